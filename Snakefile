@@ -1,0 +1,4 @@
+include: "workflow/Snakefile"
+
+
+workflow.default_target = "all"

@@ -1,0 +1,1 @@
+"""pretrace: was this text in that model's pretraining data?"""

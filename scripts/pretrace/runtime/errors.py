@@ -1,0 +1,20 @@
+"""Errors that are shown to users: what is wrong, where, and what would be right."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(Exception):
+    """Something the user gave or owns is wrong; the message stands alone, without a traceback.
+
+    Say what is wrong, where (file, key or line) and what would be right.
+    """
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint that ends an error message: the nearest valid name, or all of them where none is near."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    return f"valid: {', '.join(names)}" if names else "there is none to choose from"

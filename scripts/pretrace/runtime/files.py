@@ -1,0 +1,106 @@
+"""Atomic writers, checked readers, and the digests that name things by their content."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path` that replaces it when the block ends well, and is removed when it does not."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
+    try:
+        yield part
+        part.chmod(0o666 & ~_umask())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with atomic_path(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Sorted keys, two spaces, non-ASCII as it is: equal values give equal bytes."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid JSON ({error}). {_REMEDY}") from error
+
+
+def write_parquet(path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None) -> None:
+    """Write a table without pandas' metadata, so that equal tables give equal bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not isinstance(table, pa.Table):
+        table = pa.Table.from_pandas(table, schema=schema, preserve_index=False)
+    with atomic_path(path) as part:
+        pq.write_table(table.replace_schema_metadata(None), part, compression="zstd")
+
+
+def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
+    """A Parquet file as an Arrow table; a missing, truncated or foreign file is an error for users."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist. {_REMEDY}") from error
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        raise InputError(f"{path} cannot be read as Parquet ({error}). {_REMEDY}") from error
+
+
+def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+    """As `read_table`, as a data frame; whole numbers with gaps stay whole (`Int64`)."""
+    import pandas as pd
+    import pyarrow as pa
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return read_table(path, columns).to_pandas(types_mapper=nullable.get)
+
+
+_REMEDY = "If it was generated, delete it and run the same command again; if it is yours, replace it."
+
+
+def sha256_file(path: str | Path) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(value: Any) -> str:
+    """Hex SHA-256 of a JSON value, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def seed_of(*parts: Any) -> int:
+    """A seed of 63 bits from names and numbers: the same parts give the same seed on every machine."""
+    return int(digest([str(part) for part in parts])[:16], 16) >> 1

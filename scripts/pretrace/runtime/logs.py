@@ -1,0 +1,88 @@
+"""One log a job, and progress that says what, how far and how fast, in the log and on the terminal."""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tqdm import tqdm
+
+from pretrace.runtime.errors import InputError
+
+log = logging.getLogger("pretrace")
+
+
+@contextmanager
+def job_log(path: str | Path) -> Iterator[None]:
+    """Send log lines and warnings to `path` and to the terminal; end the job at an error, without a bare traceback.
+
+    An `InputError` shows its message alone. Anything else is a defect of ours: its traceback goes to the log file
+    and the terminal says where.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    to_terminal = logging.StreamHandler(sys.stderr)
+    to_terminal.setFormatter(logging.Formatter("%(message)s"))
+    to_terminal.addFilter(lambda record: not getattr(record, "file_only", False))
+    logging.captureWarnings(True)
+    loggers = [log, logging.getLogger("py.warnings")]
+    for logger in loggers:
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        logger.handlers = [to_file, to_terminal] if logger is log else [to_file]
+    try:
+        yield
+    except InputError as error:
+        log.error("error: %s", error)
+        sys.exit(1)
+    except Exception as error:
+        log.exception("unexpected error", extra={"file_only": True})
+        log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",
+                  type(error).__name__, error, path)  # fmt: skip
+        sys.exit(1)
+    finally:
+        to_file.close()
+
+
+class Progress:
+    """A progress line at most every `every` seconds, and one at the end.
+
+    >>> with Progress("run_passes tiny/sotu", total=1340, unit="texts") as progress:
+    ...     progress.update(64, note="2010 tokens/s")
+    """
+
+    def __init__(self, what: str, total: int | None, unit: str, every: float = 5.0) -> None:
+        self.what, self.total, self.unit, self.every = what, total, unit, every
+        self.done = 0
+        self.note = ""
+        self._start = time.monotonic()
+        self._last = self._start
+
+    def update(self, count: int = 1, note: str = "") -> None:
+        self.done += count
+        self.note = note or self.note
+        now = time.monotonic()
+        if now - self._last >= self.every:
+            self._last = now
+            self._show()
+
+    def _show(self) -> None:
+        elapsed = time.monotonic() - self._start
+        line = tqdm.format_meter(
+            self.done, self.total, elapsed, ncols=100, prefix=self.what, unit=f" {self.unit}", ascii=True
+        )
+        log.info("%s%s", line, f", {self.note}" if self.note else "")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:  # fmt: skip
+        if kind is None:
+            self._show()
