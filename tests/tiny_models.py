@@ -1,0 +1,81 @@
+"""Tiny random checkpoints, saved as a user's checkpoint directory is: safetensors, config and tokenizer.
+
+Weights are seeded and drawn wide, so that predictions differ from token to token and errors show.
+"""
+
+from pathlib import Path
+
+CONTEXT = 128
+VOCABULARY = 320
+KINDS = ("gpt_neox", "llama", "opt")
+# What each kind's tokenizer puts before a text by itself, as Pythia's, Llama's and OPT's do.
+STARTS = {"gpt_neox": "", "llama": "<s>", "opt": "</s>"}
+_SPECIAL = ("<|endoftext|>", "<s>", "</s>", "<pad>")
+_CORPUS = (
+    "The state of the union is strong, and the people of the United States know it.",
+    "In 1934 the Congress of the United States received this message; 120 members were there.",
+    "A number of tokens, a number of texts: what the model has seen it finds less surprising.",
+    "def mean(values):\n    return sum(values) / len(values)\n",
+)
+
+
+def tiny_model(kind: str, directory: Path, *, seed: int = 0, vocabulary: int = VOCABULARY) -> Path:
+    """Save a random model of `kind` and its tokenizer under `directory`, and return it."""
+    import torch
+
+    torch.manual_seed(seed)
+    model = _model(kind, vocabulary)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(4.0)
+    directory = Path(directory)
+    model.save_pretrained(directory)
+    tiny_tokenizer(STARTS[kind]).save_pretrained(directory)
+    return directory
+
+
+def tiny_tokenizer(start: str = ""):
+    """A byte-level BPE of at most 300 tokens that puts `start` before a text, where one is given."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=list(_SPECIAL),
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_CORPUS, trainer)
+    if start:
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{start} $A", special_tokens=[(start, tokenizer.token_to_id(start))]
+        )
+    end = start or "<|endoftext|>"
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=end, eos_token=end, unk_token=end, pad_token="<pad>"
+    )
+
+
+def _model(kind: str, vocabulary: int):
+    import transformers
+
+    sizes = {
+        "vocab_size": vocabulary,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": CONTEXT,
+        "bos_token_id": 1,
+        "eos_token_id": 0,
+        "pad_token_id": 3,
+    }
+    if kind == "gpt_neox":
+        return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(intermediate_size=64, **sizes))
+    if kind == "llama":
+        return transformers.LlamaForCausalLM(transformers.LlamaConfig(intermediate_size=64, **sizes))
+    # As OPT-350m: embeddings narrower than the layers, so that a projection stands before the head.
+    return transformers.OPTForCausalLM(transformers.OPTConfig(ffn_dim=64, word_embed_proj_dim=16, **sizes))
