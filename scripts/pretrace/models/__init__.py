@@ -1,0 +1,18 @@
+"""Targets: a checkpoint on disk, its tokenizer and, when asked for, its weights. Importing this imports no torch."""
+
+from pretrace.models.checkpoint import Checkpoint, read_checkpoint, register_local, write_checkpoint
+from pretrace.models.gguf import convert_gguf
+from pretrace.models.target import Target, load_checkpoint
+from pretrace.models.tokens import load_tokenizer, start_token_ids
+
+__all__ = [
+    "Checkpoint",
+    "Target",
+    "convert_gguf",
+    "load_checkpoint",
+    "load_tokenizer",
+    "read_checkpoint",
+    "register_local",
+    "start_token_ids",
+    "write_checkpoint",
+]

@@ -1,0 +1,134 @@
+"""A checkpoint directory and its record `checkpoint.json`: which files it consists of and their SHA-256."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import digest, read_json, sha256_file, write_json
+from pretrace.runtime.logs import log
+
+_VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+_BESIDE = ("merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What `checkpoint.json` says. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`."""
+
+    path: Path
+    files: dict[str, str]
+    digest: str
+    source: str
+
+    @property
+    def weights(self) -> list[str]:
+        return [name for name in self.files if name.endswith(".safetensors")]
+
+    @property
+    def settings(self) -> list[str]:
+        """Configuration and tokenizer: everything but the weights."""
+        return [name for name in self.files if not name.endswith(".safetensors")]
+
+    def verify(self, names: Iterable[str]) -> None:
+        """Raise `InputError` where a file is not, or no longer, the one that the record names."""
+        for name in names:
+            file = self.path / name
+            if not file.is_file():
+                raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
+            if sha256_file(file) != self.files[name]:
+                raise InputError(f"{file} is not the file that checkpoint.json records (sha256). {_REMEDY}")
+
+
+_REMEDY = (
+    "Restore it, or delete the model's checkpoint.json and run the same command to take it as it is now."
+)
+
+
+def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
+    """The record; `InputError` where it is missing or was edited. Hashes no file: see `Checkpoint.verify`."""
+    if not Path(checkpoint_json).is_file():
+        raise InputError(f"{checkpoint_json} does not exist: no checkpoint was built or registered there.")
+    record = read_json(checkpoint_json)
+    if not isinstance(record, dict) or record.get("digest") != digest(record.get("files")):
+        raise InputError(f"{checkpoint_json} is not a whole checkpoint record. Delete it and run again.")
+    return Checkpoint(Path(record["path"]), record["files"], record["digest"], record["source"])
+
+
+def write_checkpoint(path: Path, checkpoint_json: Path, source: str) -> Checkpoint:
+    """Hash the checkpoint in directory `path` and write its record; `InputError` where it is not complete."""
+    path = Path(path)
+    names = sorted(_settings_of(path) + _weights_of(path))
+    files = {name: sha256_file(path / name) for name in names}
+    checkpoint = Checkpoint(path, files, digest(files), source)
+    write_json(checkpoint_json, {**asdict(checkpoint), "path": str(path)})
+    return checkpoint
+
+
+def register_local(path: Path, checkpoint_json: Path) -> Checkpoint:
+    """Record a user's checkpoint directory where it lies.
+
+    It needs config.json, a tokenizer and safetensors weights; pickled weights alone are refused, because
+    loading a pickle runs whatever code it holds. Raises `InputError` with the remedy.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise InputError(
+            f"the checkpoint directory {path} does not exist (model with source: local, key path)"
+        )
+    checkpoint = write_checkpoint(path, checkpoint_json, "local")
+    log.info("%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12])
+    return checkpoint
+
+
+def _settings_of(path: Path) -> list[str]:
+    if not (path / "config.json").is_file():
+        raise InputError(f"{path} has no config.json: a checkpoint as `save_pretrained` writes it is needed")
+    vocabularies = [name for name in _VOCABULARIES if (path / name).is_file()]
+    if not vocabularies:
+        raise InputError(
+            f"{path} has no tokenizer ({', '.join(_VOCABULARIES)}): save the model's tokenizer there with "
+            "`tokenizer.save_pretrained`"
+        )
+    return ["config.json", *vocabularies, *(name for name in _BESIDE if (path / name).is_file())]
+
+
+def _weights_of(path: Path) -> list[str]:
+    if (path / "model.safetensors").is_file():
+        names = ["model.safetensors"]
+    elif (path / _INDEX).is_file():
+        names = sorted(set(read_json(path / _INDEX)["weight_map"].values()))
+    else:
+        raise InputError(_no_weights(path))
+    for name in names:
+        _check_safetensors(path / name)
+    return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
+
+
+def _no_weights(path: Path) -> str:
+    pickled = sorted(file.name for pattern in _PICKLED for file in path.glob(pattern))
+    if not pickled:
+        return f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
+    return (
+        f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs any code that it holds, so "
+        "it is refused. Convert it once where you trust it: load it with transformers and call "
+        "`model.save_pretrained(path)`, which writes safetensors."
+    )
+
+
+def _check_safetensors(file: Path) -> None:
+    """Read the header and compare the length that it announces with the file's."""
+    if not file.is_file():
+        raise InputError(f"{file} is missing although {_INDEX} names it")
+    try:
+        with file.open("rb") as stream:
+            size = int.from_bytes(stream.read(8), "little")
+            header = json.loads(stream.read(size)) if 0 < size < file.stat().st_size else {}
+        end = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} is not a safetensors file; replace it by a whole one") from error
+    if file.stat().st_size != 8 + size + end:
+        raise InputError(f"{file} is cut short or too long; replace it by a whole one")

