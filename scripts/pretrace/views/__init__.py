@@ -1,13 +1,11 @@
-"""What is done to a text before a model sees it. Views register by name; importing this needs no model library."""
+"""What is done to a text before a model sees it. Views register by name; no model library is imported here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from pretrace.runtime.errors import InputError, nearest
 
-_registered: dict[str, "View"] = {}
-VIEWS: Mapping[str, "View"] = MappingProxyType(_registered)
+Variants = Callable[[str, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,26 +13,27 @@ class View:
     """`variants(text, seed)` gives variant 0, 1, ... of one text; it may depend on nothing else."""
 
     name: str
-    variants: Callable[[str, int], list[str]]
+    variants: Variants
 
 
-def view(name: str) -> Callable[[Callable[[str, int], list[str]]], Callable[[str, int], list[str]]]:
+class _Views(dict[str, View]):
+    def __missing__(self, name: str) -> View:
+        raise InputError(f"there is no view '{name}': {nearest(name, self)}")
+
+
+VIEWS: dict[str, View] = _Views()
+
+
+def view(name: str) -> Callable[[Variants], Variants]:
     """Register a function `(text, seed) -> variants` as the view `name`."""
 
-    def register(function: Callable[[str, int], list[str]]) -> Callable[[str, int], list[str]]:
-        if name in _registered:
+    def register(function: Variants) -> Variants:
+        if name in VIEWS:
             raise ValueError(f"two views are called '{name}'")
-        _registered[name] = View(name, function)
+        VIEWS[name] = View(name, function)
         return function
 
     return register
-
-
-def get_view(name: str) -> View:
-    """The view called `name`; raises `InputError` with the nearest name where there is none."""
-    if name not in VIEWS:
-        raise InputError(f"there is no view '{name}': {nearest(name, VIEWS)}")
-    return VIEWS[name]
 
 
 @view("original")

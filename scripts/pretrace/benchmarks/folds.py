@@ -1,0 +1,176 @@
+"""Five folds such that nothing of a fold stands in another: no document, or no block of it, and no equal
+text.
+
+Hyperparameters are chosen on the other folds, so a text that shares words with one of them would leak the
+choice.
+"""
+
+import bisect
+import random
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from pretrace.benchmarks.loaders import Text
+
+FOLDS = 5
+DOCUMENTS_NEEDED = 5
+
+
+@dataclass(frozen=True)
+class Folds:
+    """`of[i]` is the fold (0..4) of text i; whole documents stay together, or blocks of them: `unit`."""
+
+    of: list[int]
+    unit: Literal["document", "block"]
+
+
+def classes_with_few_documents(labels: Iterable[int | None], documents: Iterable[str]) -> set[int]:
+    """The classes (1, 0) whose texts come from fewer than 5 documents; a text without one is its own
+    document.
+
+    What is measured on such a class is conditional on its documents: it says nothing about other ones.
+    """
+    named: dict[int, set[str]] = {0: set(), 1: set()}
+    unnamed = Counter[int]()
+    for label, document in zip(labels, documents, strict=True):
+        if label not in named:
+            continue
+        named[label].add(document) if document else unnamed.update([label])
+    sizes = {label: len(names - {""}) + unnamed[label] for label, names in named.items()}
+    return {label for label, size in sizes.items() if 0 < size < DOCUMENTS_NEEDED}
+
+
+def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
+    """Five folds, stratified by label and subset, and within them by length, as far as the units allow.
+
+    Texts of one document stay together where each class has at least 5 documents; otherwise each document is
+    cut into at most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of
+    a block that overlap share it: by their spans, or, where the source gives none, because one contains the
+    other.
+    """
+    few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
+    units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
+    joined = _Groups(len(texts))
+    joined.join_equal(units)
+    joined.join_equal([text.text for text in texts])
+    return Folds(_deal(texts, joined, seed), "block" if few else "document")
+
+
+def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
+    """Units, the largest first, each to the fold with the least of the unit's strata, relative to their sizes."""
+    members = units.members()
+    strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
+    sizes = Counter(stratum for pair in strata for stratum in pair)
+    loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
+    folds = [0] * len(texts)
+    rng = random.Random(seed)
+    rng.shuffle(members)
+    for unit in sorted(members, key=len, reverse=True):
+        counts = Counter(stratum for i in unit for stratum in strata[i])
+        fold = min(
+            rng.sample(range(FOLDS), FOLDS),
+            key=lambda f: (
+                sum(loads[f][stratum] * count / sizes[stratum] for stratum, count in counts.items()),
+                loads[f].total(),
+            ),
+        )
+        loads[fold].update(counts)
+        for i in unit:
+            folds[i] = fold
+    return folds
+
+
+def _blocks(texts: Sequence[Text]) -> list[Hashable]:
+    """For each text its block: (document, 0..4), or itself where it has no document."""
+    blocks: list[Hashable] = [(i,) for i in range(len(texts))]
+    documents: dict[str, list[int]] = defaultdict(list)
+    for i, text in enumerate(texts):
+        if text.document:
+            documents[text.document].append(i)
+    for document, indices in documents.items():
+        before = 0
+        for piece in _pieces([texts[i] for i in indices]):
+            block = int(FOLDS * (before + len(piece) / 2) / len(indices))
+            before += len(piece)
+            for place in piece:
+                blocks[indices[place]] = (document, block)
+    return blocks
+
+
+def _pieces(texts: list[Text]) -> list[list[int]]:
+    """One document's texts in its order, in runs that must not be cut because the texts in them overlap."""
+    groups = _Groups(len(texts))
+    spans = [text.span for text in texts if text.span is not None]
+    if len(spans) == len(texts):
+        position = [float(start) for start, _ in spans]
+        _join_overlapping(groups, spans)
+    else:
+        position = _relative_positions(texts)
+        _join_containing(groups, texts)
+    return sorted(groups.members(), key=lambda piece: min(position[i] for i in piece))
+
+
+def _join_overlapping(groups: "_Groups", spans: list[tuple[int, int]]) -> None:
+    order = sorted(range(len(spans)), key=lambda i: spans[i])
+    reach = order[0]
+    for i in order[1:]:
+        if spans[i][0] < spans[reach][1]:
+            groups.join(i, reach)
+        if spans[i][1] > spans[reach][1]:
+            reach = i
+
+
+def _relative_positions(texts: list[Text]) -> list[float]:
+    """Place of a text among the document's texts of its length, 0 to 1."""
+    totals = Counter(text.length for text in texts)
+    seen = Counter[int | None]()
+    positions = []
+    for text in texts:
+        positions.append(seen[text.length] / totals[text.length])
+        seen[text.length] += 1
+    return positions
+
+
+def _join_containing(groups: "_Groups", texts: list[Text]) -> None:
+    """Join each text with the first one of every other length that contains it."""
+    by_length: dict[int | None, list[int]] = defaultdict(list)
+    for i, text in enumerate(texts):
+        by_length[text.length].append(i)
+    for length, indices in by_length.items():
+        together = "\0".join(texts[i].text for i in indices)
+        ends = list(accumulate(len(texts[i].text) + 1 for i in indices))
+        for i, text in enumerate(texts):
+            at = together.find(text.text) if text.length != length else -1
+            if at >= 0:
+                groups.join(i, indices[bisect.bisect_right(ends, at)])
+
+
+class _Groups:
+    """Numbers 0..n-1, joined pair by pair into groups."""
+
+    def __init__(self, n: int) -> None:
+        self._parent = list(range(n))
+
+    def _root(self, i: int) -> int:
+        while self._parent[i] != i:
+            self._parent[i] = self._parent[self._parent[i]]
+            i = self._parent[i]
+        return i
+
+    def join(self, i: int, j: int) -> None:
+        first, second = sorted((self._root(i), self._root(j)))
+        self._parent[second] = first
+
+    def join_equal(self, values: Sequence[Hashable]) -> None:
+        first: dict[Hashable, int] = {}
+        for i, value in enumerate(values):
+            self.join(i, first.setdefault(value, i))
+
+    def members(self) -> list[list[int]]:
+        groups: dict[int, list[int]] = defaultdict(list)
+        for i in range(len(self._parent)):
+            groups[self._root(i)].append(i)
+        return list(groups.values())

@@ -1,0 +1,164 @@
+"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row a text.
+
+Columns: `input` or `text`; `label` (1 member, 0 non-member, null or empty where unknown); optional `subset`,
+`length` (words), `document`, `id`. Others are ignored. Rows of a document are taken to be in its order.
+Reading and checking need neither pandas nor, but for Parquet, pyarrow.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.loaders import Text, loader
+from pretrace.benchmarks.rows import rows
+from pretrace.runtime.errors import InputError
+
+__all__ = ["Summary", "check", "load", "rows", "texts"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a file holds: texts by label, texts equal to an earlier one, different texts in both classes."""
+
+    members: int
+    nonmembers: int
+    unlabelled: int
+    repeated: int
+    in_both_classes: int
+    subsets: tuple[str, ...]
+    lengths: tuple[int, ...]
+
+
+@loader("local")
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """Every row of the file, in its order. Raises `InputError` with file and line of the first bad row."""
+    return list(texts(sources[0]))
+
+
+def check(path: Path, *, metrics: bool) -> Summary:
+    """Read the whole file and raise `InputError` (file, line, remedy) at the first thing wrong in it.
+
+    With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
+    """
+    found: dict[int | None, int] = {1: 0, 0: 0, None: 0}
+    labels_of: dict[bytes, set[int | None]] = {}
+    subsets: set[str] = set()
+    lengths: set[int | None] = set()
+    for text in texts(path):
+        found[text.label] += 1
+        subsets.add(text.subset)
+        lengths.add(text.length)
+        labels_of.setdefault(hashlib.sha256(text.text.encode()).digest(), set()).add(text.label)
+    if metrics and not (found[0] and found[1]):
+        raise InputError(
+            f"{path}: metrics need members (label 1) and non-members (label 0), and it holds {found[1]} "
+            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add texts of the missing class."
+        )
+    return Summary(
+        members=found[1],
+        nonmembers=found[0],
+        unlabelled=found[None],
+        repeated=sum(found.values()) - len(labels_of),
+        in_both_classes=sum({0, 1} <= labels for labels in labels_of.values()),
+        subsets=tuple(sorted(subsets)),
+        lengths=tuple(sorted(length for length in lengths if length is not None)),
+    )
+
+
+def texts(path: Path) -> Iterator[Text]:
+    """The rows of the file as texts, each checked. Without a column `id` the text_id is the row's number."""
+    seen: dict[str, str] = {}
+    for number, (where, row) in enumerate(rows(path), start=1):
+        text_id = _id(where, row, number)
+        if text_id in seen:
+            raise InputError(
+                f"{where}: the id '{text_id}' was given before, at {seen[text_id]}; ids must be unique."
+            )
+        seen[text_id] = where
+        yield Text(
+            text_id=text_id,
+            text=_text(where, row),
+            label=_label(where, row),
+            subset=_name(where, row, "subset"),
+            length=_length(where, row),
+            document=_name(where, row, "document"),
+        )
+    if not seen:
+        raise InputError(f"{path} holds no rows; it needs at least one text.")
+
+
+def _text(where: str, row: Mapping[str, Any]) -> str:
+    given = [column for column in ("input", "text") if column in row]
+    if not given:
+        raise InputError(
+            f"{where}: there is no column 'input' or 'text'; found: {', '.join(map(str, row)) or 'none'}. "
+            f"Rename the one that holds the texts."
+        )
+    if len(given) == 2:
+        raise InputError(
+            f"{where}: there are both 'input' and 'text'; leave only the one that holds the texts."
+        )
+    return _string(
+        where, given[0], row[given[0]], empty="a text needs at least one word; fill it or drop the row"
+    )
+
+
+def _label(where: str, row: Mapping[str, Any]) -> int | None:
+    if "label" not in row:
+        raise InputError(
+            f"{where}: there is no 'label'; found: {', '.join(map(str, row))}. "
+            f"Give 1 (member), 0 (non-member) or, where unknown, null (in CSV: empty)."
+        )
+    value = row["label"]
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value in (0, 1):
+        return int(value)
+    hint = f" without quotes: {value}" if value in ("0", "1") else ""
+    raise InputError(
+        f"{where}: label is {value!r}; it must be 1 (member), 0 (non-member) or, where unknown, "
+        f"null (in CSV: 0, 1 or empty){hint}."
+    )
+
+
+def _length(where: str, row: Mapping[str, Any]) -> int | None:
+    value = row.get("length")
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 1 and value == int(value):
+        return int(value)
+    raise InputError(f"{where}: length is {value!r}; it must be a whole number of words, 1 or more, or null.")
+
+
+def _id(where: str, row: Mapping[str, Any], number: int) -> str:
+    if "id" not in row:
+        return f"{number:06d}"
+    name = _name(where, row, "id")
+    if not name:
+        raise InputError(f"{where}: id is empty; give every row its own, or none by leaving the column out.")
+    return name
+
+
+def _name(where: str, row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    if value is None or value == "":
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return _string(where, column, value, empty="leave it out or give it a name")
+
+
+def _string(where: str, column: str, value: Any, *, empty: str) -> str:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        raise InputError(f"{where}: {column} is empty; {empty}.")
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
+    if "\0" in value:
+        raise InputError(f"{where}: {column} holds a NUL character (U+0000), which is no text; remove it.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(
+            f"{where}: {column} holds half a surrogate pair, which is no text; encode it as UTF-8."
+        )
+    return value

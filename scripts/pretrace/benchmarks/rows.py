@@ -1,0 +1,132 @@
+"""The rows of a JSONL, CSV or Parquet file, each with the place it came from."""
+
+import csv
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pretrace.runtime.errors import InputError
+
+Row = dict[str, Any]
+
+_FORMATS = ".jsonl, .jsonl.gz, .csv or .parquet"
+
+
+def rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """Each row as (where, row): `where` is `file:line`, or `file, row n` for Parquet; it starts error
+    messages.
+
+    A byte-order mark and blank lines are skipped. In CSV, where every cell is a string, an empty cell is
+    None, and the cells of `label` and `length` are numbers where they are written as whole ones. Raises
+    `InputError` on a missing file, another format, or a line that cannot be read.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(
+            f"{path} {'is a folder' if path.is_dir() else 'does not exist'}; give a file: {_FORMATS}."
+        )
+    name = path.name.lower()
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return _jsonl_rows(path)
+    if name.endswith(".csv"):
+        return _csv_rows(path)
+    if name.endswith(".parquet"):
+        return _parquet_rows(path)
+    raise InputError(f"{path}: its name must say what it is by ending in {_FORMATS}.")
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines with their line ends, decoded one by one so that an error can name its line."""
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}:{number}: this line is not UTF-8 ({error.reason} at byte {error.start}); "
+            f"save the file as UTF-8."
+        ) from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path}: cannot be unpacked after line {number} ({error}); compress it with gzip again."
+        ) from error
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{where}: this line is not valid JSON ({error}); write one object a line."
+            ) from error
+        if not isinstance(row, dict):
+            raise InputError(f'{where}: this line is no JSON object; write {{"input": ..., "label": ...}}.')
+        yield where, row
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(_lines(path), strict=True)
+    header: list[str] = []
+    line = 1
+    try:
+        for cells in reader:
+            where, line = f"{path}:{line}", reader.line_num + 1
+            if not cells:
+                continue
+            if not header:
+                header = _checked_header(where, cells)
+                continue
+            if len(cells) != len(header):
+                raise InputError(
+                    f"{where}: {len(cells)} cells where the header has {len(header)}; quote the commas."
+                )
+            yield (
+                where,
+                {column: _csv_value(column, cell) for column, cell in zip(header, cells, strict=True)},
+            )
+    except csv.Error as error:
+        raise InputError(
+            f"{path}:{reader.line_num}: this is not valid CSV ({error}); quote it anew."
+        ) from error
+
+
+def _checked_header(where: str, cells: list[str]) -> list[str]:
+    twice = sorted({cell for cell in cells if cells.count(cell) > 1})
+    if twice:
+        raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one.")
+    return cells
+
+
+def _csv_value(column: str, cell: str) -> str | int | None:
+    if column == "label" and cell in ("0", "1"):
+        return int(cell)
+    if column == "length" and cell.isascii() and cell.isdigit():
+        return int(cell)
+    return cell if cell else None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1000):
+                for row in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", row
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{path}: cannot be read as Parquet after row {number} ({error}); write it anew."
+        ) from error

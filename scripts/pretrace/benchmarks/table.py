@@ -1,0 +1,81 @@
+"""The standard table of a benchmark: one row a text, with its label and fold."""
+
+from collections import Counter, defaultdict
+
+import pandas as pd
+import pyarrow as pa
+
+from pretrace.benchmarks.folds import assign_folds
+from pretrace.benchmarks.loaders import Text
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+SCHEMA = pa.schema(
+    [
+        ("text_id", pa.string()),
+        ("text", pa.string()),
+        ("label", pa.int64()),
+        ("subset", pa.string()),
+        ("length", pa.int64()),
+        ("document", pa.string()),
+        ("fold", pa.int64()),
+    ]
+)
+
+
+def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
+    """The texts as a table with folds, sorted by subset, length and text_id.
+
+    Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold`
+    (0..4) is int64. Raises `InputError` where the texts break the table's promises: none, an empty one, a
+    text_id given twice.
+    """
+    _check(texts, name)
+    folds = assign_folds(texts, seed)
+    _log_counts(texts, folds.unit, name)
+    frame = pd.DataFrame(
+        {
+            "text_id": [text.text_id for text in texts],
+            "text": [text.text for text in texts],
+            "label": pd.array([text.label for text in texts], dtype="Int64"),
+            "subset": [text.subset for text in texts],
+            "length": pd.array([text.length for text in texts], dtype="Int64"),
+            "document": [text.document for text in texts],
+            "fold": pd.Series(folds.of, dtype="int64"),
+        }
+    )
+    return frame.sort_values(["subset", "length", "text_id"], ignore_index=True)
+
+
+def _check(texts: list[Text], name: str) -> None:
+    if not texts:
+        raise InputError(f"benchmark {name} has no texts.")
+    for text_id, count in Counter(text.text_id for text in texts).items():
+        if count > 1:
+            raise InputError(
+                f"benchmark {name}: the id '{text_id}' is given to {count} texts; ids must be unique."
+            )
+    for text in texts:
+        if not text.text.strip():
+            raise InputError(f"benchmark {name}: the text '{text.text_id}' is empty.")
+        if text.label not in (0, 1, None):
+            raise InputError(
+                f"benchmark {name}: '{text.text_id}' has label {text.label!r}, not 0, 1 or null."
+            )
+
+
+def _log_counts(texts: list[Text], unit: str, name: str) -> None:
+    labels = Counter(text.label for text in texts)
+    log.info(
+        "%s: %d texts: %d members, %d non-members, %d unlabelled; folds by %s",
+        name, len(texts), labels[1], labels[0], labels[None], unit,
+    )  # fmt: skip
+    of_text: dict[str, set[int | None]] = defaultdict(set)
+    for text in texts:
+        of_text[text.text].add(text.label)
+    if repeated := len(texts) - len(of_text):
+        log.info("%s: %d texts equal an earlier one; equal texts share a fold", name, repeated)
+    if contradictory := sum({0, 1} <= labels for labels in of_text.values()):
+        log.warning(
+            "%s: %d texts are labelled both member and non-member; kept as they are", name, contradictory
+        )
