@@ -1,0 +1,20 @@
+#!/bin/sh
+# Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins.
+# Run by hand when a dependency changes: sh envs/lock.sh
+set -eu
+cd "$(dirname "$0")/.."
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+python3 -m venv "$fresh"
+"$fresh/bin/pip" install --quiet --upgrade "pip>=25.1"
+"$fresh/bin/python" - > "$fresh/wanted.txt" <<'PYTHON'
+import pathlib, tomllib
+project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
+print("\n".join(project["project"]["dependencies"] + project["dependency-groups"]["test"]))
+PYTHON
+"$fresh/bin/pip" install --quiet --requirement "$fresh/wanted.txt"
+{
+    echo "# Exact pins of everything the workflow and its tests use; made by envs/lock.sh from pyproject.toml."
+    # the local build suffix of torch differs between machines, and what torch itself brings for a GPU follows its pin
+    "$fresh/bin/pip" freeze | sed 's/^\(torch==[0-9.]*\)+.*/\1/' | grep -v '^nvidia-\|^triton==\|^cuda-'
+} > envs/requirements.txt

@@ -1,0 +1,20 @@
+"""Read a benchmark's source and write its table of texts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace import benchmarks
+from pretrace.runtime.files import write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    table = benchmarks.build(
+        snakemake.wildcards.benchmark,
+        snakemake.params.entry,
+        [Path(snakemake.input.source)],
+        seed=snakemake.params.seed,
+    )
+    write_parquet(snakemake.output[0], table)

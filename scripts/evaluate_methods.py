@@ -1,0 +1,23 @@
+"""Metrics with intervals, three ways of choosing hyperparameters, and tests between methods."""
+
+from typing import TYPE_CHECKING
+
+from pretrace.evaluation import evaluate
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    metrics, tests = evaluate(
+        read_parquet(snakemake.input.scores),
+        read_parquet(snakemake.input.benchmark),
+        study=snakemake.wildcards.study,
+        model=snakemake.wildcards.model,
+        benchmark_name=snakemake.wildcards.benchmark,
+        resamples=snakemake.params.resamples,
+        grid_intervals=set(snakemake.params.grid_intervals),
+    )
+    write_parquet(snakemake.output.metrics, metrics)
+    write_parquet(snakemake.output.tests, tests)

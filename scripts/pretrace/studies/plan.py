@@ -1,0 +1,111 @@
+"""What a study asks of each stage: the jobs' parameters as plain JSON values, in a fixed order."""
+
+from typing import Any
+
+from pretrace.methods import companions
+from pretrace.render.registry import RENDERERS
+from pretrace.studies.study import Run, Study
+
+Request = dict[str, Any]
+
+
+def pairs(study: Study) -> list[tuple[str, str]]:
+    """The (model, benchmark) pairs of the study's runs, as its own slugs."""
+    return sorted({(run["model"], run["benchmark"]) for run in study.runs})
+
+
+def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
+    return [run for run in study.runs if (run["model"], run["benchmark"]) == (model, benchmark)]
+
+
+def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
+    """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
+
+    A target's own text gets full statistics, so that a method added later costs no model time; what stands beside it
+    (companion views, a reference model's reading) gets log-probabilities.
+    """
+    requests: list[Request] = []
+    for run in study.runs:
+        if run["benchmark"] != benchmark:
+            continue
+        if run["model"] == model:
+            beside = companions([item["method"] for item in run["methods"]])
+            for view in run["views"]:
+                requests.append(_request(run, view, "", "full"))
+                requests += [_request(run, view, companion, "logprobs") for companion in sorted(beside)]
+        elif model in run["references"]:
+            requests += [_request(run, view, "", "logprobs") for view in run["views"]]
+    return _without_repeats(requests)
+
+
+def _request(run: Run, view: str, companion: str, statistics: str) -> Request:
+    return {
+        "view": view,
+        "companion": companion,
+        "prefix": "",
+        "draw": None,
+        "shots": None,
+        "start_token": run["start_token"],
+        "inner_start": run["inner_start"],
+        "statistics": statistics,
+        "subsets": run["subsets"],
+        "lengths": run["lengths"],
+    }
+
+
+def _without_repeats(requests: list[Request]) -> list[Request]:
+    kept: list[Request] = []
+    for request in requests:
+        if request not in kept:
+            kept.append(request)
+    return kept
+
+
+def pass_pairs(study: Study) -> list[tuple[str, str]]:
+    """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
+    references = {(reference, run["benchmark"]) for run in study.runs for reference in run["references"]}
+    return sorted(set(pairs(study)) | references)
+
+
+def references_of(study: Study, model: str, benchmark: str) -> list[str]:
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["references"]})
+
+
+def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["corpora"]})
+
+
+def tokenizer_of(study: Study, model: str) -> str:
+    """The model whose tokenizer stands for this model's in reference counts."""
+    return study.models.entries[model].get("tokenizer", model)
+
+
+def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
+    """Methods whose every setting an artifact draws with an interval for this pair."""
+    return sorted(
+        {
+            method
+            for artifact in study.artifacts.values()
+            for panel in artifact["panels"]
+            if (panel["model"], panel["benchmark"]) == (model, benchmark)
+            for method in artifact.get("grid_intervals", [])
+        }
+    )
+
+
+def artifact_pairs(study: Study, artifact: str) -> list[tuple[str, str]]:
+    """The (model, benchmark) pairs that the artifact's panels show."""
+    return sorted({(panel["model"], panel["benchmark"]) for panel in study.artifacts[artifact]["panels"]})
+
+
+def artifacts_of_kind(study: Study, kind: str) -> list[str]:
+    return sorted(slug for slug, artifact in study.artifacts.items() if artifact["kind"] == kind)
+
+
+def asks_metrics(study: Study, benchmark: str) -> bool:
+    """Whether an artifact shows metrics of the benchmark, so that it must hold texts of both classes."""
+    return any(
+        panel["benchmark"] == benchmark and "metrics" in RENDERERS[artifact["renderer"]].needs
+        for artifact in study.artifacts.values()
+        for panel in artifact["panels"]
+    )

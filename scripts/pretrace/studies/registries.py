@@ -1,0 +1,64 @@
+"""The registries of config/, merged with a study's own entries, under the names of the shared stages."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.studies.schema import check, read_yaml
+
+KINDS = ("models", "benchmarks", "corpora")
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Entries of one kind, keyed by the slug that a study file uses.
+
+    `shared` maps a slug to its name in the shared stages: the slug itself, or `{study}~{slug}` for an entry that the
+    study defines, so that two studies' entries of one slug never meet.
+    """
+
+    kind: str
+    entries: dict[str, dict[str, Any]]
+    shared: dict[str, str] = field(default_factory=dict)
+
+    def require(self, slug: str, where: str) -> str:
+        """The slug itself, if it is registered.
+
+        Raises:
+            InputError: it is not; names `where` and the nearest valid slug.
+        """
+        if slug not in self.entries:
+            kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
+            raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
+        return slug
+
+    def by_shared_name(self) -> dict[str, dict[str, Any]]:
+        return {self.shared[slug]: entry for slug, entry in self.entries.items()}
+
+
+def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Path) -> Registry:
+    """The registry file of `kind` and the study's own entries; paths become relative to the working directory.
+
+    Raises:
+        InputError: an entry breaks its schema, a file is missing, or a study entry hides a registered slug.
+    """
+    path = folder / f"{kind}.yaml"
+    registered = read_yaml(path)
+    check(registered, kind, str(path))
+    own = study.get(kind, {})
+    check(own, kind, f"{study_path}: {kind}")
+    if hidden := sorted(set(own) & set(registered)):
+        raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
+    entries = {slug: _located(entry, path, f"{path}: {slug}") for slug, entry in registered.items()}
+    entries |= {slug: _located(entry, study_path, f"{study_path}: {kind}.{slug}") for slug, entry in own.items()}
+    shared = {slug: slug for slug in registered} | {slug: f"{study['study']}~{slug}" for slug in own}
+    return Registry(kind, entries, shared)
+
+
+def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:
+    """`path` seen from the working directory instead of from the file that names it, and `where` for later errors."""
+    if "path" not in entry:
+        return entry
+    path = Path(entry["path"])
+    return entry | {"path": str(path if path.is_absolute() else file.parent / path), "where": f"{where}.path"}

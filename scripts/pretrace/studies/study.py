@@ -1,0 +1,187 @@
+"""A study, resolved: every run with its defaults filled in, every artifact with its panels."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.methods import METHODS, applies, settings
+from pretrace.render.registry import RENDERERS
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.studies.registries import KINDS, Registry, load_registry
+from pretrace.studies.schema import check, read_yaml
+from pretrace.views import VIEWS
+
+Run = dict[str, Any]
+Artifact = dict[str, Any]
+
+DEFAULT_ARTIFACTS = ["results_auc", "results_tpr"]
+"""What a study that names no artifacts gets: every method on every run."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name in the shared stages."""
+
+    name: str
+    title: str
+    path: Path
+    models: Registry
+    benchmarks: Registry
+    corpora: Registry
+    downloads: dict[str, dict[str, Any]]
+    runs: tuple[Run, ...]
+    artifacts: dict[str, Artifact]
+
+
+def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
+    """Read, check and resolve the study that `config` names.
+
+    Args:
+        config: the run-wide settings (config/config.yaml and `--config`).
+        folder: the folder of the registries and of `studies/`.
+
+    Raises:
+        InputError: a file, key, slug, type or path is wrong; nothing has run yet.
+    """
+    check(config, "config", "config/config.yaml or --config")
+    path = study_path(str(config["study"]), folder)
+    given = read_yaml(path)
+    check(given, "study", str(path))
+    models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in KINDS)
+    downloads = read_yaml(folder / "downloads.yaml")
+    check(downloads, "downloads", str(folder / "downloads.yaml"))
+    _check_references(models, benchmarks, corpora, downloads)
+    runs = tuple(
+        _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
+        for number, run in enumerate(given["runs"])
+    )
+    registered = read_yaml(folder / "artifacts.yaml")
+    check(registered, "artifacts", str(folder / "artifacts.yaml"))
+    artifacts = {
+        slug: _resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
+        for slug, own in _artifact_map(given.get("artifacts", DEFAULT_ARTIFACTS)).items()
+    }
+    title = given.get("title", f"The study {given['study']}")
+    return Study(given["study"], title, path, models, benchmarks, corpora, downloads, runs, artifacts)
+
+
+def study_path(name: str, folder: Path) -> Path:
+    """config/studies/{name}.yaml for a registered name, else `name` as the path of a study file."""
+    registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
+    if name in registered:
+        return registered[name]
+    if not Path(name).exists():
+        raise InputError(
+            f"study '{name}' is neither a file nor one of config/studies/: {nearest(name, registered)}. "
+            "A study file is given by its path, as --config study=my_study.yaml."
+        )
+    return Path(name)
+
+
+def _check_references(
+    models: Registry, benchmarks: Registry, corpora: Registry, downloads: dict[str, dict[str, Any]]
+) -> None:
+    for registry in (models, benchmarks, corpora):
+        for slug, entry in registry.entries.items():
+            where = f"{registry.kind}.{slug}"
+            if "download" in entry and entry["download"] not in downloads:
+                hint = nearest(entry["download"], downloads)
+                raise InputError(f"{where}.download: unknown download '{entry['download']}': {hint}")
+            if "path" in entry and not Path(entry["path"]).exists():
+                raise InputError(f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file.")
+    for slug, entry in models.entries.items():
+        if "tokenizer" in entry:
+            models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
+
+
+def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
+    models.require(run["model"], f"{where}.model")
+    benchmark = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
+    if "corpus" in run and "corpora" in run:
+        raise InputError(f"{where}: give corpus or corpora, not both.")
+    chosen = run.get("corpora", [run["corpus"]] if "corpus" in run else [])
+    for corpus in chosen:
+        corpora.require(corpus, f"{where}.corpora")
+    for reference in run.get("references", []):
+        models.require(reference, f"{where}.references")
+    for view in run.get("views", []):
+        if view not in VIEWS:
+            raise InputError(f"{where}.views: unknown view '{view}': {nearest(view, VIEWS)}")
+    for key in ("lengths", "subsets"):
+        if unknown := [value for value in run.get(key, []) if value not in benchmark.get(key, run[key])]:
+            raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {benchmark[key]}.")
+    return {
+        "model": run["model"],
+        "benchmark": run["benchmark"],
+        "subsets": run.get("subsets"),
+        "lengths": run.get("lengths"),
+        "start_token": run.get("start_token", "tokenizer"),
+        "inner_start": run.get("inner_start", False),
+        "views": run.get("views", ["original"]),
+        "draws": run.get("draws", [0]),
+        "corpora": chosen,
+        "references": run.get("references", []),
+        "methods": _resolve_methods(run, where, benchmark.get("language", "en"), bool(chosen)),
+    }
+
+
+def _resolve_methods(run: Run, where: str, language: str, has_corpus: bool) -> list[dict[str, Any]]:
+    """The run's methods with the parameters they narrow, the controls among them, less those that cannot apply."""
+    given = run.get("methods", list(METHODS))
+    chosen: list[dict[str, Any]] = []
+    for number, item in enumerate(given):
+        name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        at = f"{where}.methods.{number}"
+        if name not in METHODS:
+            raise InputError(f"{at}: unknown method '{name}': {nearest(name, METHODS)}")
+        if not isinstance(parameters, dict | None):
+            raise InputError(f"{at}: {name} takes a mapping of parameters, as {name}: {{...}}")
+        try:
+            settings(name, parameters or {})
+        except InputError as error:
+            raise InputError(f"{at}: {error}") from error
+        chosen.append({"method": name, "parameters": parameters or {}})
+    named = {item["method"] for item in chosen}
+    controls = [name for name, method in METHODS.items() if method.scope == "benchmark"]
+    chosen += [{"method": name, "parameters": {}} for name in controls if name not in named]
+    offers = {"language": language, "has_corpus": has_corpus, "has_references": bool(run.get("references"))}
+    return [item for item in chosen if applies(item["method"], **offers)]
+
+
+def _artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
+    if isinstance(given, list):
+        return {slug: {} for slug in given}
+    return {slug: own or {} for slug, own in given.items()}
+
+
+def _resolve_artifact(
+    slug: str, own: Artifact, registered: dict[str, Artifact], runs: tuple[Run, ...], where: str
+) -> Artifact:
+    if slug not in registered:
+        raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, registered)}")
+    entry = registered[slug]
+    if entry["renderer"] not in RENDERERS:
+        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {nearest(entry['renderer'], RENDERERS)}")
+    ran = {(run["model"], run["benchmark"]) for run in runs}
+    panels = own.get("panels") or _panels_of(runs)
+    for number, panel in enumerate(panels):
+        if (panel["model"], panel["benchmark"]) not in ran:
+            raise InputError(
+                f"{where}.{slug}.panels.{number}: no run has model '{panel['model']}' and benchmark "
+                f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
+            )
+    options = entry.get("options", {}) | own.get("options", {})
+    return entry | own | {"artifact": slug, "panels": panels, "options": options}
+
+
+def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:
+    """Every (model, benchmark, subset, length) that the runs name, in their order."""
+    panels: list[dict[str, Any]] = []
+    for run in runs:
+        for subset in run["subsets"] or [None]:
+            for length in run["lengths"] or [None]:
+                cell = {"model": run["model"], "benchmark": run["benchmark"], "subset": subset, "length": length}
+                panel = {key: value for key, value in cell.items() if value is not None}
+                if panel not in panels:
+                    panels.append(panel)
+    return panels

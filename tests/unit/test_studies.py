@@ -1,0 +1,139 @@
+"""A study file is checked before any job: every message says what is wrong, where, and what would be right."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from pretrace.runtime.errors import InputError
+from pretrace.studies import load_study, plan
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+RUN = {"model": "smollm2-135m", "benchmark": "sotu"}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write a study file (a dict or raw text) and load it against the project's own registries."""
+
+    def write_and_load(study, **config):
+        path = tmp_path / "my_study.yaml"
+        path.write_text(study if isinstance(study, str) else yaml.safe_dump(study), encoding="utf-8")
+        return load_study(CONFIG | {"study": str(path)} | config, ROOT / "config")
+
+    return write_and_load
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    return "tiny"
+
+
+def study(**keys):
+    return {"study": "mine", "runs": [RUN]} | keys
+
+
+def test_every_registered_study_resolves():
+    for path in sorted((ROOT / "config" / "studies").glob("*.yaml")):
+        loaded = load_study(CONFIG | {"study": path.stem}, ROOT / "config")
+        assert loaded.runs
+        assert loaded.artifacts
+
+
+def test_defaults_of_a_run_are_filled_in(load):
+    (run,) = load(study()).runs
+    assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == ("tokenizer", ["original"], [0], None)
+    methods = {item["method"] for item in run["methods"]}
+    assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
+    assert not methods & {"dc_pdd", "ref"}, "without a corpus or a reference model these have no row"
+
+
+def test_the_control_is_always_among_the_methods(load):
+    (run,) = load(study(runs=[RUN | {"methods": ["loss"]}])).runs
+    assert [item["method"] for item in run["methods"]] == ["loss", "blind"]
+
+
+def test_a_study_without_artifacts_gets_the_results_tables(load):
+    assert list(load(study()).artifacts) == ["results_auc", "results_tpr"]
+
+
+def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
+    loaded = load(study(models={"tiny": {"source": "local", "path": checkpoint}}, runs=[RUN | {"model": "tiny"}]))
+    assert loaded.models.shared["tiny"] == "mine~tiny"
+    assert loaded.models.shared["smollm2-135m"] == "smollm2-135m"
+    assert Path(loaded.models.entries["tiny"]["path"]).is_dir(), "paths are relative to the study file"
+
+
+def test_companion_views_are_read_only_where_a_method_needs_them(load):
+    runs = [RUN | {"methods": ["loss"]}, RUN | {"methods": ["lowercase"], "lengths": [64]}]
+    requests = plan.pass_requests(load(study(runs=runs)), "smollm2-135m", "sotu")
+    lowered = [request for request in requests if request["companion"] == "lowercase"]
+    assert [request["lengths"] for request in lowered] == [[64]]
+    assert {request["statistics"] for request in lowered} == {"logprobs"}
+
+
+def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
+    models = {"tiny": {"source": "local", "path": checkpoint}}
+    loaded = load(study(models=models, runs=[RUN | {"references": ["tiny"], "methods": ["ref"]}]))
+    assert plan.pass_pairs(loaded) == [("smollm2-135m", "sotu"), ("tiny", "sotu")]
+    (request,) = plan.pass_requests(loaded, "tiny", "sotu")
+    assert request["statistics"] == "logprobs"
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (study(artefacts=[]), ["my_study.yaml", "unknown key 'artefacts'", "did you mean 'artifacts'"]),
+        (study(runs=[RUN | {"lenghts": [64]}]), ["runs.0", "'runs.0.lenghts'", "did you mean 'lengths'"]),
+        (study(runs=[RUN | {"model": "smollm2-153m"}]), ["runs.0.model", "did you mean 'smollm2-135m'"]),
+        (study(runs=[RUN | {"benchmark": "soto"}]), ["runs.0.benchmark", "did you mean 'sotu'"]),
+        (study(runs=[RUN | {"corpus": "docstring"}]), ["runs.0.corpora", "did you mean 'docstrings'"]),
+        (study(runs=[RUN | {"methods": ["min-k"]}]), ["runs.0.methods.0", "unknown method 'min-k'", "min_k"]),
+        (study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]), ["methods.0", "epsilon", "did you mean 'eps'"]),
+        (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
+        (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
+        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32, 64, 128, 256]"]),
+        (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
+        (study(runs=[]), ["runs"]),
+        (study(study="my study"), ["study", "my study", "right form"]),
+        (study(study="passes"), ["study", "reserved"]),
+        ({"runs": [RUN]}, ["missing key 'study'"]),
+        (study(artifacts=["dc_pdd_tabel2"]), ["dc_pdd_tabel2", "dc_pdd_table"]),
+        (
+            study(artifacts={"blind_audit": {"panels": [{"model": "smollm2-135m", "benchmark": "sotu_placebo"}]}}),
+            ["artifacts.blind_audit.panels.0", "no run has"],
+        ),
+        (study(models={"m": {"source": "local"}}), ["models", "m", "missing key 'path'"]),
+        (study(models={"m": {"source": "local", "path": "gone"}}), ["models.m.path", "gone", "does not exist"]),
+        (study(models={"m": {"source": "hug", "path": "."}}), ["m.source", "'hug' is not valid"]),
+        (study(models={"smollm2-135m": {"source": "local", "path": "."}}), ["already in", "another slug"]),
+        (study(benchmarks={"b": {"source": "local", "path": "gone.jsonl"}}), ["benchmarks.b.path", "does not exist"]),
+        ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
+        ("study: mine\nstudy: yours\n", ["line 2", "'study' stands twice"]),
+        ("- a\n- b\n", ["a mapping of keys is needed"]),
+        ("", ["nothing", "a mapping of keys is needed"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_remedy(load, broken, told):
+    with pytest.raises(InputError) as error:
+        load(broken)
+    for words in told:
+        assert words in str(error.value)
+
+
+def test_a_study_that_is_no_name_and_no_file_says_what_there_is():
+    with pytest.raises(InputError, match="did you mean 'embedded'"):
+        load_study(CONFIG | {"study": "embeded"}, ROOT / "config")
+
+
+@pytest.mark.parametrize(("key", "value"), [("resamples", "many"), ("threads", 0), ("device", "gpu"), ("resample", 5)])
+def test_run_wide_settings_are_checked(load, key, value):
+    with pytest.raises(InputError, match=key):
+        load(study(), **{key: value})
+
+
+def test_a_study_in_another_encoding_is_refused(load, tmp_path):
+    (tmp_path / "latin.yaml").write_bytes("study: mine\ntitle: Prüfung\n".encode("latin-1"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        load_study(CONFIG | {"study": str(tmp_path / "latin.yaml")}, ROOT / "config")

@@ -1,0 +1,140 @@
+"""A fresh copy of the project in an empty folder, a smoke study in it, and Snakemake as a user runs it."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from tiny_models import tiny_model
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+NOUNS = "nation congress people state union power peace war law freedom budget worker border school energy".split()
+VERBS = "must will can shall may did has keeps gives asks builds finds makes".split()
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of the project's files; `run` is the command line."""
+
+    path: Path
+
+    def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        if check:
+            assert done.returncode == 0, done.stdout
+        return done
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """The same in the background, in a process group of its own."""
+        return subprocess.Popen(
+            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
+            stdout=(self.path / "started.log").open("w"), stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", *arguments]
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
+        return os.environ | cache | changes
+
+    def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
+        return self.run("--cores", "2", *arguments, "--config", "study=smoke/smoke.yaml", "resamples=200", **options)
+
+    def study(self) -> dict:
+        return yaml.safe_load((self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8"))
+
+    def write_study(self, study: dict) -> None:
+        (self.path / "smoke" / "smoke.yaml").write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+
+    def manifest(self, model: str = "target") -> dict:
+        path = self.path / "results" / "passes" / f"smoke~{model}" / "smoke~texts" / "smoke.json"
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def stored(self) -> dict[str, int]:
+        """Every stored view and when it was written: an unchanged entry had no second forward pass."""
+        store = self.path / "results" / "passes" / "store"
+        return {path.name: path.stat().st_mtime_ns for path in sorted(store.glob("[!.]*.parquet"))}
+
+
+def copy_project(target: Path) -> Project:
+    target.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / part, target / part)
+    return Project(target)
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    return copy_project(tmp_path / "project")
+
+
+def write_smoke(project: Project) -> Project:
+    """Two tiny random models, 60 made-up texts of two lengths, a corpus of 200 lines and a study over them."""
+    folder = project.path / "smoke"
+    folder.mkdir()
+    tiny_model("gpt_neox", folder / "target")
+    tiny_model("llama", folder / "reference", seed=1)
+    draw = random.Random(0)
+    texts = [
+        {"id": f"{length}-{number:02d}", "input": sentence(draw, length), "label": number % 2, "length": length,
+         "document": f"d{number % 12}"}
+        for length in (16, 32) for number in range(60)
+    ]  # fmt: skip
+    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
+    (folder / "corpus.txt").write_text("\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8")
+    panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (16, 32)]
+    project.write_study(
+        {
+            "study": "smoke",
+            "models": {name: {"source": "local", "path": name, "dtype": "float32"} for name in ("target", "reference")},
+            "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [16, 32]}},
+            "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
+            "runs": [
+                {"model": "target", "benchmark": "texts", "corpus": "web", "references": ["reference"],
+                 "start_token": "<|endoftext|>",
+                 "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
+            ],
+            "artifacts": {"results_auc": {"panels": panels}, "surp_figure3": {"panels": panels[:1]},
+                          "selection_gap": {"panels": panels}},
+        }
+    )  # fmt: skip
+    return project
+
+
+def sentence(draw: random.Random, words: int) -> str:
+    return " ".join(draw.choice((NOUNS, VERBS)[place % 2]) + str(draw.randint(0, 9)) for place in range(words))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Project:
+    """The smoke study, run to its end once; read it, do not change it."""
+    project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
+    project.smoke("all")
+    return project
+
+
+@pytest.fixture
+def smoke(finished, tmp_path) -> Project:
+    """A copy of the finished smoke study that a test may change."""
+    shutil.copytree(finished.path, tmp_path / "project", symlinks=True)
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def unrun(project) -> Project:
+    """The smoke study before its first run."""
+    return write_smoke(project)

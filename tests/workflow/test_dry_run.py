@@ -1,0 +1,70 @@
+"""Every registered study plans cleanly, and a bad one stops before any job with an error for users."""
+
+import pytest
+import yaml
+
+
+@pytest.mark.parametrize("study", ["embedded"])
+def test_a_dry_run_of_a_registered_study_reads_clearly(project, study):
+    planned = project.run("--dry-run", "--cores", "2", "--config", f"study={study}").stdout
+    for rule in ("fetch_package", "build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
+        assert rule in planned
+
+
+def test_the_workflow_file_itself_is_an_entry_too(project):
+    planned = project.run("--dry-run", "--cores", "2", "--snakefile", "workflow/Snakefile").stdout
+    assert "render_report" in planned
+
+
+def test_the_rule_graph_draws(project):
+    assert "flowchart" in project.run("--rulegraph", "mermaid-js").stdout
+
+
+def test_the_snakefiles_import_neither_torch_nor_pandas(project):
+    (project.path / "workflow" / "Snakefile").open("a").write(
+        "\nimport sys\n\nheavy = {'torch', 'pandas', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    project.run("--dry-run", "--cores", "2")
+
+
+def texts(*rows: str) -> str:
+    return "".join(row + "\n" for row in rows)
+
+
+GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl", "line 3", "label", "0, 1"]),
+        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl", "line 3", "empty"]),
+        (texts(*GOOD, "{"), ["texts.jsonl", "line 3", "JSON"]),
+        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl", "line 3", "text"]),
+        (texts(GOOD[0]), ["texts.jsonl", "non-member"]),
+        ("", ["texts.jsonl"]),
+    ],
+)
+def test_bad_texts_stop_the_run_before_any_job(project, content, told):
+    (project.path / "texts.jsonl").write_text(content, encoding="utf-8")
+    study = {
+        "study": "bad",
+        "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}},
+        "runs": [{"model": "smollm2-135m", "benchmark": "texts", "methods": ["loss"]}],
+    }
+    (project.path / "bad.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout
+    for words in told:
+        assert words in done.stdout
+    assert not (project.path / "results").exists()
+
+
+def test_an_unknown_key_stops_the_run_and_names_the_nearest(project):
+    (project.path / "bad.yaml").write_text("study: bad\nruns:\n  - {model: smollm2-135m, benchmrk: sotu}\n")
+    done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stdout
+    assert "did you mean 'benchmark'" in done.stdout

@@ -1,0 +1,77 @@
+"""The smoke study from end to end, as a user runs it."""
+
+import re
+
+import pytest
+
+NOTHING = "Nothing to be done"
+
+
+def test_every_target_of_the_contract_is_there(finished):
+    results = finished.path / "results"
+    for file in (
+        "benchmarks/smoke~texts.parquet",
+        "corpora/smoke~web/segments/0.parquet",
+        "corpora/smoke~web/counts/smoke~target.parquet",
+        "models/smoke~target/checkpoint.json",
+        "passes/smoke~target/smoke~texts/smoke.json",
+        "smoke/scores/target/texts.parquet",
+        "smoke/metrics/target/texts.parquet",
+        "smoke/tests/target/texts.parquet",
+        *(f"smoke/tables/results_auc.{ending}" for ending in ("csv", "md", "tex")),
+        *(f"smoke/figures/surp_figure3.{ending}" for ending in ("csv", "pdf", "png", "svg")),
+        "smoke/report.html",
+        "smoke/provenance.json",
+    ):
+        assert (results / file).stat().st_size > 0, file
+
+
+def test_every_method_of_the_run_has_finite_scores(finished):
+    import numpy as np
+    import pandas as pd
+
+    scores = pd.read_parquet(finished.path / "results/smoke/scores/target/texts.parquet")
+    assert set(scores.method) == {"loss", "zlib", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    assert np.isfinite(scores.score).all()
+    assert (scores.groupby(["method", "setting"]).id.nunique() == 120).all()
+
+
+def test_a_second_run_has_nothing_to_do(finished):
+    assert NOTHING in finished.smoke("all").stdout
+
+
+def test_the_bare_command_runs_all(finished):
+    assert NOTHING in finished.smoke().stdout
+    forced = finished.smoke("--dry-run", "--forceall").stdout
+    assert re.search(r"^all\s+1$", forced, re.MULTILINE)
+
+
+def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
+    unrun.run("--cores", "1", "all", "--config", "study=smoke/smoke.yaml", "resamples=200")
+    compared = 0
+    for folder in ("scores", "metrics", "tests", "tables", "figures"):
+        for path in sorted((finished.path / "results" / "smoke" / folder).rglob("*.*")):
+            other = unrun.path / path.relative_to(finished.path)
+            assert path.read_bytes() == other.read_bytes(), path
+            compared += 1
+    assert compared >= 11
+
+
+def test_the_snakemake_report_builds(finished):
+    finished.run("--report", "report.zip", "--config", "study=smoke/smoke.yaml", "resamples=200")
+    assert (finished.path / "report.zip").stat().st_size > 0
+
+
+@pytest.mark.parametrize("target", ["tables", "figures", "results/smoke/figures/surp_figure3.pdf"])
+def test_targets_that_a_person_would_type(finished, target):
+    assert NOTHING in finished.smoke(target).stdout
+
+
+def test_editing_a_library_file_reruns_its_stage_and_touching_it_does_not(smoke):
+    code = smoke.path / "scripts" / "pretrace" / "evaluation" / "__init__.py"
+    code.touch()
+    assert NOTHING in smoke.smoke("--dry-run").stdout
+    code.write_text(code.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    planned = smoke.smoke("--dry-run").stdout
+    assert "evaluate_methods" in planned
+    assert "run_passes" not in planned

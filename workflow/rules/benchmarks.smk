@@ -1,0 +1,15 @@
+rule build_benchmark:
+    input:
+        source=lambda wildcards: source_of(BENCHMARKS[wildcards.benchmark]),
+        code=sources("benchmarks"),
+    output:
+        "results/benchmarks/{benchmark}.parquet",
+    log:
+        "results/logs/build_benchmark/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        seed=config["seed"],
+    script:
+        "../../scripts/build_benchmark.py"

@@ -1,0 +1,71 @@
+def shards_of(corpus):
+    return CORPORA[corpus].get("shards", 1)
+
+
+rule write_documents:
+    input:
+        source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),
+        code=sources("corpora"),
+    output:
+        "results/corpora/{corpus}/documents/{shard}.parquet",
+    log:
+        "results/logs/write_documents/{corpus}/{shard}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=lambda wildcards: CORPORA[wildcards.corpus],
+        shards=lambda wildcards: shards_of(wildcards.corpus),
+        seed=config["seed"],
+    script:
+        "../../scripts/write_documents.py"
+
+
+rule count_segments:
+    input:
+        documents="results/corpora/{corpus}/documents/{shard}.parquet",
+        code=sources("corpora"),
+    output:
+        "results/corpora/{corpus}/segments/{shard}.parquet",
+    log:
+        "results/logs/count_segments/{corpus}/{shard}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    script:
+        "../../scripts/count_segments.py"
+
+
+rule count_tokens:
+    input:
+        segments="results/corpora/{corpus}/segments/{shard}.parquet",
+        documents="results/corpora/{corpus}/documents/{shard}.parquet",
+        checkpoint="results/models/{tokenizer}/checkpoint.json",
+        code=sources("corpora"),
+    output:
+        "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
+    log:
+        "results/logs/count_tokens/{corpus}/{tokenizer}/{shard}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        max_tokens=lambda wildcards: CORPORA[wildcards.corpus].get("max_tokens"),
+    script:
+        "../../scripts/count_tokens.py"
+
+
+rule add_counts:
+    input:
+        counts=lambda wildcards: expand(
+            "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
+            corpus=wildcards.corpus,
+            tokenizer=wildcards.tokenizer,
+            shard=range(shards_of(wildcards.corpus)),
+        ),
+        code=sources("corpora"),
+    output:
+        "results/corpora/{corpus}/counts/{tokenizer}.parquet",
+    log:
+        "results/logs/add_counts/{corpus}/{tokenizer}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    script:
+        "../../scripts/add_counts.py"

@@ -1,0 +1,22 @@
+localrules:
+    fetch_package,
+
+
+def download_named(wildcards):
+    return next(entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file)
+
+
+rule fetch_package:
+    output:
+        "results/downloads/{file}",
+    log:
+        "results/logs/fetch_package/{file}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    wildcard_constraints:
+        file=alternatives(entry["file"] for entry in STUDY.downloads.values()),
+    params:
+        download=download_named,
+        attempts=config["attempts"],
+    script:
+        "../../scripts/fetch_package.py"

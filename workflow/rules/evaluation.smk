@@ -1,0 +1,17 @@
+rule evaluate_methods:
+    input:
+        scores="results/{study}/scores/{model}/{benchmark}.parquet",
+        benchmark=lambda wildcards: table_of(wildcards.benchmark),
+        code=sources("methods", "evaluation"),
+    output:
+        metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
+        tests="results/{study}/tests/{model}/{benchmark}.parquet",
+    log:
+        "results/{study}/logs/evaluate_methods/{model}/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        resamples=config["resamples"],
+        grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
+    script:
+        "../../scripts/evaluate_methods.py"

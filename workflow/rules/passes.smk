@@ -1,0 +1,39 @@
+def slug_of(registry, shared_name):
+    """The study's own slug of an entry that the shared stages know as `shared_name`."""
+    return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
+
+
+def requests_of(wildcards):
+    model = slug_of(STUDY.models, wildcards.model)
+    return plan.pass_requests(STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark))
+
+
+def asked(resource, default):
+    return lambda wildcards: MODELS[wildcards.model].get("resources", {}).get(resource, default)
+
+
+rule run_passes:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint="results/models/{model}/checkpoint.json",
+        code=sources("models", "views", "passes"),
+    output:
+        "results/passes/{model}/{benchmark}/{study}.json",
+    log:
+        "results/logs/run_passes/{model}/{benchmark}/{study}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    threads: config["threads"]
+    resources:
+        gpu=asked("gpu", 0),
+        mem_mb=asked("mem_mb", 4000),
+        runtime=asked("runtime", 240),
+    params:
+        requests=requests_of,
+        store="results/passes/store",
+        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
+        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        device=config["device"],
+        batch_tokens=config["batch_tokens"],
+    script:
+        "../../scripts/run_passes.py"

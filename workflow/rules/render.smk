@@ -1,0 +1,137 @@
+from pretrace.render.registry import RENDERERS
+
+
+def needs_of(artifact):
+    return RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
+
+
+def files_for(kind):
+    """An input function: the files of one kind that an artifact's renderer reads, one a (model, benchmark) pair."""
+
+    def files(wildcards):
+        if kind not in needs_of(wildcards.artifact):
+            return []
+        pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+        if kind == "benchmarks":
+            return [table_of(benchmark) for benchmark in sorted({benchmark for _, benchmark in pairs})]
+        if kind == "passes":
+            return [manifest_of(*pair) for pair in pairs]
+        return [f"results/{STUDY.name}/{kind}/{model}/{benchmark}.parquet" for model, benchmark in pairs]
+
+    return files
+
+
+def paths_for(wildcards, input):
+    """The same files by what they are of: kind -> list of (model, benchmark, path)."""
+    pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+    benchmarks = sorted({benchmark for _, benchmark in pairs})
+    named = {kind: list(zip(pairs, input[kind])) for kind in ("metrics", "tests", "scores", "passes")}
+    paths = {kind: [[*pair, path] for pair, path in files] for kind, files in named.items()}
+    return paths | {"benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]}
+
+
+def titles_for(wildcards):
+    pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+    models = {model: STUDY.models.entries[model] for model, _ in pairs}
+    benchmarks = {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
+    return {"models": models, "benchmarks": benchmarks}
+
+
+RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}
+
+
+rule render_table:
+    input:
+        **RENDER_INPUT,
+        code=sources("methods", "passes", "render"),
+    output:
+        csv="results/{study}/tables/{artifact}.csv",
+        md="results/{study}/tables/{artifact}.md",
+        tex=report(
+            "results/{study}/tables/{artifact}.tex",
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"artifact": "{artifact}"},
+        ),
+        reading="results/{study}/readings/{artifact}.md",
+    log:
+        "results/{study}/logs/render_table/{artifact}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    wildcard_constraints:
+        artifact=alternatives(plan.artifacts_of_kind(STUDY, "table")),
+    params:
+        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
+        paths=paths_for,
+        entries=titles_for,
+        store="results/passes/store",
+    script:
+        "../../scripts/render_artifact.py"
+
+
+rule render_figure:
+    input:
+        **RENDER_INPUT,
+        code=sources("methods", "passes", "render"),
+    output:
+        csv="results/{study}/figures/{artifact}.csv",
+        pdf="results/{study}/figures/{artifact}.pdf",
+        png="results/{study}/figures/{artifact}.png",
+        svg=report(
+            "results/{study}/figures/{artifact}.svg",
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"artifact": "{artifact}"},
+        ),
+        reading="results/{study}/readings/{artifact}.md",
+    log:
+        "results/{study}/logs/render_figure/{artifact}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    wildcard_constraints:
+        artifact=alternatives(plan.artifacts_of_kind(STUDY, "figure")),
+    params:
+        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
+        paths=paths_for,
+        entries=titles_for,
+        store="results/passes/store",
+    script:
+        "../../scripts/render_artifact.py"
+
+
+rule record_provenance:
+    input:
+        manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
+        study=str(STUDY.path),
+        code=sources("render"),
+    output:
+        "results/{study}/provenance.json",
+    log:
+        "results/{study}/logs/record_provenance.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        config=config,
+    script:
+        "../../scripts/record_provenance.py"
+
+
+rule render_report:
+    input:
+        tables=tables_of_study,
+        figures=figures_of_study,
+        provenance="results/{study}/provenance.json",
+        study=str(STUDY.path),
+        code=sources("render"),
+        template=os.path.relpath(ROOT / "scripts/pretrace/render/report.html.jinja"),
+    output:
+        "results/{study}/report.html",
+    log:
+        "results/{study}/logs/render_report.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        title=STUDY.title,
+        artifacts=STUDY.artifacts,
+    script:
+        "../../scripts/render_report.py"
