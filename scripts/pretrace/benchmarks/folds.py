@@ -1,8 +1,6 @@
-"""Five folds such that nothing of a fold stands in another: no document, or no block of it, and no equal
-text.
+"""Five folds that share nothing: no document, or no block of a document, and no equal text.
 
-Hyperparameters are chosen on the other folds, so a text that shares words with one of them would leak the
-choice.
+Hyperparameters are chosen on the other folds, so a text that shares words with theirs would leak the choice.
 """
 
 import bisect
@@ -60,7 +58,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
 
 
 def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
-    """Units, the largest first, each to the fold with the least of the unit's strata, relative to their sizes."""
+    """Units, the largest first, each to the fold with the least of the unit's strata, as shares of these."""
     members = units.members()
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
     sizes = Counter(stratum for pair in strata for stratum in pair)

@@ -54,7 +54,7 @@ def check(path: Path, *, metrics: bool) -> Summary:
     if metrics and not (found[0] and found[1]):
         raise InputError(
             f"{path}: metrics need members (label 1) and non-members (label 0), and it holds {found[1]} "
-            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add texts of the missing class."
+            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class."
         )
     return Summary(
         members=found[1],
@@ -127,7 +127,8 @@ def _length(where: str, row: Mapping[str, Any]) -> int | None:
     value = row.get("length")
     if value is None:
         return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 1 and value == int(value):
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if whole and not isinstance(value, bool) and value >= 1:
         return int(value)
     raise InputError(f"{where}: length is {value!r}; it must be a whole number of words, 1 or more, or null.")
 

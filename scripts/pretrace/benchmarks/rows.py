@@ -51,9 +51,10 @@ def _lines(path: Path) -> Iterator[str]:
             f"{path}:{number}: this line is not UTF-8 ({error.reason} at byte {error.start}); "
             f"save the file as UTF-8."
         ) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path}: cannot be unpacked after line {number} ({error}); compress it with gzip again."
+            f"{path}: cannot be read after line {number} ({error}); is it whole, yours to read and, where its "
+            f"name ends in .gz, gzipped?"
         ) from error
 
 
@@ -126,7 +127,5 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
                 for row in batch.to_pylist():
                     number += 1
                     yield f"{path}, row {number}", row
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{path}: cannot be read as Parquet after row {number} ({error}); write it anew."
-        ) from error
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error

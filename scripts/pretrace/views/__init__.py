@@ -1,4 +1,4 @@
-"""What is done to a text before a model sees it. Views register by name; no model library is imported here."""
+"""What is done to a text before a model sees it: views by name. No model library is imported here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
