@@ -1,0 +1,45 @@
+"""From token statistics to scores: one file a method, each registered by its decorator.
+
+Every score says member by being higher. To add a method, add one file with one decorated function; importing
+this package imports every file beside it, and needs neither torch nor pandas.
+"""
+
+import importlib
+import pkgutil
+
+from pretrace.methods.needs import applies, companions, obstacle
+from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
+from pretrace.methods.settings import (
+    default_setting,
+    empty_score,
+    is_candidate,
+    parse_setting,
+    setting_name,
+    settings,
+)
+from pretrace.methods.statistics import LabelledTexts, TokenStatistics
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
+
+__all__ = [
+    "METHODS",
+    "NEEDS",
+    "LabelledTexts",
+    "Method",
+    "TokenStatistics",
+    "applies",
+    "companions",
+    "default_setting",
+    "empty_score",
+    "find",
+    "is_candidate",
+    "method",
+    "obstacle",
+    "parse_setting",
+    "score",
+    "setting_name",
+    "settings",
+]

@@ -1,0 +1,18 @@
+from typing import Literal
+
+import numpy as np
+
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import TokenStatistics
+
+
+@method("loss", needs=("logprobs",))
+def loss(text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"] = "log_perplexity") -> float:
+    """LL(x), mean log-probability of a token (nats); `form=perplexity`: -PPL(x), which orders texts alike.
+
+    Yeom et al., Privacy Risk in Machine Learning, CSF 2018; for language models Carlini et al., USENIX
+    Security 2021.
+    """
+    if form == "perplexity":
+        return -float(np.exp(-text.log_likelihood))
+    return text.log_likelihood

@@ -1,0 +1,102 @@
+"""What to score: the cells of a benchmark that runs name, and the settings that each cell is scored with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pretrace.methods.needs import obstacle
+from pretrace.methods.registry import Method, Value, find
+from pretrace.methods.settings import setting_name, settings
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.logs import log
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Settings = dict[str, dict[str, Value]]
+"""Name of a setting -> its parameters."""
+
+Wanted = dict[tuple[str, str], Settings]
+"""(method, reference) -> settings."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One view of the texts of one (subset, length), scored with one start token."""
+
+    view: str
+    start_token: str
+    subset: str
+    length: int | None
+
+
+def plan(runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str) -> dict[Cell, Wanted]:
+    """What to score in each cell; what several runs ask for stands there once.
+
+    A method that needs a corpus or a reference model is scored with each one that its run names. A method
+    that cannot apply to a run has no place here, and the log says why.
+    """
+    found = _subset_lengths(benchmark)
+    cells: dict[Cell, Wanted] = {}
+    for run in runs:
+        wanted = _wanted(run, language)
+        for cell in _cells(run, found):
+            for key, named in wanted.items():
+                cells.setdefault(cell, {}).setdefault(key, {}).update(named)
+    return cells
+
+
+def _wanted(run: Mapping[str, Any], language: str) -> Wanted:
+    wanted: Wanted = {}
+    for request in run["methods"]:
+        id = request["method"]
+        reason = obstacle(
+            id,
+            language=language,
+            has_corpus=bool(run.get("corpora")),
+            has_references=bool(run.get("references")),
+        )
+        if reason:
+            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], reason)
+            continue
+        named = {setting_name(id, one): one for one in settings(id, request.get("parameters"))}
+        for reference in _references(find(id), run):
+            wanted.setdefault((id, reference), {}).update(named)
+    return wanted
+
+
+def _references(method: Method, run: Mapping[str, Any]) -> list[str]:
+    for need, key in (("frequencies", "corpora"), ("reference", "references")):
+        if need in method.needs:
+            return list(run[key])
+    return [""]
+
+
+def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Iterator[Cell]:
+    for key, known in (
+        ("subsets", {subset for subset, _ in found}),
+        ("lengths", {length for _, length in found}),
+    ):
+        for value in set(run.get(key) or []) - known:
+            where = f"run of '{run['model']}' on '{run['benchmark']}'"
+            hint = nearest(str(value), map(str, known))
+            raise InputError(f"{where}: the benchmark has no {value!r} among its {key}: {hint}")
+    for view in run["views"]:
+        for subset, length in found:
+            if _chosen(subset, run.get("subsets")) and _chosen(length, run.get("lengths")):
+                yield Cell(view, run["start_token"], subset, length)
+
+
+def _chosen(value: Any, choice: list[Any] | None) -> bool:
+    return choice is None or value in choice
+
+
+def _subset_lengths(benchmark: "pd.DataFrame") -> list[tuple[str, int | None]]:
+    """The (subset, length) cells of a benchmark table, sorted; length None where the texts have none."""
+    found = set(zip(benchmark["subset"], whole_numbers(benchmark["length"]), strict=True))
+    return sorted(found, key=lambda pair: (pair[0], pair[1] or 0))
+
+
+def whole_numbers(column: "pd.Series[Any]") -> list[int | None]:
+    """A nullable column of whole numbers as Python values, None where there is none."""
+    return [None if gap else int(value) for value, gap in zip(column, column.isna(), strict=True)]

@@ -1,0 +1,24 @@
+from typing import Literal
+
+import numpy as np
+
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import TokenStatistics, loss_ratio, mean
+
+
+@method("ref", needs=("logprobs", "reference"))
+def ref(
+    text: TokenStatistics, *, form: Literal["difference", "ratio", "con_recall_code"] = "difference"
+) -> float:
+    """-(L(x) - L_ref(x)), the loss against that of a reference model, in nats a token.
+
+    `form=ratio` is -L(x) / L_ref(x), as DC-PDD's code; `form=con_recall_code` is LL(x) - exp(LL_ref(x)), as
+    Con-ReCall's. Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
+    """
+    assert text.reference is not None
+    reference = mean(text.reference)
+    if form == "ratio":
+        return -loss_ratio(text.log_likelihood, reference)
+    if form == "con_recall_code":
+        return text.log_likelihood - float(np.exp(reference))
+    return text.log_likelihood - reference

@@ -1,0 +1,130 @@
+"""The register of methods: what each one needs, its parameters, their defaults and grids."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_type_hints
+
+from pretrace.runtime.errors import InputError, nearest
+
+Value = bool | int | float | str
+F = TypeVar("F", bound=Callable[..., Any])
+
+NEEDS: dict[str, str] = {
+    "text": "the text itself",
+    "token_ids": "the ids of the scored tokens",
+    "logprobs": "the log-probabilities of the scored tokens",
+    "entropies": "the entropies of the model's predictions (full vocabulary)",
+    "variances": "the variances of ln p under the model's predictions (full vocabulary)",
+    "lowercase": "log-probabilities of the lower-cased text",
+    "reference": "log-probabilities of the text under the reference model",
+    "frequencies": "token frequencies of the reference corpus",
+    "texts": "all texts of the benchmark with labels and folds, and no model",
+}
+"""The words for what a method can ask for."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A registered method. `defaults`, `grid` and `types` follow the order of the function's keyword
+    parameters."""
+
+    id: str
+    needs: tuple[str, ...]
+    defaults: dict[str, Value]
+    grid: dict[str, tuple[Value, ...]]
+    convention: tuple[str, ...]
+    """Parameters whose default is this project's choice, since the paper fixes none."""
+    empty_parameter: str
+    """The parameter that holds the score of a text in which the method finds nothing to score; "" if there is
+    none."""
+    function: Callable[..., Any] = field(repr=False)
+    types: dict[str, Any] = field(repr=False)
+
+    @property
+    def scope(self) -> str:
+        """`benchmark`: the function gets all texts of a cell at once (`LabelledTexts`); `text`: one
+        `TokenStatistics`."""
+        return "benchmark" if "texts" in self.needs else "text"
+
+    @property
+    def empty_score(self) -> float | None:
+        """The score, at default parameters, of a text in which the method finds nothing to score."""
+        return float(self.defaults[self.empty_parameter]) if self.empty_parameter else None
+
+
+METHODS: dict[str, Method] = {}
+
+
+def method(
+    id: str,
+    *,
+    needs: Sequence[str],
+    grid: Mapping[str, Sequence[Value]] | None = None,
+    convention: Sequence[str] = (),
+    empty_score: str = "",
+) -> Callable[[F], F]:
+    """Register a function as the method `id`; its keyword parameters are the method's parameters and carry
+    the defaults.
+
+    `needs` are words of `NEEDS`; `grid` maps parameters to the values tried by hyperparameter selection,
+    default among them; `convention` names the parameters whose default no paper fixes; `empty_score` names
+    the parameter that is returned where a text holds nothing to score. A parameter's annotation (`bool`,
+    `int`, `float`, a `Literal` of strings, or a range of `statistics`) is what a configuration is checked
+    against.
+    """
+
+    def register(function: F) -> F:
+        where = f"method '{id}' in {inspect.getsourcefile(function)}"
+        if id in METHODS:
+            other = inspect.getsourcefile(METHODS[id].function)
+            raise InputError(f"{where}: the id is taken by {other}. Choose another id.")
+        defaults = _defaults(function, where)
+        entry = Method(
+            id=id,
+            needs=tuple(needs),
+            defaults=defaults,
+            grid={name: tuple((grid or {})[name]) for name in defaults if name in (grid or {})},
+            convention=tuple(convention),
+            empty_parameter=empty_score,
+            function=function,
+            types=get_type_hints(function, include_extras=True),
+        )
+        _check(entry, [*(grid or {}), *convention, *([empty_score] if empty_score else [])], where)
+        METHODS[id] = entry
+        return function
+
+    return register
+
+
+def _defaults(function: Callable[..., Any], where: str) -> dict[str, Value]:
+    keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for parameter in keywords:
+        if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
+            raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
+    return {parameter.name: parameter.default for parameter in keywords}
+
+
+def _check(entry: Method, named: Sequence[str], where: str) -> None:
+    for need in entry.needs:
+        if need not in NEEDS:
+            raise InputError(f"{where}: unknown need '{need}': {nearest(need, NEEDS)}")
+    if {"reference", "frequencies"} <= set(entry.needs):
+        raise InputError(f"{where}: a score names one reference, a corpus or a model; it cannot need both.")
+    for name in named:
+        if name not in entry.defaults:
+            raise InputError(
+                f"{where}: '{name}' is no parameter of the function: {nearest(name, entry.defaults)}"
+            )
+    for name, values in entry.grid.items():
+        if entry.defaults[name] not in values:
+            raise InputError(
+                f"{where}: the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
+            )
+
+
+def find(id: str) -> Method:
+    """The method of that id; an unknown one is an error that names the nearest."""
+    if id not in METHODS:
+        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
+    return METHODS[id]

@@ -1,0 +1,122 @@
+"""A setting is one value for each parameter of a method; its name stands in every table of results."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pretrace.methods.registry import Method, Value, find
+from pretrace.runtime.errors import InputError, nearest
+
+
+def settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Value]]:
+    """Every setting of a method, the first parameter varying slowest.
+
+    `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
+    others keep theirs.
+    """
+    method = find(id)
+    given = {name: _values(method, name, value) for name, value in (parameters or {}).items()}
+    axes = [given.get(name) or method.grid.get(name, (default,)) for name, default in method.defaults.items()]
+    return [dict(zip(method.defaults, values, strict=True)) for values in itertools.product(*axes)]
+
+
+def setting_name(id: str, params: Mapping[str, Any]) -> str:
+    """`key=value;key=value`: grid parameters always, any other only when it is not at its default.
+
+    Parameters that are not given are at their defaults. Numbers by `format(x, "g")`, booleans in lower case.
+    """
+    method = find(id)
+    values = method.defaults | {name: _value(method, name, value) for name, value in params.items()}
+    shown = (name for name in method.defaults if name in method.grid or values[name] != method.defaults[name])
+    return ";".join(f"{name}={_written(values[name])}" for name in shown)
+
+
+def parse_setting(id: str, setting: str) -> dict[str, Value]:
+    """The parameters, all of them, that `setting_name` wrote."""
+    method = find(id)
+    params = dict(method.defaults)
+    for part in setting.split(";") if setting else []:
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise InputError(f"setting '{setting}' of '{id}': '{part}' is not key=value.")
+        params[name] = _value(method, name, _read(value))
+    return params
+
+
+def default_setting(id: str) -> str:
+    """The name of the setting with every parameter at its default."""
+    return setting_name(id, {})
+
+
+def is_candidate(id: str, setting: str) -> bool:
+    """Whether hyperparameter selection may choose the setting: no parameter outside the grid is off its
+    default."""
+    method = find(id)
+    params = parse_setting(id, setting)
+    return all(
+        params[name] == default for name, default in method.defaults.items() if name not in method.grid
+    )
+
+
+def empty_score(id: str, setting: str) -> float | None:
+    """The score that a setting gives a text in which the method finds nothing to score; None if it has no
+    such score."""
+    name = find(id).empty_parameter
+    return float(parse_setting(id, setting)[name]) if name else None
+
+
+def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
+    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if not values:
+        raise InputError(
+            f"parameter '{name}' of method '{method.id}': the list is empty. Give at least one value."
+        )
+    return tuple(dict.fromkeys(_value(method, name, one) for one in values))
+
+
+def _value(method: Method, name: str, value: Any) -> Value:
+    """The value in the parameter's own type, or an error that says what would be right."""
+    where = f"parameter '{name}' of method '{method.id}'"
+    if name not in method.defaults:
+        raise InputError(f"method '{method.id}' has no parameter '{name}': {nearest(name, method.defaults)}")
+    kind = method.types[name]
+    above, most = -math.inf, math.inf
+    if get_origin(kind) is Annotated:
+        kind, (above, most) = get_args(kind)
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise InputError(
+                f"{where}: {value!r} is not one of its values: {nearest(str(value), get_args(kind))}"
+            )
+        return value
+    whole = kind is int or kind is bool
+    if isinstance(value, bool) != (kind is bool) or not isinstance(value, int if whole else int | float):
+        raise InputError(f"{where}: {value!r} is not {_NAMES[kind]}.")
+    if not above < value <= most or not math.isfinite(value):
+        raise InputError(
+            f"{where}: {value!r} is out of range; it must be above {above:g} and at most {most:g}."
+        )
+    if kind is float and float(format(value, "g")) != value:
+        raise InputError(f"{where}: {value!r} has more than the 6 digits that a setting's name holds.")
+    return kind(value)
+
+
+_NAMES = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value if isinstance(value, str) else format(value, "g")
+
+
+def _read(written: str) -> Value:
+    if written in ("true", "false"):
+        return written == "true"
+    for number in (int, float):
+        try:
+            return number(written)
+        except ValueError:
+            continue
+    return written

@@ -1,0 +1,96 @@
+"""What a method sees: the token statistics of one text, or the labelled texts of a benchmark."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, inf
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+# Ranges of parameters, as (above, at most): a configuration outside them is an error.
+Share = Annotated[float, (0, 1)]
+Percent = Annotated[float, (0, 100)]
+Positive = Annotated[float, (0, inf)]
+
+SMALLEST_LOSS = 1e-12
+"""Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class TokenStatistics:
+    """One text as one model saw it: n scored tokens, n >= 1, without the start token. What was not asked for
+    is None.
+
+    text            the text that was scored
+    token_ids       [n] int, ids of the model's tokenizer
+    logprobs        [n] float64, l_i = ln p(x_i | x_<i), nats, <= 0
+    entropies       [n] float64, H_i, entropy of p(. | x_<i), nats, >= 0; so mu_i = -H_i
+    variances       [n] float64, var_i, variance of ln p(v | x_<i) over v ~ p(. | x_<i), nats squared, >= 0
+    lowercase       [m] float64, log-probabilities of the lower-cased text's own m tokens
+    reference       [m] float64, log-probabilities under the reference model, by its own m tokens
+    log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
+    """
+
+    text: str | None
+    token_ids: npt.NDArray[np.int64]
+    logprobs: Floats
+    entropies: Floats | None = None
+    variances: Floats | None = None
+    lowercase: Floats | None = None
+    reference: Floats | None = None
+    log_frequencies: Floats | None = None
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """LL(x), mean log-probability of a token, nats. The loss is L(x) = -LL(x), the perplexity
+        exp(L(x))."""
+        return mean(self.logprobs)
+
+    @cached_property
+    def sorted_logprobs(self) -> Floats:
+        """[n], ascending."""
+        return np.sort(self.logprobs)
+
+    @cached_property
+    def first_occurrences(self) -> npt.NDArray[np.intp]:
+        """Positions at which a token id stands for the first time, ascending."""
+        return np.sort(np.unique(self.token_ids, return_index=True)[1])
+
+    def percentile(self, percent: float) -> float:
+        """The percent-th percentile of the log-probabilities, by numpy's linear rule."""
+        if percent not in self._percentiles:
+            self._percentiles[percent] = float(np.percentile(self.sorted_logprobs, percent))
+        return self._percentiles[percent]
+
+    @cached_property
+    def _percentiles(self) -> dict[float, float]:
+        return {}
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """The N texts of one (subset, length) cell of a benchmark; `labels` are 1 member, 0 non-member, None
+    unknown."""
+
+    ids: list[str]
+    texts: list[str]
+    labels: list[int | None]
+    folds: list[int]
+    language: str
+
+
+def mean(values: Floats) -> float:
+    return float(np.add.reduce(values)) / len(values)
+
+
+def mean_of_lowest(ascending: Floats, share: float) -> float:
+    """Mean of the lowest `share` of the values, at least one. The 1e-9 undoes 0.3 * 10 = 2.999..."""
+    return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
+
+
+def loss_ratio(log_likelihood: float, other: float) -> float:
+    """L / L', from two log-likelihoods; never a division by 0."""
+    return max(-log_likelihood, SMALLEST_LOSS) / max(-other, SMALLEST_LOSS)

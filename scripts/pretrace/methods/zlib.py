@@ -1,0 +1,20 @@
+import zlib as compression
+from typing import Literal
+
+import numpy as np
+
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import TokenStatistics
+
+
+@method("zlib", needs=("text", "logprobs"))
+def zlib(text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"] = "log_perplexity") -> float:
+    """LL(x) / len(zlib(x)), in nats a byte of the compressed text; `form=perplexity`: -PPL(x) / len(zlib(x)).
+
+    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
+    """
+    assert text.text is not None
+    size = len(compression.compress(text.text.encode("utf-8")))
+    if form == "perplexity":
+        return -float(np.exp(-text.log_likelihood)) / size
+    return text.log_likelihood / size
