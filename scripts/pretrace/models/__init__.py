@@ -1,4 +1,4 @@
-"""Targets: a checkpoint on disk, its tokenizer and, when asked for, its weights. Importing this imports no torch."""
+"""Targets: a checkpoint on disk, its tokenizer and, when asked for, its weights. Imports no torch."""
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint, register_local, write_checkpoint
 from pretrace.models.gguf import convert_gguf

@@ -16,7 +16,7 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_l
 
 @dataclass(frozen=True)
 class Target:
-    """`vocabulary`: size of the output layer; `context`: tokens that fit, start token included (None: any)."""
+    """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None."""
 
     checkpoint: Checkpoint
     tokenizer: Any
@@ -62,8 +62,9 @@ def load_checkpoint(
 ) -> Target:
     """The target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where there
-    is one, else cpu. `max_length` lowers the context. Raises `InputError` for a checkpoint that cannot be used.
+    `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where
+    there is one, else cpu. `max_length` lowers the context. Raises `InputError` for a checkpoint that cannot
+    be used.
     """
     import transformers
 

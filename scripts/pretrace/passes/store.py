@@ -1,0 +1,97 @@
+"""The content-addressed store of finished passes: {key}.parquet, and {key}.json with its SHA-256 and cost.
+
+The record is written last: a file without one was not finished. Neither is ever changed, so that jobs may
+share a store, and what a failed or killed job had finished is found by the next.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pretrace.passes.requests import Request
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
+from pretrace.runtime.logs import log
+
+SCHEMA = pa.schema(
+    [
+        ("text_id", pa.string()),
+        ("variant", pa.int32()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float32())),
+        ("entropies", pa.list_(pa.float32())),
+        ("variances", pa.list_(pa.float32())),
+        ("n_tokens", pa.int32()),
+        ("truncated", pa.bool_()),
+        ("shots_used", pa.int32()),
+        ("skipped", pa.string()),
+    ]
+)
+
+
+def table_of(window: list[Request], start: tuple[int, ...], values: list[np.ndarray]) -> pa.Table:
+    """The store's rows of one window; `values` as `Engine.statistics` gives them."""
+    scored = [request.scored(start) for request in window]
+    offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
+
+    def lists(parts: list[np.ndarray], kind: pa.DataType) -> pa.Array:
+        return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(parts), kind))
+
+    statistics: list[pa.Array] = [
+        lists([value[row] for value in values], pa.float32()) for row in range(len(values[0]))
+    ]
+    statistics += [pa.nulls(len(window), pa.list_(pa.float32()))] * (3 - len(statistics))
+    columns = [
+        pa.array([request.text_id for request in window], pa.string()),
+        pa.array([request.variant for request in window], pa.int32()),
+        lists(scored, pa.int32()),
+        *statistics,
+        pa.array([request.n_tokens for request in window], pa.int32()),
+        pa.array([request.truncated for request in window], pa.bool_()),
+        pa.nulls(len(window), pa.int32()),
+        pa.array([request.skipped(start) for request in window], pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+class Store:
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+
+    def file(self, key: str) -> Path:
+        return self.path / f"{key}.parquet"
+
+    def record(self, key: str) -> dict[str, Any] | None:
+        """The record of a finished pass whose file is whole, else None; what is damaged is removed."""
+        file, beside = self.file(key), self._beside(key)
+        if not beside.is_file():
+            return None
+        try:
+            record: dict[str, Any] = read_json(beside)
+            if record["sha256"] == sha256_file(file):
+                return record
+            log.warning("%s is damaged and is computed again", file)
+        except (InputError, FileNotFoundError, KeyError, TypeError):
+            log.warning("%s or its record is missing or damaged; it is computed again", file)
+        beside.unlink()
+        file.unlink(missing_ok=True)
+        return None
+
+    def write(self, key: str, tables: Iterable[pa.Table]) -> str:
+        """Write one row group for each table as it comes; returns the file's SHA-256. See `finish`."""
+        with atomic_path(self.file(key)) as part:
+            with pq.ParquetWriter(part, SCHEMA, compression="zstd") as writer:
+                for table in tables:
+                    writer.write_table(table, row_group_size=len(table))
+            sha256 = sha256_file(part)
+        return sha256
+
+    def finish(self, key: str, record: dict[str, Any]) -> None:
+        write_json(self._beside(key), record)
+
+    def _beside(self, key: str) -> Path:
+        return self.path / f"{key}.json"
