@@ -1,0 +1,159 @@
+"""Which scores are compared with each other: cells of one unit, subset, length, evaluation set, view."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.resampling import Groups, resampling_groups
+from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+COLUMN_KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """A named choice of units. `ids` None: all of them. `draw` None: the same for every draw of prefixes.
+
+    A set of one draw holds that draw's rows and those of methods without a prefix, which then carry its
+    `draw`.
+    """
+
+    name: str = "all"
+    draw: int | None = None
+    ids: Collection[str] | None = None
+
+
+class Column(NamedTuple):
+    """One score of every unit: a method at one setting. `draw` is -1 where there is none."""
+
+    method: str
+    setting: str
+    view: str
+    start_token: str
+    draw: int
+    reference: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The labelled units that are ranked against each other, and their scores.
+
+    `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,); `scores` has shape
+    (columns, units) and is NaN where a unit has no score.
+    """
+
+    unit: str
+    subset: str
+    length: int | None
+    evaluation_set: str
+    draw: int | None
+    label: Flags
+    fold: Whole
+    folds: tuple[int, ...]
+    text: Whole
+    document: Whole
+    columns: tuple[Column, ...]
+    scores: Floats
+
+    @cached_property
+    def groups(self) -> Groups:
+        return resampling_groups(self.text, self.document, self.label)
+
+    @cached_property
+    def scored(self) -> Flags:
+        return ~np.isnan(self.scores)
+
+    @property
+    def name(self) -> str:
+        parts = (self.unit, self.subset, self.length, self.evaluation_set, self.draw)
+        return "/".join(str(part) for part in parts if part not in ("", None))
+
+
+def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
+    """The labelled texts of a benchmark by id: label, subset, length (-1: none), fold, text and document.
+
+    Text and document are codes, equal where these are equal; document -1 is none.
+    """
+    labelled = benchmark[benchmark["label"].notna()].sort_values("text_id", kind="stable")
+    document = labelled["document"].to_numpy(dtype=object)
+    return pd.DataFrame(
+        {
+            "id": labelled["text_id"].to_numpy(dtype=object),
+            "label": labelled["label"].to_numpy(dtype=np.int64),
+            "subset": labelled["subset"].to_numpy(dtype=object),
+            "length": labelled["length"].fillna(-1).to_numpy(dtype=np.int64),
+            "fold": labelled["fold"].to_numpy(dtype=np.int64),
+            "text": pd.factorize(labelled["text"].to_numpy(dtype=object))[0],
+            "document": np.where(document == "", -1, pd.factorize(document)[0]),
+        }
+    )
+
+
+def cells(
+    unit: str, units: pd.DataFrame, scores: pd.DataFrame, evaluation_sets: Sequence[EvaluationSet]
+) -> Iterator[Cell]:
+    """The cells of one unit, in order; one that holds a single class is logged and left out."""
+    rows = _columns_and_places(unit, units, scores)
+    for chosen in evaluation_sets:
+        inside = (
+            np.ones(len(units), bool) if chosen.ids is None else units["id"].isin(set(chosen.ids)).to_numpy()
+        )
+        compared = rows[
+            inside[rows["place"]] & (rows["draw"].isin((-1, chosen.draw)) | (chosen.draw is None))
+        ]
+        for (subset, length, view), of_cell in compared.groupby(["subset", "length", "view"], sort=True):
+            here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
+            cell = _cell(unit, chosen, units, here, of_cell)
+            if cell.label.all() or not cell.label.any():
+                log.warning("%s, view %s: no metrics, since one class alone is there", cell.name, view)
+                continue
+            yield cell
+
+
+def _columns_and_places(unit: str, units: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """The scores of one unit with the place of each in `units`; scores of unlabelled units leave here."""
+    rows = scores.loc[scores["unit"] == unit, [*COLUMN_KEYS, "id", "score"]].copy()
+    rows["draw"] = rows["draw"].fillna(-1).astype(np.int64)
+    repeated = rows.duplicated([*COLUMN_KEYS, "id"])
+    missing = rows["score"].isna()
+    for wrong, what in ((repeated, "is there twice"), (missing, "is not a number")):
+        if wrong.any():
+            row = rows[wrong].iloc[0]
+            raise InputError(
+                f"the score of {unit} '{row['id']}' by {row['method']} {row['setting']} {what}. "
+                "Delete the scores file and run the same command again."
+            )
+    rows["place"] = pd.Index(units["id"]).get_indexer(rows["id"])
+    rows = rows[rows["place"] >= 0]
+    for key in ("subset", "length"):
+        rows[key] = units[key].to_numpy()[rows["place"]]
+    return rows
+
+
+def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, rows: pd.DataFrame) -> Cell:
+    keys = rows.groupby(COLUMN_KEYS, sort=True)
+    columns = tuple(Column(*cast(tuple[str, str, str, str, int, str], key)) for key, _ in keys)
+    scores = np.full((len(columns), len(here)), np.nan)
+    scores[keys.ngroup(), np.searchsorted(here, rows["place"])] = rows["score"]
+    of = {name: units[name].to_numpy()[here] for name in units}
+    length = int(of["length"][0])
+    return Cell(
+        unit=unit,
+        subset=str(of["subset"][0]),
+        length=length if length >= 0 else None,
+        evaluation_set=chosen.name,
+        draw=chosen.draw,
+        label=of["label"] == 1,
+        fold=of["fold"],
+        folds=tuple(sorted(set(units["fold"]))),
+        text=of["text"],
+        document=of["document"],
+        columns=columns,
+        scores=scores,
+    )

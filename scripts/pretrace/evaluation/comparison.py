@@ -1,0 +1,181 @@
+"""Every method against every other method of its cell, and against chance."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.roc import METRICS, Floats
+from pretrace.evaluation.selection import Estimate, Part, Rankings, method_of
+from pretrace.evaluation.significance import (
+    Result,
+    bootstrap_test,
+    chance,
+    delong_test,
+    delong_variance,
+    holm,
+    placements,
+    t_test_as_published,
+)
+from pretrace.runtime.logs import log
+
+TESTED = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
+TESTED_SELECTIONS = ("default", "held_out")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two estimates of one selection and metric; `baseline` None is chance.
+
+    `ours` and `theirs` are the same estimates on the texts that both have scores for.
+    """
+
+    row: Estimate
+    baseline: Column | None
+    ours: Estimate
+    theirs: Estimate | None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One row of the tests table, but for its keys."""
+
+    row: Estimate
+    baseline: str
+    test: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+
+
+def plan_comparisons(cell: Cell, estimates: Sequence[Estimate]) -> list[Comparison]:
+    """Who is compared with whom; logged where a baseline is ambiguous, or lacks scores of some texts."""
+    masks = np.unique(cell.scored, axis=0, return_inverse=True)[1].reshape(-1)
+    planned, partial, ambiguous = [], 0, set()
+    for selection in TESTED_SELECTIONS:
+        for metric in TESTED:
+            rows = {
+                method_of(cell.columns[estimate.parts[0].column]): estimate
+                for estimate in estimates
+                if estimate.selection == selection and METRICS[estimate.metric] == metric
+            }
+            for key, row in rows.items():
+                planned.append(Comparison(row, None, row, None))
+                for name in sorted({other.method for other in rows} - {key.method}):
+                    baseline = partner(key, [other for other in rows if other.method == name])
+                    if baseline is None:
+                        ambiguous.add((key, name))
+                        continue
+                    theirs = rows[baseline]
+                    same = all(
+                        masks[a.column] == masks[b.column]
+                        for a, b in zip(row.parts, theirs.parts, strict=True)
+                    )
+                    partial += not same
+                    both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
+                    planned.append(Comparison(row, baseline, *both))
+    if partial:
+        log.info(
+            "%s: %d of %d comparisons rest on the texts that both methods score",
+            cell.name,
+            partial,
+            len(planned),
+        )
+    for key, name in sorted(ambiguous):
+        log.info("%s: %s %s is not compared with %s, which has no single row to compare it with",
+                 cell.name, key.method, key.reference, name)  # fmt: skip
+    return planned
+
+
+def partner(row: Column, others: Sequence[Column]) -> Column | None:
+    """The baseline's key that a row is compared with, or None where there is none or no single one.
+
+    Start token and draw are equal, or mean nothing to one of the two; among those that fit, equal keys go
+    first, also an equal reference, then keys without one.
+    """
+    blank = Column("", "", "", "", -1, "")
+    fitting = list(others)
+    for at in (3, 4, 5):
+        equal = [other for other in fitting if other[at] == row[at]]
+        without = [other for other in fitting if other[at] == blank[at]]
+        anything = fitting if at == 5 or row[at] == blank[at] else []
+        fitting = equal or without or anything
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def compare(
+    planned: Sequence[Comparison],
+    rankings: Rankings,
+    values: dict[Estimate, float],
+    draws: dict[Estimate, Floats],
+) -> list[Tested]:
+    """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names."""
+    tested: list[Tested] = []
+    for group in _by_selection_and_metric(planned):
+        first = group[0].row
+        baselines = np.array([_baseline_value(one, rankings, values) for one in group])
+        differences = np.array([values[one.ours] for one in group]) - baselines
+        drawn = np.stack([draws[one.ours] for one in group])
+        drawn -= np.stack([draws[one.theirs] if one.theirs else np.full(drawn.shape[1], baselines[at])
+                           for at, one in enumerate(group)])  # fmt: skip
+        results = {"bootstrap": bootstrap_test(drawn)}
+        if first.selection == "default":
+            results["t_as_published"] = t_test_as_published(drawn)
+            if METRICS[first.metric] == "auc":
+                results["delong"] = delong_test(differences, _delong_variances(group, rankings))
+        for test, result in results.items():
+            tested += _rows(group, test, differences, result)
+    return tested
+
+
+def _by_selection_and_metric(planned: Sequence[Comparison]) -> Iterator[list[Comparison]]:
+    groups: dict[tuple[str, int], list[Comparison]] = {}
+    for one in planned:
+        groups.setdefault((one.row.selection, one.row.metric), []).append(one)
+    yield from groups.values()
+
+
+def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:
+    if one.theirs is not None:
+        return values[one.theirs]
+    members, nonmembers = (
+        np.array([len(getattr(rankings.of(part), kind)) for part in one.row.parts], dtype=np.float64)
+        for kind in ("members", "nonmembers")
+    )
+    return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=members * nonmembers))
+
+
+def _delong_variances(group: Sequence[Comparison], rankings: Rankings) -> Floats:
+    known: dict[Part, tuple[Floats, Floats]] = {}
+
+    def components(estimate: Estimate) -> tuple[Floats, Floats]:
+        part = estimate.parts[0]
+        if part not in known:
+            rows = rankings.rows(part)
+            known[part] = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
+        return known[part]
+
+    variances = []
+    for one in group:
+        per_member, per_nonmember = components(one.ours)
+        if one.theirs is not None:
+            their_member, their_nonmember = components(one.theirs)
+            per_member, per_nonmember = per_member - their_member, per_nonmember - their_nonmember
+        variances.append(delong_variance(per_member, per_nonmember))
+    return np.array(variances)
+
+
+def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:
+    """The results of one test; Holm's family is all methods against one baseline."""
+    adjusted = np.empty(len(group))
+    for baseline in dict.fromkeys(one.baseline for one in group):
+        family = [at for at, one in enumerate(group) if one.baseline == baseline]
+        adjusted[family] = holm(result.p[family])
+    numbers = zip(differences, result.low, result.high, result.p, adjusted, strict=True)
+    return [
+        Tested(one.row, one.baseline.method if one.baseline else "chance", test, *map(float, row))
+        for one, row in zip(group, numbers, strict=True)
+    ]

@@ -1,0 +1,181 @@
+"""From scores to the tables of metrics and tests."""
+
+from collections.abc import Collection, Iterable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.cells import Cell, EvaluationSet, cells, text_units
+from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
+from pretrace.evaluation.resampling import resample
+from pretrace.evaluation.roc import METRICS, Flags, level_of
+from pretrace.evaluation.selection import Estimate, Part, Rankings, Settings, choose, mostly_empty
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+from pretrace.runtime.logs import Progress
+
+KEYS = [
+    "unit", "method", "setting", "view", "start_token", "draw", "reference",
+    "subset", "length", "evaluation_set", "selection",
+]  # fmt: skip
+METRIC_COLUMNS = [*KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
+TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
+
+
+def evaluate(
+    scores: pd.DataFrame,
+    benchmark: pd.DataFrame,
+    *,
+    study: str,
+    model: str,
+    benchmark_name: str,
+    resamples: int = 2000,
+    grid_intervals: Collection[str] = frozenset(),
+    evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
+    settings: Settings | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables metrics and tests of one model's scores on one benchmark.
+
+    Selections: `grid`, a row a setting, with intervals for the methods in `grid_intervals`; `default`,
+    `best_on_test` and `held_out`, always with intervals, the settings taken as given. Each metric has its
+    settings chosen by itself; held-out metrics are computed inside each fold and averaged. The same
+    `resamples` serve every method of one subset, length, evaluation set and draw; they redraw documents (or
+    texts) of the whole class, and folds keep their texts. Texts without a score, for one method, and without
+    a label, for all, are left out. `settings` knows the methods' grids (default: `pretrace.methods`).
+
+    Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
+    matter.
+    """
+    if resamples < AS_PUBLISHED_RESAMPLES:
+        raise InputError(
+            f"{resamples} resamples are too few for an interval: set at least {AS_PUBLISHED_RESAMPLES}."
+        )
+    units = text_units(benchmark)
+    _require_both_classes(units, benchmark_name)
+    settings = settings or _registered()
+    metrics: list[tuple[Any, ...]] = []
+    tests: list[tuple[Any, ...]] = []
+    names = (study, model, benchmark_name)
+    with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
+        for cell in cells("text", units, scores, evaluation_sets):
+            of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
+            metrics += of_cell
+            tests += tested
+            progress.update()
+    if not metrics:
+        raise InputError(
+            f"no score of {model} belongs to a labelled text of '{benchmark_name}': metrics need "
+            "scores of members and non-members. Check the run's subsets and lengths, or delete the scores "
+            "file and run again."
+        )
+    return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
+
+
+def _registered() -> Settings:
+    from pretrace import methods
+
+    names = ("is_candidate", "default_setting", "parse_setting", "empty_score", "METHODS")
+    return SimpleNamespace(**{name: getattr(methods, name) for name in names})
+
+
+def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
+    members, nonmembers = ((units["label"] == label).sum() for label in (1, 0))
+    if not members or not nonmembers:
+        raise InputError(
+            f"benchmark '{benchmark}' has {members} members (label 1) and {nonmembers} non-members "
+            "(label 0): metrics need both classes. Add texts of the missing class, or ask for scores alone."
+        )
+
+
+def _evaluate_cell(
+    cell: Cell, names: tuple[str, ...], resamples: int, grid_intervals: set[str], settings: Settings
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    rankings = Rankings(cell)
+    choices = choose(cell, rankings, settings)
+    grid = [
+        Estimate("grid", metric, (Part(at, None),))
+        for at in range(len(cell.columns))
+        for metric in range(len(METRICS))
+    ]  # fmt: skip
+    planned = plan_comparisons(cell, choices.estimates)
+    wanted = [one for one in grid if cell.columns[one.parts[0].column].method in grid_intervals]
+    compared = (estimate for one in planned for estimate in (one.ours, one.theirs) if estimate)
+    drawn = list(dict.fromkeys([*choices.estimates, *wanted, *compared]))
+    values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
+    seed = seed_of(*names, cell.unit, cell.subset, cell.length, cell.evaluation_set, cell.draw)
+    parts = [rankings.values(drawn, weights) for weights in resample(cell.groups, resamples, seed)]
+    draws = np.concatenate(parts, axis=1)
+    interval = dict(zip(drawn, zip(*percentile_interval(draws), strict=True), strict=True))
+    known = dict(zip(drawn, values, strict=True))
+    empty = mostly_empty(cell, settings)
+    metrics = []
+    for estimate in [*grid, *choices.estimates]:
+        value = (
+            known[estimate]
+            if estimate in known
+            else choices.values[estimate.parts[0].column, estimate.metric]
+        )
+        low, high = interval.get(estimate, (np.nan, np.nan))
+        sizes = _sizes(estimate, rankings)
+        marks = _marks(estimate, cell, sizes, estimate in interval, empty, settings)
+        totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
+        name = METRICS[estimate.metric]
+        metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
+    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)))
+    return metrics, [_test_row(cell, one) for one in tested]
+
+
+def _keys(cell: Cell, estimate: Estimate) -> tuple[Any, ...]:
+    """The keys of a row: settings in fold order, or nothing where a method has none."""
+    first = cell.columns[estimate.parts[0].column]
+    setting = "|".join(cell.columns[part.column].setting for part in estimate.parts)
+    draw = first.draw if first.draw >= 0 else cell.draw
+    return (
+        cell.unit, first.method, setting if setting.strip("|") else "", first.view, first.start_token, draw,
+        first.reference, cell.subset, cell.length, cell.evaluation_set, estimate.selection,
+    )  # fmt: skip
+
+
+def _sizes(estimate: Estimate, rankings: Rankings) -> list[tuple[int, int]]:
+    """Members and non-members of each part that counts: a fold that lacks a class does not."""
+    ranked = [rankings.of(part) for part in estimate.parts]
+    sizes = [(len(ranking.members), len(ranking.nonmembers)) for ranking in ranked]
+    return [size for size in sizes if all(size)]
+
+
+def _marks(
+    estimate: Estimate,
+    cell: Cell,
+    sizes: Iterable[tuple[int, int]],
+    interval: bool,
+    empty: Flags,
+    settings: Settings,
+) -> str:
+    columns = [part.column for part in estimate.parts]
+    level = level_of(METRICS[estimate.metric])
+    conventions = settings.METHODS[cell.columns[columns[0]].method].convention
+    marks = {
+        "conditional_on_documents": interval and cell.groups.conditional,
+        "convention_default": estimate.selection == "default" and bool(conventions),
+        "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
+        "over_5_percent_empty": bool(empty[columns].any()),
+    }
+    return ";".join(sorted(mark for mark, holds in marks.items() if holds))
+
+
+def _test_row(cell: Cell, one: Tested) -> tuple[Any, ...]:
+    metric = METRICS[one.row.metric]
+    numbers = (one.difference, one.low, one.high, one.p, one.p_holm)
+    return (*_keys(cell, one.row), one.baseline, metric, one.test, *numbers)
+
+
+def _frame(rows: list[tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=columns)
+    whole = dict.fromkeys(("draw", "length"), "Int64") | {
+        name: "int64" for name in ("n_members", "n_nonmembers") if name in columns
+    }
+    keys = [name for name in [*KEYS, "baseline", "metric", "test"] if name in columns]
+    return frame.astype(whole).sort_values(keys, kind="stable", ignore_index=True)

@@ -1,0 +1,88 @@
+"""Stratified bootstrap of documents or texts, as whole-number weights shared by every method of a cell."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrace.evaluation.roc import Flags, Floats, Whole
+
+FEWEST_DOCUMENTS = 5
+"""A class with fewer documents is resampled by text, conditional on its documents."""
+
+_CHUNK_BYTES = 1 << 21
+"""Of one weight matrix: what is done with it then stays in the processor's cache."""
+
+_FEWEST_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is drawn: `of_text[i]` is the group of text i, counted from 0 within its class.
+
+    `conditional` says that a class has too few documents, so that its texts stand for themselves.
+    """
+
+    of_text: Whole
+    label: Flags
+    conditional: bool
+
+
+def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
+    """Group the texts of a cell: by document where texts share one, and equal texts always together.
+
+    `text` and `document` are codes (equal texts have equal codes; document -1: none), `label` is True for
+    members; all of shape (texts,). Documents that hold an equal text are one group.
+    """
+    of_text = np.empty(len(label), dtype=np.intp)
+    conditional = False
+    for kind in (True, False):
+        rows = np.flatnonzero(label == kind)
+        groups = _components([text[rows], document[rows]])
+        known = document[rows][document[rows] >= 0]
+        shared = len(np.unique(known)) < len(known)
+        if shared and len(np.unique(groups)) < FEWEST_DOCUMENTS:
+            groups, conditional = _components([text[rows]]), True
+        of_text[rows] = groups
+    return Groups(of_text, label, conditional)
+
+
+def _components(shared: list[Whole]) -> Whole:
+    """Number the groups of rows linked by equal codes, by their first row; a code of -1 links none."""
+    first = np.arange(len(shared[0]))
+    while True:
+        before = first
+        for codes in shared:
+            lowest = np.full(codes.max(initial=-1) + 1, len(codes))
+            known = codes >= 0
+            np.minimum.at(lowest, codes[known], first[known])
+            first = np.where(known, np.minimum(first, lowest[codes]) if len(lowest) else first, first)
+        if (first == before).all():
+            return np.unique(first, return_inverse=True)[1]
+
+
+def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
+    """Weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
+
+    Each class draws as many groups as it has, with replacement. Memory is bounded: a part holds
+    `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples where there are very many texts; the parts put together do
+    not depend on its size.
+    """
+    texts = len(groups.label)
+    at_once = min(resamples, max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1))))
+    streams = [np.random.default_rng([seed, kind]) for kind in (0, 1)]
+    classes = [np.flatnonzero(groups.label == bool(kind)) for kind in (0, 1)]
+    for start in range(0, resamples, at_once):
+        part = min(at_once, resamples - start)
+        weights = np.empty((texts, part))
+        for rows, stream in zip(classes, streams, strict=True):
+            weights[rows] = _draw(stream, groups.of_text[rows], part)
+        yield weights
+
+
+def _draw(stream: np.random.Generator, of_text: Whole, part: int) -> Floats:
+    count = int(of_text.max()) + 1
+    drawn = stream.integers(count, size=(part, count))
+    drawn += count * np.arange(part)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=part * count).reshape(part, count)
+    return np.ascontiguousarray(times.T, dtype=np.float64)[of_text]

@@ -1,0 +1,108 @@
+"""Exact ROC AUC and true-positive rates of one score vector under many weightings of its texts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Whole = NDArray[np.intp]
+
+LEVELS = (1, 5, 10)
+"""False-positive rates, in percent, at which true-positive rates are reported."""
+
+METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
+
+
+def level_of(metric: str) -> int | None:
+    """The false-positive rate in a metric's name, in percent; None for the AUC."""
+    return None if metric == "auc" else int(metric.split("_")[2])
+
+
+def allowed_false(metric: str, nonmembers: Floats) -> Floats:
+    """The most false positives allowed: FPR <= level, or FPR < level for `_strict`."""
+    level = level_of(metric)
+    assert level is not None
+    return (nonmembers * level - metric.endswith("_strict")) // 100
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One score vector, sorted once; any weights of its texts then give every metric without sorting again.
+
+    `members` and `nonmembers` are rows of the weight matrix, by descending score. `above[j]` and
+    `at_least[j]` count the members that score higher than, and at least as high as, the j-th non-member.
+    """
+
+    members: Whole
+    nonmembers: Whole
+    above: Whole
+    at_least: Whole
+
+    @classmethod
+    def of(cls, scores: Floats, label: Flags, rows: Whole) -> "Ranking":
+        """Rank the texts `rows` of a cell; `scores` and `label` (True: member) have shape (texts of the cell,)."""
+        members, nonmembers = (_descending(scores, rows[label[rows] == kind]) for kind in (True, False))
+        ascending, values = scores[members][::-1], scores[nonmembers]
+        above = len(members) - np.searchsorted(ascending, values, side="right")
+        at_least = len(members) - np.searchsorted(ascending, values, side="left")
+        return cls(members, nonmembers, above, at_least)
+
+    def counts(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Numerators (metrics, resamples) and pairs (resamples,): a metric is numerator / pairs.
+
+        `weights` has shape (texts of the cell, resamples) and holds whole numbers; `pairs` is the weight of
+        the members times that of the non-members. Averaging folds with weights n_members x n_nonmembers is
+        therefore adding numerators and adding pairs, and a fold that lacks a class adds nothing. Exact while
+        counts stay below 2**53.
+
+        AUC: pairs in which the member scores higher, ties by half (Mann and Whitney, 1947). TPR: the largest
+        TPR whose FPR does not exceed the level (`_strict`: lies below it) over all thresholds, as
+        `roc_curve(drop_intermediate=False)` lists them, without interpolation.
+        """
+        found, lower = _cumulative(weights[self.members]), weights[self.nonmembers]
+        wrong = _cumulative(lower)
+        area = np.einsum("jr,jr->r", lower, found[self.above])
+        if (self.above != self.at_least).any():
+            area = (area + np.einsum("jr,jr->r", lower, found[self.at_least])) / 2
+        nonmembers = wrong[-1]
+        allowed = np.stack([allowed_false(metric, nonmembers) for metric in METRICS[1:]])
+        # the first non-member that is one too many lies below every threshold that is allowed
+        too_many = _count_at_most(wrong, allowed)
+        above = np.append(self.above, len(self.members))[too_many]
+        hits = np.take_along_axis(found, above, axis=0) * nonmembers
+        return np.concatenate([area[None], hits]), found[-1] * nonmembers
+
+
+def _descending(scores: Floats, rows: Whole) -> Whole:
+    return rows[np.argsort(-scores[rows], kind="stable")]
+
+
+def _cumulative(weights: Floats) -> Floats:
+    """Sums of the first 0, 1, ... n rows: shape (n + 1, resamples).
+
+    In square blocks of rows, because np.cumsum walks down one column at a time and is several times slower.
+    """
+    n, resamples = weights.shape
+    size = max(1, int(np.sqrt(n + 1)))
+    blocks = np.zeros((-(-(n + 1) // size), size, resamples))
+    flat = blocks.reshape(-1, resamples)
+    flat[1 : n + 1] = weights
+    for row in range(1, size):
+        blocks[:, row] += blocks[:, row - 1]
+    for block in range(1, len(blocks)):
+        blocks[block] += blocks[block - 1, -1]
+    return flat[: n + 1]
+
+
+def _count_at_most(cumulative: Floats, limit: Floats) -> Whole:
+    """By bisection, how many rows after the first are <= limit, for limits of shape (limits, resamples)."""
+    last, resamples = len(cumulative) - 1, cumulative.shape[1]
+    flat, column = cumulative.reshape(-1), np.arange(resamples)
+    count = np.zeros(limit.shape, dtype=np.intp)
+    step = 1 << max(last, 1).bit_length()
+    while step := step >> 1:
+        further = np.minimum(count + step, last)
+        count = np.where(flat.take(further * resamples + column) <= limit, further, count)
+    return count

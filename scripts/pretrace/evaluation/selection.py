@@ -1,0 +1,160 @@
+"""The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.roc import METRICS, Flags, Floats, Ranking, Whole
+from pretrace.runtime.logs import log
+
+
+class Settings(Protocol):
+    """What `pretrace.methods` knows of a method's settings."""
+
+    is_candidate: Callable[[str, str], bool]
+    default_setting: Callable[[str], str]
+    parse_setting: Callable[[str, str], dict[str, Any]]
+    empty_score: Callable[[str, str], float | None]
+    METHODS: Mapping[str, Any]
+
+
+class Part(NamedTuple):
+    """A column's scores on one fold's texts (None: all) that column `partner` scores too (-1: no partner)."""
+
+    column: int
+    fold: int | None
+    partner: int = -1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number of the metrics table: a metric over one part, or over a part a fold, each with its setting."""
+
+    selection: str
+    metric: int
+    parts: tuple[Part, ...]
+
+    def within(self, other: "Estimate") -> "Estimate":
+        """The same on the texts that the other estimate's parts have scores for too."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return Estimate(
+            self.selection, self.metric, tuple(Part(a.column, a.fold, b.column) for a, b in pairs)
+        )
+
+
+@dataclass
+class Rankings:
+    """The rankings of a cell's parts, each sorted once."""
+
+    cell: Cell
+    _known: dict[Part, Ranking] = field(default_factory=dict)
+
+    def rows(self, part: Part) -> Whole:
+        taken = self.cell.scored[part.column]
+        if part.partner >= 0:
+            taken = taken & self.cell.scored[part.partner]
+        if part.fold is not None:
+            taken = taken & (self.cell.fold == part.fold)
+        return np.flatnonzero(taken)
+
+    def of(self, part: Part) -> Ranking:
+        if part not in self._known:
+            self._known[part] = Ranking.of(self.cell.scores[part.column], self.cell.label, self.rows(part))
+        return self._known[part]
+
+    def values(self, estimates: Sequence[Estimate], weights: Floats) -> Floats:
+        """Shape (estimates, resamples): every estimate under weights of shape (texts, resamples).
+
+        Folds are averaged with weights n_members x n_nonmembers: the sum of numerators over the sum of pairs.
+        Scores of different parts are never ranked against each other. NaN where a resample left no pair.
+        """
+        counts = {
+            part: self.of(part).counts(weights)
+            for part in dict.fromkeys(p for e in estimates for p in e.parts)
+        }
+        values = np.empty((len(estimates), weights.shape[1]))
+        for row, estimate in enumerate(estimates):
+            numerator = sum(counts[part][0][estimate.metric] for part in estimate.parts)
+            pairs = np.asarray(sum(counts[part][1] for part in estimate.parts))
+            values[row] = np.divide(numerator, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
+        return values
+
+
+def method_of(column: Column) -> Column:
+    """The column's key without its setting: what a setting is chosen for."""
+    return column._replace(setting="")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Every setting's metrics on a whole cell, and what the selections choose among them.
+
+    `values` has shape (columns, metrics); `candidates` lists each method's columns, its default first, then
+    by ascending parameters; a variant that differs in a parameter outside the grid is none.
+    """
+
+    values: Floats
+    candidates: dict[Column, list[int]]
+    estimates: list[Estimate]
+
+
+def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
+    """Choose settings per method, view, start token, draw and reference, and per metric by that same metric.
+
+    `default`: the paper's value or the project's; where the run leaves it out, its first setting.
+    `best_on_test`: the best on the texts that are evaluated. `held_out`: for each fold the best on the texts
+    of the other folds, and the metric inside that fold. Ties go to the default, then to the lower parameters;
+    where the other folds lack a class, nothing can be chosen and the default stands.
+    """
+    weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
+    columns = [rankings.of(Part(column, None)).counts(weights) for column in range(len(cell.columns))]
+    numerators = np.stack([numerator for numerator, _ in columns])
+    pairs = np.stack([pair for _, pair in columns])[:, None, :]
+    criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
+    candidates = _candidates(cell, settings)
+    estimates = []
+    for among in candidates.values():
+        order = np.array(among)
+        best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
+        for metric in range(len(METRICS)):
+            held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
+            estimates += [
+                Estimate("default", metric, (Part(among[0], None),)),
+                Estimate("best_on_test", metric, (Part(int(best[metric, 0]), None),)),
+                Estimate("held_out", metric, held_out),
+            ]
+    undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
+    if undecided:
+        log.info("%s: in %d of %d folds the other folds lack a class; the default stands there",
+                 cell.name, undecided, len(cell.folds))  # fmt: skip
+    return Choices(criteria[:, :, 0], candidates, estimates)
+
+
+def training_weights(cell: Cell) -> Floats:
+    """Shape (texts, folds): 1 where a text lies outside the fold and so may decide on the fold's setting."""
+    return (cell.fold[:, None] != np.array(cell.folds)).astype(np.float64)
+
+
+def _candidates(cell: Cell, settings: Settings) -> dict[Column, list[int]]:
+    found: dict[Column, list[int]] = {}
+    for at, column in enumerate(cell.columns):
+        if settings.is_candidate(column.method, column.setting):
+            found.setdefault(method_of(column), []).append(at)
+
+    def preference(at: int) -> tuple[bool, tuple[Any, ...]]:
+        method, setting = cell.columns[at][:2]
+        return setting != settings.default_setting(method), tuple(
+            settings.parse_setting(method, setting).values()
+        )
+
+    return {key: sorted(among, key=preference) for key, among in sorted(found.items())}
+
+
+def mostly_empty(cell: Cell, settings: Settings) -> Flags:
+    """Per column: whether over 5 % of its texts score as one in which the method finds nothing to score."""
+    empty = [settings.empty_score(column.method, column.setting) for column in cell.columns]
+    level = np.array([np.nan if score is None else score for score in empty])
+    return (cell.scores == level[:, None]).sum(axis=1) > 0.05 * cell.scored.sum(axis=1)

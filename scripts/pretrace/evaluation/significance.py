@@ -1,0 +1,112 @@
+"""Is one score better than another, or than chance? Tests on paired values, and Holm's correction."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrace.evaluation.roc import Flags, Floats, allowed_false, level_of
+
+AS_PUBLISHED_RESAMPLES = 10
+"""Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A difference's 95 % interval and two-sided p; arrays of shape (differences,)."""
+
+    low: Floats
+    high: Floats
+    p: Floats
+
+
+def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
+    """The middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count."""
+    quantile = np.nanquantile if np.isnan(draws).any() else np.quantile
+    low, high = quantile(draws, [0.025, 0.975], axis=1)
+    return low, high
+
+
+def bootstrap_test(draws: Floats) -> Result:
+    """Percentile bootstrap of differences, shape (differences, resamples): p = 2 min(P(d <= 0), P(d >= 0)).
+
+    Both shares count one more, so that p is never 0 (Davison and Hinkley, Bootstrap Methods, 1997, 4.2.5); p
+    is the level at which the percentile interval touches 0.
+    """
+    count = (~np.isnan(draws)).sum(axis=1)
+    below, above = ((side + 1) / (count + 1) for side in ((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1)))
+    return Result(*percentile_interval(draws), np.minimum(1.0, 2 * np.minimum(below, above)))
+
+
+def t_test_as_published(draws: Floats) -> Result:
+    """Two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples)."""
+    from scipy.special import stdtr, stdtrit
+
+    few = draws[:, :AS_PUBLISHED_RESAMPLES]
+    degrees = few.shape[1] - 1
+    error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
+    half = stdtrit(degrees, 0.975) * error
+    mean = few.mean(axis=1)
+    return Result(mean - half, mean + half, _two_sided(mean, error, lambda ratio: 2 * stdtr(degrees, -ratio)))
+
+
+def delong_test(difference: Floats, variance: Floats) -> Result:
+    """Normal test of differences between AUCs, given DeLong's variance of each difference."""
+    from scipy.special import ndtr, ndtri
+
+    error = np.sqrt(np.maximum(variance, 0))
+    half = ndtri(0.975) * error
+    p = _two_sided(difference, error, lambda ratio: 2 * ndtr(-ratio))
+    return Result(difference - half, difference + half, p)
+
+
+def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
+    """Without any spread, a difference of nothing has p = 1 and any other p = 0."""
+    ratio = np.divide(np.abs(difference), error, out=np.full_like(error, np.inf), where=error > 0)
+    return np.where(difference == 0, 1.0, tail(ratio))
+
+
+def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
+    """DeLong's components of an AUC: per member the non-members below it, per non-member the members above.
+
+    Both as shares, ties by half. By sorting, O(n log n), as Sun and Xu, Fast Implementation of DeLong's
+    Algorithm, IEEE SPL 2014.
+    """
+    members, nonmembers = scores[label], scores[~label]
+    per_member = _share_below(members, nonmembers)
+    return per_member, 1 - _share_below(nonmembers, members)
+
+
+def _share_below(values: Floats, others: Floats) -> Floats:
+    ascending = np.sort(others)
+    below = np.searchsorted(ascending, values, side="left") + np.searchsorted(ascending, values, side="right")
+    return below / (2 * len(others))
+
+
+def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
+    """Variance of an AUC, or of a difference of two AUCs from the differences of their placements.
+
+    DeLong, DeLong and Clarke-Pearson, Biometrics 1988. Takes texts as independent, whatever documents they
+    share.
+    """
+    return sum(float(part.var(ddof=1)) / len(part) for part in (per_member, per_nonmember) if len(part) > 1)
+
+
+def chance(metric: str, nonmembers: Floats) -> Floats:
+    """What a score that knows nothing reaches on average, given the non-members: 0.5, or near the FPR level.
+
+    With k false positives allowed, a TPR is the share of members above the (k+1)-th highest of n non-members,
+    on average (k + 1) / (n + 1): the level itself only where n is large.
+    """
+    if level_of(metric) is None:
+        return np.full_like(nonmembers, 0.5)
+    return (allowed_false(metric, nonmembers) + 1) / (nonmembers + 1)
+
+
+def holm(p: Floats) -> Floats:
+    """Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979."""
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1.0, steps)
+    return adjusted
