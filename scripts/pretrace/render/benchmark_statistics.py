@@ -1,0 +1,125 @@
+"""What the benchmarks hold: DC-PDD table 1."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.phrases import joined
+from pretrace.render.records import long_frame
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Panel, Results
+from pretrace.render.table import DASH, Block, Cell, Row, Table
+
+COLUMNS = ("Source", "Language", "Length (words)", "Members", "Non-members", "Unlabelled", "Documents", "Models")
+LANGUAGES = {"en": "English", "zh": "Chinese"}
+
+
+def render(artifact: Artifact, results: Results) -> Table:
+    """One row a benchmark, subset and length; documents are those of members + non-members; models are the study's."""
+    records = [_record(panel, results, models) for panel, models in _places(artifact, results)]
+    return Table(
+        caption=artifact["title"],
+        label=artifact["artifact"],
+        stub="Benchmark",
+        columns=tuple((column,) for column in COLUMNS),
+        blocks=(Block("", tuple(map(_row, records))),),
+        notes=tuple(_notes(records)),
+        frame=long_frame(records),
+        reading=_reading(records),
+    )
+
+
+def _places(artifact: Artifact, results: Results) -> list[tuple[Panel, list[str]]]:
+    """Distinct benchmark, subset and length in the panels' order, each with the models of its panels."""
+    places: dict[tuple[Any, ...], tuple[Panel, list[str]]] = {}
+    for panel in results.panels(artifact):
+        key = (panel["benchmark"], panel["subset"], panel["length"])
+        models = places.setdefault(key, (panel, []))[1]
+        if panel["model"] not in models:
+            models.append(panel["model"])
+    return list(places.values())
+
+
+def _record(panel: Panel, results: Results, models: Sequence[str]) -> dict[str, Any]:
+    texts, entry = results.every_text(panel), results.entry(panel)
+    label = texts["label"]
+    return {
+        "benchmark": panel["benchmark"],
+        "subset": panel["subset"],
+        "length": panel["length"],
+        "title": entry.get("title", ""),
+        "source": entry["source"],
+        "language": entry.get("language", ""),
+        "placebo": bool(entry.get("placebo", False)),
+        "n_members": int((label == 1).sum()),
+        "n_nonmembers": int((label == 0).sum()),
+        "n_unlabelled": int(label.isna().sum()),
+        "member_documents": _documents(texts[(label == 1).fillna(False)]),
+        "nonmember_documents": _documents(texts[(label == 0).fillna(False)]),
+        "models": ", ".join(models),
+    }
+
+
+def _documents(texts: pd.DataFrame) -> int:
+    """Distinct documents; 0 where the benchmark names none."""
+    return int(texts.loc[texts["document"] != "", "document"].nunique())
+
+
+def _row(record: Mapping[str, Any]) -> Row:
+    documents = (record["member_documents"], record["nonmember_documents"])
+    words = (
+        record["source"],
+        LANGUAGES.get(record["language"], record["language"]) or DASH,
+        DASH if record["length"] is None else str(record["length"]),
+        f"{record['n_members']:,}",
+        f"{record['n_nonmembers']:,}",
+        f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH,
+        f"{documents[0]} + {documents[1]}" if sum(documents) else DASH,
+        record["models"],
+    )
+    name = record["benchmark"] + (f" {record['subset']}" if record["subset"] else "")
+    return Row(name, tuple(Cell(words=word) for word in words), control=record["placebo"])
+
+
+def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    notes = ["Length: words a text. Documents: those the members come from + those of the non-members."]
+    titles = {record["benchmark"]: record["title"] for record in records if record["title"]}
+    notes += [f"{benchmark}: {title}." for benchmark, title in titles.items()]
+    if any(record["placebo"] for record in records):
+        notes.append("In italics: placebos, whose two classes every model knows alike.")
+    return notes
+
+
+def _reading(records: Sequence[Mapping[str, Any]]) -> str:
+    """How many texts, how the classes balance, and which classes rest on few documents."""
+    benchmarks = {record["benchmark"] for record in records}
+    uneven = [record for record in records if record["n_members"] != record["n_nonmembers"]]
+    sentences = [
+        f"{len(benchmarks)} {'benchmark' if len(benchmarks) == 1 else 'benchmarks'} in {len(records)} "
+        f"{'set' if len(records) == 1 else 'sets'} of texts; the smallest class has {_smallest(records):,} texts."
+    ]
+    if uneven:
+        names = list(dict.fromkeys(f"{record['benchmark']}{_at_length(record)}" for record in uneven))
+        sentences.append(f"The classes differ in size in {joined(names)}.")
+    else:
+        sentences.append("Members and non-members are equally many in each.")
+    few = list(dict.fromkeys(record["benchmark"] for record in records if 0 < _fewest(record) < 5))
+    if few:
+        sentences.append(
+            f"In {joined(few)} a class comes from fewer than 5 documents, "
+            "so its intervals rest on texts of one document and say nothing about other documents."
+        )
+    return " ".join(sentences)
+
+
+def _smallest(records: Sequence[Mapping[str, Any]]) -> int:
+    return min(min(record["n_members"], record["n_nonmembers"]) for record in records)
+
+
+def _fewest(record: Mapping[str, Any]) -> int:
+    return min(record["member_documents"], record["nonmember_documents"])
+
+
+def _at_length(record: Mapping[str, Any]) -> str:
+    return "" if record["length"] is None else f" at {record['length']} words"

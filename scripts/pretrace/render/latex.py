@@ -1,0 +1,103 @@
+"""Tables as LaTeX with booktabs."""
+
+import re
+from itertools import groupby
+
+from pretrace.render.table import DASH, Block, Cell, Row, Table
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "[": "{[}",
+    "–": "--",
+    "−": r"\ensuremath{-}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "×": r"\ensuremath{\times}",
+    "·": r"\ensuremath{\cdot}",
+}
+_SPECIAL = re.compile("|".join(map(re.escape, _ESCAPES)))
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text.replace("\n", " "))
+
+
+def latex(table: Table) -> str:
+    """A `table*` float, scaled down to the line where it is wider; needs booktabs and graphicx."""
+    width = len(table.columns) + 1
+    lines = [
+        r"% \usepackage{booktabs,graphicx}",
+        r"\begin{table*}[t]",
+        r"\centering",
+        rf"\caption{{{escaped(table.caption)}}}",
+        rf"\label{{tab:{table.label}}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{l{'c' * len(table.columns)}}}",
+        r"\toprule",
+        *_header(table),
+        *(line for block in table.blocks for line in _block(block, width)),
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\par\smallskip",
+        rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(map(escaped, table.notes))}}}",
+        r"\end{table*}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _header(table: Table) -> list[str]:
+    """One line of the header at a time; neighbours with equal lines share a cell, except in the last line."""
+    depth = max(len(lines) for lines in table.columns)
+    padded = [(*lines, *[""] * (depth - len(lines))) for lines in table.columns]
+    rows = []
+    for level in range(depth):
+        last = level == depth - 1
+        groups = groupby(enumerate(padded), key=lambda item: (item[1][: level + 1], item[0] if last else 0))
+        cells = [_spanning(key[0][level], len(list(members))) for key, members in groups]
+        stub = escaped(table.stub) if level == depth - 1 else ""
+        rows.append(" & ".join([stub, *cells]) + r" \\")
+    return rows
+
+
+def _spanning(text: str, columns: int) -> str:
+    return escaped(text) if columns == 1 else rf"\multicolumn{{{columns}}}{{c}}{{{escaped(text)}}}"
+
+
+def _block(block: Block, width: int) -> list[str]:
+    lines = [r"\midrule"]
+    if block.title:
+        lines += [rf"\multicolumn{{{width}}}{{l}}{{\textit{{{escaped(block.title)}}}}} \\", r"\midrule"]
+    methods = [row for row in block.rows if not row.control]
+    controls = [row for row in block.rows if row.control]
+    lines += map(_row, methods)
+    if methods and controls:
+        lines.append(rf"\cmidrule{{1-{width}}}")
+    return [*lines, *map(_row, controls)]
+
+
+def _row(row: Row) -> str:
+    label = rf"\textit{{{escaped(row.label)}}}" if row.control else escaped(row.label)
+    return " & ".join([label, *map(_cell, row.cells)]) + r" \\"
+
+
+def _cell(cell: Cell) -> str:
+    if cell.number == DASH:
+        return "--"
+    number = rf"\textbf{{{escaped(cell.number)}}}" if cell.bold else escaped(cell.number)
+    signs = ("*" if cell.star else "") + ",".join(cell.signs)
+    raised = rf"\textsuperscript{{{escaped(signs)}}}" if signs else ""
+    interval = rf" {{\scriptsize {escaped(cell.interval)}}}" if cell.interval else ""
+    return f"{number}{raised}{interval}"

@@ -1,0 +1,130 @@
+"""What a table of methods against panels says, in sentences computed from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from pretrace.render.names import is_control, method_label, metric_label, panel_label
+from pretrace.render.phrases import (
+    Estimate,
+    against_chance,
+    contains,
+    difference,
+    joined,
+    signed_interval,
+    with_interval,
+)
+from pretrace.render.records import estimate, is_starred
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Panel
+
+
+@dataclass(frozen=True)
+class Column:
+    """A panel with its metrics by selection (indexed by method) and its tests against the baseline.
+
+    `control`: it is a placebo; `placebo`: the panel that is its placebo, if any.
+    """
+
+    panel: Panel
+    control: bool
+    placebo: Panel | None
+    selected: dict[str, pd.DataFrame]
+    tests: pd.DataFrame
+
+
+def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
+    """Up to four sentences: the best method, the placebo, the blind classifier, the baseline."""
+    selection = "held_out" if "held_out" in columns[0].selected else next(iter(columns[0].selected))
+    metric = artifact.get("metric", "auc")
+    shown = [column for column in columns if not column.control]
+    best = {id(column): _best(column, selection) for column in shown}
+    found = [(column, best[id(column)]) for column in shown if best[id(column)]]
+    sentences = [_leaders(found, metric, selection)] if found else []
+    sentences += _placebo(columns, found, selection, metric)
+    sentences += _blind(found, selection, metric)
+    tested = [column for column in shown if not column.tests.empty]
+    if tested and selection == "held_out":
+        sentences.append(_baseline(artifact["baseline"], tested))
+    return sentences
+
+
+Best = tuple[str, Estimate] | None
+
+
+def _best(column: Column, selection: str) -> Best:
+    rows = column.selected[selection]
+    rows = rows[~rows["method"].map(is_control).astype(bool)]
+    if rows.empty:
+        return None
+    method = rows["value"].astype(float).idxmax()
+    return str(method), estimate(rows.loc[method])
+
+
+def _leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
+    parts = [
+        f"{method_label(best[0])} on {panel_label(column.panel)} ({with_interval(best[1])}"
+        f"{against_chance(best[1], metric)})"
+        for column, best in found
+        if best
+    ]
+    return f"The highest {selection.replace('_', '-')} {metric_label(metric)} is that of {joined(parts)}."
+
+
+def _placebo(
+    columns: Sequence[Column], found: Sequence[tuple[Column, Best]], selection: str, metric: str
+) -> list[str]:
+    """For each panel with a placebo: what the best method finds there, and the excess."""
+    parts = []
+    for column, best in found:
+        for control in columns:
+            rows = control.selected[selection]
+            if best and column.placebo == control.panel and best[0] in rows.index:
+                parts.append(_excess(best[0], best[1], estimate(rows.loc[best[0]]), column.panel, metric))
+    return [" ".join(parts)] if parts else []
+
+
+def _excess(method: str, found: Estimate, placebo: Estimate, panel: Panel, metric: str) -> str:
+    excess = difference(found, placebo)
+    start = (
+        f"On the placebo of {panel['benchmark']}, where there is no membership to find, {method_label(method)} "
+        f"reaches {with_interval(placebo)}{against_chance(placebo, metric)}; the excess is {signed_interval(excess)}"
+    )
+    if excess[1] is None:
+        return f"{start}, without an interval."
+    if contains(excess, 0.0) or excess[0] <= 0:
+        return f"{start}: the placebo can explain all of it, so none may be called membership."
+    return f"{start}: only this excess may be called membership."
+
+
+def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) -> list[str]:
+    """Where the blind classifier stands beside the best method."""
+    parts = []
+    for column, best in found:
+        rows = column.selected[selection]
+        if best and "blind" in rows.index:
+            blind = estimate(rows.loc["blind"])
+            verdict = (
+                "more than every method" if blind[0] >= best[1][0] else f"less than {method_label(best[0])}"
+            )
+            parts.append(f"{with_interval(blind)} on {column.panel['benchmark']}, {verdict}")
+    distinct = list(dict.fromkeys(parts))
+    if not distinct:
+        return []
+    return [f"The blind classifier, which sees no model, reaches {'; '.join(distinct)}."]
+
+
+def _baseline(baseline: str, columns: Sequence[Column]) -> str:
+    starred = {
+        panel_label(column.panel): [
+            method_label(method)
+            for method in column.tests.index
+            if is_starred(column.tests, method) and not is_control(method)
+        ]
+        for column in columns
+    }
+    parts = [f"{joined(methods)} on {panel}" for panel, methods in starred.items() if methods]
+    if not parts:
+        return f"No method is significantly above {method_label(baseline)} on any benchmark here."
+    return f"Significantly above {method_label(baseline)}: {'; '.join(parts)}."

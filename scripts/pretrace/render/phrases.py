@@ -1,0 +1,80 @@
+"""Words for numbers: the pieces that readings and notes are made of."""
+
+import math
+from collections.abc import Sequence
+
+from pretrace.render.names import (
+    EVALUATION_SET_LABELS,
+    chance_level,
+    metric_label,
+)
+from pretrace.render.registry import Artifact
+from pretrace.render.table import signed
+
+Estimate = tuple[float, float | None, float | None]
+"""A value with the ends of its 95 % interval, None where no interval was drawn."""
+
+
+def joined(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
+
+
+def with_interval(estimate: Estimate) -> str:
+    value, low, high = estimate
+    return f"{value:.3f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")
+
+
+def signed_interval(estimate: Estimate) -> str:
+    value, low, high = estimate
+    ends = f" [{signed(low, 2)}, {signed(high, 2)}]" if low is not None and high is not None else ""
+    return signed(value, 3) + ends
+
+
+def contains(estimate: Estimate, value: float) -> bool:
+    """Whether the interval holds the value; never where no interval was drawn."""
+    _, low, high = estimate
+    return low is not None and high is not None and low <= value <= high
+
+
+def against_chance(estimate: Estimate, metric: str) -> str:
+    """A clause that says when the interval holds what chance reaches, else nothing."""
+    chance = chance_level(metric)
+    if chance is None or not contains(estimate, chance):
+        return ""
+    return f", an interval that includes chance ({chance:g})"
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """first - second, with an interval combined from the two as if they were independent.
+
+    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about effect
+    measures, Statistics in Medicine 27 (2008); no interval where either has none.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    if a_low is None or a_high is None or b_low is None or b_high is None:
+        return a - b, None, None
+    low = a - b - math.hypot(a - a_low, b_high - b)
+    high = a - b + math.hypot(a_high - a, b - b_low)
+    return a - b, low, high
+
+
+def conditions(artifact: Artifact, start_tokens: Sequence[str], references: Sequence[str]) -> list[str]:
+    """Notes on what every number of an artifact rests on: metric, texts, start token, reference corpora."""
+    evaluation_set = artifact.get("evaluation_set", "all")
+    texts = EVALUATION_SET_LABELS.get(evaluation_set, evaluation_set)
+    notes = [f"{metric_label(artifact.get('metric', 'auc'))}; evaluation set {evaluation_set}: {texts}."]
+    shown = sorted(token for token in set(start_tokens) if token)
+    if shown:
+        notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
+    named = sorted(reference for reference in set(references) if reference)
+    if named:
+        notes.append(f"Reference corpus or model: {joined(named)}.")
+    return notes
+
+
+def _start_token(token: str) -> str:
+    return {"none": "none", "tokenizer": "the tokenizer's own"}.get(token, token)
+
+
+INTERVALS = "Brackets hold 95 % intervals by stratified bootstrap; a dash means that a method does not apply."

@@ -1,0 +1,66 @@
+"""Rows of metrics and tests as estimates, and as records of an artifact's long data."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.phrases import Estimate
+from pretrace.render.results import Panel
+
+STAR_LEVEL = 0.05
+NO_TESTS = pd.DataFrame({"method": [], "difference": [], "p": [], "p_holm": []}).set_index(
+    "method", drop=False
+)
+
+_WHOLE = ("length", "n_members", "n_nonmembers")
+
+
+def number(value: Any) -> float | None:
+    """A number of a frame as float, None where it is missing."""
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def estimate(row: "pd.Series[Any]") -> Estimate:
+    """The value of a metrics row with its interval."""
+    return float(row["value"]), number(row["low"]), number(row["high"])
+
+
+def is_starred(tests: pd.DataFrame, method: str) -> bool:
+    """Whether a method is significantly above the baseline: positive difference, Holm-corrected p <= 0.05."""
+    if method not in tests.index:
+        return False
+    test = tests.loc[method]
+    return bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
+
+
+def panel_record(panel: Panel) -> dict[str, Any]:
+    return {
+        "model": panel.get("model", ""),
+        "benchmark": panel["benchmark"],
+        "subset": panel.get("subset", ""),
+        "length": panel.get("length"),
+    }
+
+
+def number_record(row: "pd.Series[Any] | None") -> dict[str, Any]:
+    """What a metrics row says; empty where there is none."""
+    keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
+    if row is None:
+        return dict.fromkeys(keys) | {"setting": "", "marks": ""}
+    return {key: row[key] for key in keys}
+
+
+def test_record(row: "pd.Series[Any] | None") -> dict[str, Any]:
+    """What a test against a baseline says; empty where there is none."""
+    if row is None:
+        return {"baseline": "", "difference": None, "p": None, "p_holm": None}
+    return {key: row[key] for key in ("baseline", "difference", "p", "p_holm")}
+
+
+def long_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Records as a frame; whole numbers stay whole where some are missing."""
+    frame = pd.DataFrame(records)
+    for column in frame.columns.intersection(list(_WHOLE)):
+        frame[column] = frame[column].astype("Int64")
+    return frame

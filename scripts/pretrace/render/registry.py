@@ -1,0 +1,118 @@
+"""The renderers by name, what each reads, and the one way to run one. Imports neither pandas nor matplotlib."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from pretrace.render.results import Results
+
+Artifact = Mapping[str, Any]
+"""An artifact as a study resolves it: `artifact, title, renderer, panels` and, each optional, `paper, caption,
+metric, evaluation_set, start_token, selection, baseline, methods, options`. A panel is `model, benchmark` and, each
+optional, `subset, length, start_token, references, label`; without subset or length it stands for each that there is.
+"""
+
+SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
+SELECTIONS = ("held_out", "default", "best_on_test")
+COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit"})
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """What a renderer reads and takes.
+
+    `needs` is a subset of metrics, tests, scores, benchmarks, passes; `required` and `optional` are its own keys
+    under `options`, beside `COMMON_OPTIONS`.
+    """
+
+    name: str
+    kind: str
+    needs: frozenset[str]
+    required: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()
+
+    @property
+    def module(self) -> str:
+        return f"pretrace.render.{self.name}"
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return SUFFIXES[self.kind]
+
+
+def _renderers(*renderers: Renderer) -> dict[str, Renderer]:
+    return {renderer.name: renderer for renderer in renderers}
+
+
+RENDERERS = _renderers(
+    Renderer("benchmark_statistics", "table", frozenset({"benchmarks"})),
+    Renderer("method_table", "table", frozenset({"metrics", "tests"})),
+    Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
+    Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),
+    Renderer("selection_gap", "table", frozenset({"metrics"})),
+    Renderer("ablation_bars", "figure", frozenset({"metrics"}), frozenset({"method", "settings"})),
+    Renderer("roc", "figure", frozenset({"metrics", "scores", "benchmarks"})),
+    Renderer("heatmap", "figure", frozenset({"metrics"}), frozenset({"method", "x", "y"})),
+    Renderer(
+        "entropy_scatter",
+        "figure",
+        frozenset({"passes", "benchmarks"}),
+        optional=frozenset({"eps", "percentile"}),
+    ),
+)
+
+
+def renderer(name: str) -> Renderer:
+    """The renderer of that name; an unknown one is an error that names the nearest."""
+    if name not in RENDERERS:
+        raise InputError(f"unknown renderer '{name}': {nearest(name, RENDERERS)}")
+    return RENDERERS[name]
+
+
+def check(artifact: Artifact) -> Renderer:
+    """The artifact's renderer, once its options and panels are what that renderer takes.
+
+    Raises `InputError` naming the artifact and the key.
+    """
+    name = artifact["artifact"]
+    chosen = renderer(artifact["renderer"])
+    options = artifact.get("options", {})
+    known = chosen.required | chosen.optional | COMMON_OPTIONS
+    for key in sorted(set(options) - known):
+        raise InputError(f"artifact {name}: {chosen.name} has no option '{key}': {nearest(key, known)}")
+    for key in sorted(chosen.required - set(options)):
+        raise InputError(f"artifact {name}: {chosen.name} needs the option '{key}' under options")
+    if not artifact.get("panels"):
+        raise InputError(
+            f"artifact {name}: it has no panel; give at least one model and benchmark under panels"
+        )
+    for selection in artifact.get("selection", ()):
+        if selection not in SELECTIONS:
+            raise InputError(
+                f"artifact {name}: unknown selection '{selection}': {nearest(selection, SELECTIONS)}"
+            )
+    return chosen
+
+
+def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
+    """The files an artifact becomes under the study's folder, by suffix, and its `reading`."""
+    chosen = renderer(artifact["renderer"])
+    name = artifact["artifact"]
+    files = {suffix: folder / f"{chosen.kind}s" / f"{name}.{suffix}" for suffix in chosen.suffixes}
+    return files | {"reading": folder / "readings" / f"{name}.md"}
+
+
+def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Path]:
+    """Draw an artifact and write all its `outputs` under `folder` (results/{study}); equal data, equal bytes.
+
+    Raises `InputError` where the results hold nothing that matches, naming the artifact, the panel and what is there.
+    """
+    module = importlib.import_module(check(artifact).module)
+    files = outputs(artifact, folder)
+    module.render(artifact, results).write(files)
+    return files

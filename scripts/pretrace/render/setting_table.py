@@ -1,0 +1,134 @@
+"""One method by one of its hyperparameters: DC-PDD table 5."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.names import method_label, metric_label, panel_label, parameter_label, parse_setting
+from pretrace.render.phrases import INTERVALS, Estimate, against_chance, conditions, joined, with_interval
+from pretrace.render.records import estimate, long_frame, number_record, panel_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Panel, Results
+from pretrace.render.table import Block, Cell, Row, Table
+
+By = Mapping[str, "pd.Series[Any]"]
+"""Metrics rows by the parameter's value, as settings spell it."""
+
+
+def render(artifact: Artifact, results: Results) -> Table:
+    """One row a panel, one column a value of `options.parameter`; every other parameter at its default.
+
+    Bold is the best value of a row, chosen on the evaluated texts; the method's default is marked in its column.
+    """
+    method, parameter = artifact["options"]["method"], artifact["options"]["parameter"]
+    panels = results.panels(artifact)
+    defaults = [parse_setting(results.default_setting(artifact, panel, method)) for panel in panels]
+    rows = [
+        by_parameter(results.grid(artifact, panel, method), parameter, default)
+        for panel, default in zip(panels, defaults, strict=True)
+    ]
+    values = sorted({value for by in rows for value in by}, key=float)
+    default_values = {default[parameter] for default in defaults}
+    return Table(
+        caption=artifact["title"],
+        label=artifact["artifact"],
+        stub=parameter_label(method, parameter),
+        columns=tuple((value, "default") if value in default_values else (value,) for value in values),
+        blocks=(Block("", tuple(_row(panel, by, values) for panel, by in zip(panels, rows, strict=True))),),
+        notes=tuple(_notes(artifact, rows, method)),
+        frame=_long(artifact, panels, rows, values, defaults),
+        reading=_reading(artifact, panels, rows, defaults),
+    )
+
+
+def by_parameter(grid: pd.DataFrame, parameter: str, default: Mapping[str, str]) -> By:
+    """Grid rows that differ from the default setting in one parameter at most, by its value."""
+    rows = {}
+    for setting, row in grid.iterrows():
+        parsed = parse_setting(str(setting))
+        if parameter in parsed and parsed | {parameter: ""} == default | {parameter: ""}:
+            rows[parsed[parameter]] = row
+    return rows
+
+
+def _best(by: By) -> str:
+    return max(by, key=lambda value: (float(by[value]["value"]), -float(value)))
+
+
+def _row(panel: Panel, by: By, values: Sequence[str]) -> Row:
+    best = _best(by)
+    cells = []
+    for value in values:
+        if value in by:
+            number, low, high = estimate(by[value])
+            cells.append(Cell(number, low, high, bold=value == best))
+        else:
+            cells.append(Cell())
+    return Row(panel_label(panel), tuple(cells))
+
+
+def _notes(artifact: Artifact, rows: Sequence[By], method: str) -> list[str]:
+    shown = [row for by in rows for row in by.values()]
+    notes = [f"{method_label(method)}, every other parameter at its default."]
+    notes += conditions(artifact, [row["start_token"] for row in shown], [row["reference"] for row in shown])
+    return [*notes, f"{INTERVALS} Bold is the highest value of a row, seen on the evaluated texts themselves."]
+
+
+def _long(
+    artifact: Artifact,
+    panels: Sequence[Panel],
+    rows: Sequence[By],
+    values: Sequence[str],
+    defaults: Sequence[Mapping[str, str]],
+) -> pd.DataFrame:
+    method, parameter = artifact["options"]["method"], artifact["options"]["parameter"]
+    records = [
+        panel_record(panel)
+        | {"selection": "grid", "method": method, "parameter": parameter, "parameter_value": value}
+        | {"metric": artifact.get("metric", "auc")}
+        | number_record(by.get(value))
+        | {"default": value == default[parameter], "bold": value == _best(by)}
+        for panel, by, default in zip(panels, rows, defaults, strict=True)
+        for value in values
+    ]
+    return long_frame(records)
+
+
+def _reading(
+    artifact: Artifact, panels: Sequence[Panel], rows: Sequence[By], defaults: Sequence[Mapping[str, str]]
+) -> str:
+    parameter, metric = artifact["options"]["parameter"], artifact.get("metric", "auc")
+    method = method_label(artifact["options"]["method"])
+    sentences = []
+    for panel, by, default in zip(panels, rows, defaults, strict=True):
+        best, usual = _best(by), default[parameter]
+        start = f"On {panel_label(panel)}, {method} is best at {parameter} = {best} ({_shown(by[best], metric)})"
+        if best == usual:
+            sentences.append(f"{start}, which is its default.")
+        elif usual in by:
+            sentences.append(f"{start}; at its default {usual} it is {_shown(by[usual], metric)}{_overlap(by, best, usual)}.")
+        else:
+            sentences.append(f"{start}; its default {usual} was not scored.")
+    spreads = [max(row["value"] for row in by.values()) - min(row["value"] for row in by.values()) for by in rows]
+    if max(map(len, rows)) > 1:
+        span = joined([f"{spread:.3f}" for spread in spreads])
+        sentences.append(f"Over the whole grid the {metric_label(metric)} moves by {span}.")
+    return " ".join(sentences)
+
+
+def _shown(row: "pd.Series[Any]", metric: str) -> str:
+    return with_interval(estimate(row)) + against_chance(estimate(row), metric)
+
+
+def _overlap(by: By, best: str, usual: str) -> str:
+    """Say when the two intervals overlap."""
+    first, second = estimate(by[best]), estimate(by[usual])
+    return ", and the two intervals overlap" if _overlaps(first, second) else ""
+
+
+def _overlaps(first: Estimate, second: Estimate) -> bool:
+    (_, a_low, a_high), (_, b_low, b_high) = first, second
+    if a_low is None or a_high is None or b_low is None or b_high is None:
+        return False
+    return a_low <= b_high and b_low <= a_high

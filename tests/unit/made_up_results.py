@@ -1,0 +1,213 @@
+"""A made-up study on disk in the contract's columns, for the tests of the render room."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pretrace.render.results import Results
+from pretrace.runtime.files import write_json, write_parquet
+
+MODEL, BENCHMARK, PLACEBO, LENGTH, TOKEN = "tiny-135m", "speeches", "speeches_placebo", 64, "<|endoftext|>"
+MEMBERS = NONMEMBERS = 160
+SEPARATION = {
+    "loss": 0.33,
+    "zlib": 0.18,
+    "lowercase": 0.05,
+    "min_k": 0.36,
+    "min_k_pp": 0.42,
+    "surp": 0.30,
+    "dc_pdd": 0.47,
+    "blind": 2.1,
+}
+"""Distance of the class means in standard deviations: AUC = Phi(d / sqrt 2)."""
+
+ENTRIES = {
+    BENCHMARK: {"title": "Speeches, new against old", "source": "speeches", "language": "en"},
+    PLACEBO: {"title": "Speeches, one old against others", "source": "speeches", "language": "en", "placebo": True},
+}
+PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
+PLACEBO_PANEL = {"model": MODEL, "benchmark": PLACEBO, "length": LENGTH}
+
+A_GRID = (0.001, 0.01, 0.1, 1, 10)
+EPS_GRID = tuple(step / 2 for step in range(1, 21))
+PERCENTILES = tuple(range(10, 101, 10))
+TPR = "tpr_at_5_fpr"
+
+
+def keys(method: str, setting: str, selection: str, **other: Any) -> dict[str, Any]:
+    """The keys of metrics and tests, as the blind classifier and the others have them."""
+    blind = method == "blind"
+    return {
+        "unit": "text",
+        "method": method,
+        "setting": setting,
+        "view": "" if blind else "original",
+        "start_token": "" if blind else TOKEN,
+        "draw": pd.NA,
+        "reference": "old_speeches" if method == "dc_pdd" else "",
+        "subset": "",
+        "length": LENGTH,
+        "evaluation_set": "all",
+        "selection": selection,
+    } | other
+
+
+def metric_row(
+    method: str, setting: str, selection: str, value: float, *, metric: str = "auc", interval: bool = True,
+    marks: str = "", **other: Any,
+) -> dict[str, Any]:  # fmt: skip
+    half = 1.96 * 0.28 / np.sqrt(MEMBERS / 4) / np.sqrt(4) * 1.4
+    return keys(method, setting, selection, **other) | {
+        "n_members": MEMBERS,
+        "n_nonmembers": NONMEMBERS,
+        "metric": metric,
+        "value": value,
+        "low": max(0.0, value - half) if interval else np.nan,
+        "high": min(1.0, value + half) if interval else np.nan,
+        "marks": marks,
+    }
+
+
+def default_of(method: str) -> str:
+    return {
+        "min_k": "k=0.2",
+        "min_k_pp": "k=0.2",
+        "surp": "eps=2;percentile=40",
+        "dc_pdd": "a=0.01",
+    }.get(method, "")
+
+
+def scores_frame(separation: dict[str, float], seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    ids = [f"t{i:04d}" for i in range(MEMBERS + NONMEMBERS)]
+    frames = []
+    for method, distance in separation.items():
+        score = rng.normal(size=len(ids)) + np.r_[np.full(MEMBERS, distance), np.zeros(NONMEMBERS)]
+        row = keys(method, default_of(method), "")
+        frame = pd.DataFrame({"id": ids, "score": score})
+        for key in ("unit", "method", "setting", "view", "start_token", "reference"):
+            frame[key] = row[key]
+        frames.append(frame.assign(draw=pd.array([pd.NA] * len(ids), "Int64"), shots_used=pd.NA))
+    return pd.concat(frames, ignore_index=True)
+
+
+def auc_of(scores: pd.DataFrame, method: str) -> float:
+    of = scores[scores["method"] == method].sort_values("id")["score"].to_numpy()
+    return float((of[:MEMBERS, None] > of[None, MEMBERS:]).mean())
+
+
+def metrics_frame(scores: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame([row for method in scores["method"].unique() for row in _rows(scores, str(method))])
+
+
+def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
+    auc = auc_of(scores, method)
+    default = default_of(method)
+    marks = "convention_default" if method == "surp" else ""
+    gain = 0.012 if default else 0.0
+    chosen = "|".join([default] * 5) if default else ""
+    for metric, value in (("auc", auc), (TPR, 0.05 + (auc - 0.5) * 0.5)):
+        yield metric_row(method, default, "default", value, metric=metric, marks=marks)
+        yield metric_row(method, default, "best_on_test", value + gain, metric=metric)
+        yield metric_row(method, chosen, "held_out", value - gain / 3, metric=metric)
+    if method in ("min_k", "min_k_pp"):
+        for step in range(1, 11):
+            yield metric_row(method, f"k={step / 10:g}", "grid", auc + 0.01 - abs(step - 3) * 0.005, interval=False)
+    if method == "dc_pdd":
+        for a, change in zip(A_GRID, (-0.05, 0, 0.011, -0.02, -0.036), strict=True):
+            yield metric_row(method, f"a={a:g}", "grid", auc + change)
+        yield metric_row(method, "a=0.01;upper_bound=false;first_occurrence=false", "grid", auc - 0.06)
+        yield metric_row(method, "a=0.01;first_occurrence=false", "grid", auc - 0.02)
+    if method == "surp":
+        for eps in EPS_GRID:
+            for percentile in PERCENTILES:
+                value = auc + 0.05 - 0.009 * abs(eps - 2.5) - 0.0011 * abs(percentile - 40)
+                empty = "over_5_percent_empty" if eps <= 1 and percentile <= 30 else ""
+                yield metric_row(method, f"eps={eps:g};percentile={percentile}", "grid", value, interval=False, marks=empty)
+
+
+def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Bootstrap tests on held-out settings of every method against min_k and against blind."""
+    held = metrics[(metrics["selection"] == "held_out")]
+    rows = []
+    for metric, of in held.groupby("metric"):
+        value = of.set_index("method")["value"]
+        for baseline in ("min_k", "blind"):
+            if baseline not in value.index:
+                continue
+            for _, row in of[of["method"] != baseline].iterrows():
+                difference = row["value"] - value[baseline]
+                p = float(np.exp(-abs(difference) * 90))
+                rows.append(
+                    {key: row[key] for key in keys("", "", "")}
+                    | {"baseline": baseline, "metric": metric, "test": "bootstrap", "difference": difference}
+                    | {"low": difference - 0.02, "high": difference + 0.02, "p": p, "p_holm": min(1.0, p * 3)}
+                )
+    return pd.DataFrame(rows)
+
+
+def texts_frame() -> pd.DataFrame:
+    count = MEMBERS + NONMEMBERS
+    return pd.DataFrame(
+        {
+            "text_id": [f"t{i:04d}" for i in range(count)],
+            "text": [" ".join(["word"] * LENGTH)] * count,
+            "label": pd.array([1] * MEMBERS + [0] * NONMEMBERS, "Int64"),
+            "subset": "",
+            "length": pd.array([LENGTH] * count, "Int64"),
+            "document": [f"d{i % 8 if i < MEMBERS else 8}" for i in range(count)],
+            "fold": [i % 5 for i in range(count)],
+        }
+    )
+
+
+def pass_table(seed: int = 5) -> "pd.DataFrame":
+    """Token statistics of every text: members' surprising tokens are a little likelier."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(MEMBERS + NONMEMBERS):
+        entropies = rng.gamma(2.2, 1.25, size=80).clip(0.01, 9)
+        logprobs = -rng.gamma(1.1, 0.25 + entropies * 0.85)
+        surprised = (rng.random(80) < 0.12) & (entropies < 2)
+        logprobs[surprised] -= rng.gamma(3, 1.0 if i < MEMBERS else 1.25, size=int(surprised.sum()))
+        rows.append({"text_id": f"t{i:04d}", "variant": 0, "logprobs": logprobs, "entropies": entropies})
+    return pd.DataFrame(rows)
+
+
+def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:
+    """Write one model on one benchmark and its placebo, and give the results that read them."""
+    benchmark_separation = separation or SEPARATION
+    placebo = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
+    paths: dict[str, dict[Any, Path]] = {"metrics": {}, "tests": {}, "scores": {}, "benchmarks": {}, "manifests": {}}
+    for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (PLACEBO, placebo)]):
+        scores = scores_frame(separated, seed + 1)
+        metrics = metrics_frame(scores)
+        frames = {"metrics": metrics, "tests": tests_frame(metrics), "scores": scores}
+        for kind, frame in frames.items():
+            paths[kind][MODEL, benchmark] = folder / kind / f"{benchmark}.parquet"
+            write_parquet(paths[kind][MODEL, benchmark], typed(frame))
+        paths["benchmarks"][benchmark] = folder / "benchmarks" / f"{benchmark}.parquet"
+        write_parquet(paths["benchmarks"][benchmark], texts_frame())
+        paths["manifests"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
+        write_json(paths["manifests"][MODEL, benchmark], {"views": [{"view": "original", "start_token": TOKEN}]})
+    return Results(**paths, store=folder / "store", entries=ENTRIES)
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Nullable whole numbers as the contract has them."""
+    whole = frame.columns.intersection(["draw", "length", "shots_used", "n_members", "n_nonmembers"])
+    return frame.astype(dict.fromkeys(whole, "Int64"))
+
+
+def artifact(renderer: str, **other: Any) -> dict[str, Any]:
+    return {
+        "artifact": f"a_{renderer}",
+        "title": f"Made up for {renderer}",
+        "renderer": renderer,
+        "metric": "auc",
+        "evaluation_set": "all",
+        "panels": [PANEL],
+        "options": {},
+    } | other
