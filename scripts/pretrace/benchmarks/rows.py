@@ -53,8 +53,8 @@ def _lines(path: Path) -> Iterator[str]:
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{path}: cannot be read after line {number} ({error}); is it whole, yours to read and, where its "
-            f"name ends in .gz, gzipped?"
+            f"{path}: cannot be read after line {number} ({error}); is it whole, readable for you "
+            f"and, where its name ends in .gz, gzipped?"
         ) from error
 
 

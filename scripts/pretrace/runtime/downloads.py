@@ -18,7 +18,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from http.client import HTTPException
 from pathlib import Path
@@ -36,7 +36,7 @@ _FAILURES = (OSError, HTTPException)  # URLError, HTTPError, time-outs and TLS e
 
 
 class _WrongFileError(Exception):
-    """What came is not what was asked for."""
+    """A place does not have the file that was asked for, or sent another."""
 
 
 def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path, attempts: int = 3) -> None:
@@ -46,28 +46,37 @@ def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path
     Raises `InputError` with the file's name, each place and what went wrong there.
     """
     package_index = _PackageIndex(pip_configuration())
-    tried: list[str] = []
     for attempt in range(attempts):
         if attempt:
             time.sleep(2 ** (attempt - 1))
-        tried = []
-        for url in package_index.urls(name, filename, tried):
-            try:
-                with atomic_path(out) as part:
-                    package_index.save(url, part, filename, sha256)
-            except (*_FAILURES, _WrongFileError) as error:
-                tried.append(f"{_without_password(url)}: {error}")
-            else:
-                log.info("fetched %s from %s", filename, _without_password(url))
-                return
-        log.warning(
-            "attempt %d of %d to fetch %s failed: %s", attempt + 1, attempts, filename, "; ".join(tried)
-        )
+        failures = _fetch_once(package_index, name, filename, sha256, out)
+        if not failures:
+            return
+        log.warning("fetching %s, attempt %d of %d: %s", filename, attempt + 1, attempts, "; ".join(failures))
     raise InputError(
         f"{filename} (sha256 {sha256}) of {name} {version} could not be fetched in {attempts} attempts. "
-        f"{'; '.join(tried) or 'pip is configured to look nowhere'}. Run again when the network is back, give pip "
-        f"an index that has the file (PIP_INDEX_URL), or name a folder that holds it in PIP_FIND_LINKS."
+        f"The last: {'; '.join(failures)}. Run again when the network is back, give pip an index with the "
+        f"file (PIP_INDEX_URL), or name a folder that holds it in PIP_FIND_LINKS."
     )
+
+
+def _fetch_once(
+    package_index: "_PackageIndex", name: str, filename: str, sha256: str, out: Path
+) -> list[str]:
+    """What went wrong at each place, in pip's order; nothing where one of them gave the file."""
+    failures = []
+    for page in package_index.pages(name):
+        place = page
+        try:
+            place = package_index.link(page, filename)
+            with atomic_path(out) as part:
+                package_index.save(place, part, filename, sha256)
+        except (*_FAILURES, _WrongFileError) as error:
+            failures.append(f"{_without_password(place)}: {error}")
+        else:
+            log.info("fetched %s from %s", filename, _without_password(place))
+            return []
+    return failures or ["pip is configured to look nowhere (no-index without find-links)"]
 
 
 def pip_configuration() -> dict[str, str]:
@@ -103,20 +112,17 @@ class _PackageIndex:
             urllib.request.HTTPSHandler(context=_trust(settings.get("cert"))),
         )
 
-    def urls(self, name: str, filename: str, tried: list[str]) -> Iterator[str]:
-        """Where `filename` is offered; adds to `tried` each place that does not offer it, and why."""
+    def pages(self, name: str) -> list[str]:
+        """Where the package's files may be listed: folders first, then its page of each index."""
         project = re.sub(r"[-_.]+", "-", name).lower()
-        pages = self._folders + [f"{_as_url(index).rstrip('/')}/{project}/" for index in self._indexes]
-        for page in pages:
-            try:
-                links = self._links(page)
-            except _FAILURES as error:
-                tried.append(f"{_without_password(page)}: {error}")
-                continue
-            offered = [link for link in links if _filename(link) == filename]
-            if not offered:
-                tried.append(f"{_without_password(page)}: does not offer it")
-            yield from offered
+        return self._folders + [f"{_as_url(index).rstrip('/')}/{project}/" for index in self._indexes]
+
+    def link(self, page: str, filename: str) -> str:
+        """Where the page says that the file is."""
+        for link in self._links(page):
+            if _filename(link) == filename:
+                return link
+        raise _WrongFileError("does not offer it")
 
     def _links(self, page: str) -> list[str]:
         parts = urllib.parse.urlsplit(page)

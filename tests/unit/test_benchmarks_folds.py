@@ -1,0 +1,137 @@
+"""Folds: nothing of a fold stands in another, classes are spread evenly, and the way taken is said."""
+
+import random
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import pytest
+
+from pretrace.benchmarks.folds import assign_folds, classes_with_few_documents
+from pretrace.benchmarks.loaders import Text
+
+
+def text(number: int, label: int | None, **more: object) -> Text:
+    return Text(text_id=f"{number:05d}", text=f"words of text {number}", label=label, **more)  # type: ignore[arg-type]
+
+
+def counts(texts: list[Text], folds: list[int], *keys: str) -> dict[tuple[object, ...], list[int]]:
+    """Texts of each fold, by the given fields."""
+    found: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0] * 5)
+    for one, fold in zip(texts, folds, strict=True):
+        found[tuple(getattr(one, key) for key in keys)][fold] += 1
+    return found
+
+
+def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
+    rng = random.Random(0)
+    texts = [
+        text(i, rng.choice([0, 0, 1, None]), subset=rng.choice("ab"), length=rng.choice([32, 64]))
+        for i in range(997)
+    ]
+    folds = assign_folds(texts, seed=1)
+    assert folds.unit == "document"
+    for keys, slack in ((("label", "subset", "length"), 2), (("label", "subset"), 2), (("label",), 4)):
+        for sizes in counts(texts, folds.of, *keys).values():
+            assert max(sizes) - min(sizes) <= slack
+
+
+def test_documents_stay_whole_where_each_class_has_five() -> None:
+    texts = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
+    folds = assign_folds(texts, seed=1)
+    assert folds.unit == "document"
+    where = defaultdict(set)
+    for one, fold in zip(texts, folds.of, strict=True):
+        where[one.document].add(fold)
+    assert all(len(fold) == 1 for fold in where.values())
+    assert counts(texts, folds.of, "label") == {(0,): [40] * 5, (1,): [40] * 5}
+
+
+def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
+    rng = random.Random(5)
+    texts, number = [], 0
+    for document in range(60):
+        for _ in range(rng.randint(1, 30)):
+            texts.append(text(number, document % 2, document=f"d{document}"))
+            number += 1
+    for sizes in counts(texts, assign_folds(texts, seed=1).of, "label").values():
+        assert max(sizes) <= 1.1 * min(sizes)
+
+
+def test_a_document_of_both_classes_stays_whole() -> None:
+    texts = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
+    folds = assign_folds(texts, seed=1).of
+    assert all(len(set(folds[at : at + 10])) == 1 for at in range(0, 100, 10))
+
+
+def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
+    texts = [text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}") for i in range(100)]
+    folds = assign_folds(texts, seed=1)
+    assert folds.unit == "block"
+    runs = folds.of[:50]
+    assert Counter(runs) == dict.fromkeys(range(5), 10)
+    assert sum(a != b for a, b in pairwise(runs)) == 4
+
+
+def test_overlapping_spans_share_a_fold() -> None:
+    """Lengths 30 and 50 do not nest: texts that share words must be found by their spans."""
+    spans = [(at, at + 30) for at in range(0, 900, 30)] + [(at, at + 50) for at in range(1000, 1900, 50)]
+    spans += [(at, at + 10) for at in range(1005, 1900, 100)]
+    random.Random(3).shuffle(spans)
+    texts = [text(i, 0, document="one", span=span) for i, span in enumerate(spans)]
+    folds = assign_folds(texts, seed=1).of
+    assert set(folds) == {0, 1, 2, 3, 4}
+    for a, fold_a in zip(spans, folds, strict=True):
+        for b, fold_b in zip(spans, folds, strict=True):
+            if a[0] < b[1] and b[0] < a[1]:
+                assert fold_a == fold_b
+
+
+def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> None:
+    words = [f"w{i}" for i in range(640)]
+    texts = [
+        Text(f"{length}-{at}", " ".join(words[at : at + length]), 1, length=length, document="one")
+        for length in (16, 32, 64)
+        for at in range(0, 640, length)
+    ]
+    folds = assign_folds(texts, seed=1)
+    assert folds.unit == "block"
+    assert Counter(folds.of) == dict.fromkeys(range(5), 14)
+    for shorter, fold in zip(texts, folds.of, strict=True):
+        for longer, other in zip(texts, folds.of, strict=True):
+            if f"{shorter.text} " in f"{longer.text} ":
+                assert fold == other
+
+
+@pytest.mark.parametrize("documents", [3, 40])
+def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -> None:
+    texts = [
+        Text(f"{i:05d}", f"text {i % 90}", int(i % documents % 2), document=f"d{i % documents}")
+        for i in range(100)
+    ]
+    folds = assign_folds(texts, seed=1).of
+    assert folds[90:] == folds[:10]
+
+
+def test_unlabelled_texts_get_folds_too() -> None:
+    texts = [text(i, None) for i in range(10)]
+    assert Counter(assign_folds(texts, seed=1).of) == dict.fromkeys(range(5), 2)
+
+
+def test_fewer_texts_than_folds_are_no_error() -> None:
+    texts = [text(0, 1), text(1, 0), text(2, None)]
+    assert set(assign_folds(texts, seed=1).of) <= {0, 1, 2, 3, 4}
+
+
+def test_the_seed_alone_decides() -> None:
+    texts = [text(i, i % 2) for i in range(200)]
+    first, again, other = (assign_folds(texts, seed=seed).of for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> None:
+    labels = [1] * 6 + [0] * 6 + [None]
+    documents = [*"abcdee", *"vwxyyy", "z"]
+    assert classes_with_few_documents(labels, documents) == {0}
+    assert classes_with_few_documents([1] * 4 + [0] * 5, [""] * 9) == {1}
+    assert classes_with_few_documents([None, None], ["a", "a"]) == set()

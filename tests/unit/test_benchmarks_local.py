@@ -1,0 +1,260 @@
+"""A user's own file: what is read, and that each mistake in it is named with its file, line and remedy."""
+
+import gzip
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.benchmarks import build
+from pretrace.benchmarks.local import check, texts
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+ROWS = [
+    {"input": "first text, of two", "label": 1, "subset": "a", "length": 4, "document": "d1", "id": "x"},
+    {
+        "input": "second text\nin two lines",
+        "label": 0,
+        "subset": "b",
+        "length": None,
+        "document": "d2",
+        "id": "y",
+    },
+    {"input": "第三段文字 🙂", "label": None, "subset": None, "length": 1, "document": None, "id": "z"},
+]
+
+
+def write_jsonl(path: Path, *rows: object) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def as_jsonl(folder: Path) -> Path:
+    return write_jsonl(folder / "texts.jsonl", *ROWS)
+
+
+def as_jsonl_with_mark_and_blank_lines(folder: Path) -> Path:
+    lines = [json.dumps(row, ensure_ascii=False) for row in ROWS]
+    path = folder / "texts.JSONL"
+    path.write_text("\n\n".join(lines) + "\n \n", encoding="utf-8-sig")
+    return path
+
+
+def as_gzipped_jsonl(folder: Path) -> Path:
+    path = folder / "texts.jsonl.gz"
+    path.write_bytes(gzip.compress(as_jsonl(folder).read_bytes()))
+    return path
+
+
+def as_csv(folder: Path, encoding: str = "utf-8") -> Path:
+    path = folder / "texts.csv"
+    frame = pd.DataFrame(ROWS).astype({"label": "Int64", "length": "Int64"})
+    frame.rename(columns={"input": "text"}).to_csv(path, index=False, encoding=encoding)
+    return path
+
+
+def as_csv_with_mark(folder: Path) -> Path:
+    return as_csv(folder, "utf-8-sig")
+
+
+def as_parquet(folder: Path) -> Path:
+    path = folder / "texts.parquet"
+    pq.write_table(pa.Table.from_pylist(ROWS), path)
+    return path
+
+
+def as_parquet_by_pandas(folder: Path) -> Path:
+    """Whole numbers with gaps become floats there."""
+    path = folder / "texts.parquet"
+    pd.DataFrame(ROWS).to_parquet(path)
+    return path
+
+
+FORMATS = [
+    as_jsonl,
+    as_jsonl_with_mark_and_blank_lines,
+    as_gzipped_jsonl,
+    as_csv,
+    as_csv_with_mark,
+    as_parquet,
+    as_parquet_by_pandas,
+]
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_every_format_gives_the_same_table(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    path = write(tmp_path)
+    summary = check(path, metrics=True)
+    assert (summary.members, summary.nonmembers, summary.unlabelled) == (1, 1, 1)
+    assert (summary.subsets, summary.lengths) == (("", "a", "b"), (1, 4))
+    table = build("mine", {"source": "local", "path": "texts"}, [path]).drop(columns="fold")
+    assert table.to_dict("records") == [
+        {"text_id": "z", "text": "第三段文字 🙂", "label": pd.NA, "subset": "", "length": 1, "document": ""},
+        {"text_id": "x", "text": "first text, of two", "label": 1, "subset": "a", "length": 4, "document": "d1"},
+        {"text_id": "y", "text": "second text\nin two lines", "label": 0, "subset": "b", "length": pd.NA,
+         "document": "d2"},
+    ]  # fmt: skip
+
+
+def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "t.jsonl", {"text": "two words", "label": 1}, {"text": "b", "label": 0})
+    table = build("mine", {"source": "local"}, [path])
+    assert list(table["text_id"]) == ["000001", "000002"]
+    assert table["length"].isna().all()
+
+
+def test_numbers_serve_as_names(tmp_path: Path) -> None:
+    row = {"text": "a", "label": 1, "subset": 2019, "document": 7, "id": 3}
+    (text,) = texts(write_jsonl(tmp_path / "t.jsonl", row))
+    assert (text.subset, text.document, text.text_id) == ("2019", "7", "3")
+
+
+GOOD = '{"input": "a text", "label": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (GOOD + "{not json}\n", r"t\.jsonl:2: this line is not valid JSON \(.*\); write one object a line"),
+        (GOOD + "[1]\n", r"t\.jsonl:2: this line is no JSON object"),
+        (
+            GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
+            r"t\.jsonl:2: .* not UTF-8 .*save the file as UTF-8",
+        ),
+        (GOOD + "\n" + '{"inptu": "a", "label": 1}', r"t\.jsonl:3: .*'input' or 'text'; found: inptu, label"),
+        ('{"input": "a", "text": "b", "label": 1}', r"t\.jsonl:1: there are both 'input' and 'text'"),
+        (GOOD + '{"input": " \\n", "label": 1}', r"t\.jsonl:2: input is empty; .*fill it or drop the row"),
+        ('{"text": null, "label": 1}', r"t\.jsonl:1: text is empty"),
+        ('{"text": ["a"], "label": 1}', r"t\.jsonl:1: text is \['a'\], not a string"),
+        ('{"text": "a\\u0000b", "label": 1}', r"t\.jsonl:1: text holds a NUL character"),
+        ('{"text": "a\\ud800b", "label": 1}', r"t\.jsonl:1: text holds half a surrogate pair"),
+        ('{"text": "a"}', r"t\.jsonl:1: there is no 'label'; found: text\. Give 1 \(member\), 0"),
+        ('{"text": "a", "label": 2}', r"t\.jsonl:1: label is 2; it must be 1 \(member\), 0 \(non-member\)"),
+        ('{"text": "a", "label": -1}', r"t\.jsonl:1: label is -1; it must be"),
+        ('{"text": "a", "label": 0.5}', r"t\.jsonl:1: label is 0\.5; it must be"),
+        ('{"text": "a", "label": NaN}', r"t\.jsonl:1: label is nan; it must be"),
+        ('{"text": "a", "label": true}', r"t\.jsonl:1: label is True; it must be"),
+        ('{"text": "a", "label": "1"}', r"t\.jsonl:1: label is '1'; .* without quotes: 1"),
+        ('{"text": "a", "label": "member"}', r"t\.jsonl:1: label is 'member'; it must be"),
+        ('{"text": "a", "label": [1]}', r"t\.jsonl:1: label is \[1\]; it must be"),
+        ('{"text": "a", "label": 1, "length": 0}', r"t\.jsonl:1: length is 0; .* whole number of words"),
+        ('{"text": "a", "label": 1, "length": "64"}', r"t\.jsonl:1: length is '64'"),
+        ('{"text": "a", "label": 1, "length": 1.5}', r"t\.jsonl:1: length is 1\.5"),
+        ('{"text": "a", "label": 1, "length": Infinity}', r"t\.jsonl:1: length is inf"),
+        ('{"text": "a", "label": 1, "subset": ["s"]}', r"t\.jsonl:1: subset is \['s'\], not a string"),
+        ('{"text": "a", "label": 1, "id": ""}', r"t\.jsonl:1: id is empty; give every row its own"),
+        (
+            '{"text": "a", "label": 1, "id": 7}\n' * 2,
+            r"t\.jsonl:2: the id '7' was given before, at .*t\.jsonl:1;",
+        ),
+        ("", r"t\.jsonl holds no rows"),
+        ("\n\n", r"t\.jsonl holds no rows"),
+    ],
+)
+def test_each_mistake_in_jsonl_is_named_with_its_line(
+    tmp_path: Path, content: str | bytes, said: str
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=said):
+        check(path, metrics=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('text,label\n"two\nlines",1\nb,x\n', r"t\.csv:4: label is 'x'; .*in CSV: 0, 1 or empty"),
+        ("text,label\na,1.0\n", r"t\.csv:2: label is '1\.0'; it must be"),
+        ("text,label\na,1\n,0\n", r"t\.csv:3: text is empty"),
+        ("text,label\na,1,2\n", r"t\.csv:2: 3 cells where the header has 2"),
+        ("text,label\na\n", r"t\.csv:2: 1 cells where the header has 2"),
+        ('text,label\n"a,1\n', r"t\.csv:2: this is not valid CSV"),
+        ("text,text,label\na,b,1\n", r"t\.csv:1: the header names 'text' twice"),
+        ("passage;label\na;1\n", r"t\.csv:2: there is no column 'input' or 'text'; found: passage;label"),
+        ("text,label\n", r"t\.csv holds no rows"),
+        ("", r"t\.csv holds no rows"),
+    ],
+)
+def test_each_mistake_in_csv_is_named_with_its_line(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        check(path, metrics=False)
+
+
+def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
+    assert check(path, metrics=False).members == 1
+
+
+def test_a_mistake_in_parquet_is_named_with_its_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.Table.from_pylist([{"text": "a", "label": 1}, {"text": "b", "label": 3}]), path)
+    with pytest.raises(InputError, match=r"t\.parquet, row 2: label is 3"):
+        check(path, metrics=False)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl.gz"])
+def test_a_broken_file_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(GOOD.encode() * 1000)[:-20] if name.endswith("gz") else b"PAR1 no")
+    with pytest.raises(InputError, match=f"{name}: cannot be read"):
+        check(path, metrics=False)
+
+
+def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path: Path) -> None:
+    (tmp_path / "texts.json").write_text("[]")
+    for path, said in (
+        (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv or"),
+        (tmp_path, "is a folder; give a file"),
+        (tmp_path / "texts.json", r"texts\.json: its name must say what it is by ending in \.jsonl"),
+    ):
+        with pytest.raises(InputError, match=said):
+            check(path, metrics=False)
+
+
+@pytest.mark.parametrize("label", [0, 1, None])
+def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path: Path, label: int | None) -> None:
+    path = write_jsonl(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
+    assert check(path, metrics=False)
+    with pytest.raises(InputError, match=r"t\.jsonl: metrics need members .* and non-members .* it holds"):
+        check(path, metrics=True)
+
+
+def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "propagate", True)
+    rows = [
+        {"text": text, "label": label} for text, label in (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
+    ]
+    path = write_jsonl(tmp_path / "t.jsonl", *rows)
+    summary = check(path, metrics=True)
+    assert (summary.repeated, summary.in_both_classes) == (2, 1)
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        table = build("mine", {"source": "local"}, [path])
+    assert len(table) == 5
+    assert table.groupby("text")["fold"].nunique().max() == 1
+    assert "mine: 2 texts equal an earlier one" in caplog.text
+    assert "mine: 1 texts are labelled both member and non-member" in caplog.text
+
+
+def test_wikimia_24_reads_as_it_was_released() -> None:
+    path = SHARED / "wikimia24_length32.jsonl"
+    if not path.is_file():
+        pytest.skip("the benchmark's file is not here")
+    summary = check(path, metrics=True)
+    total = summary.members + summary.nonmembers
+    assert (total, total - summary.repeated, summary.unlabelled) == (1558, 1386, 0)
+    table = build("wikimia-24", {"source": "local"}, [path])
+    assert table.groupby("text")["fold"].nunique().max() == 1
+    sizes = table.groupby(["label", "fold"]).size()
+    assert sizes.groupby("label").agg(lambda n: n.max() - n.min()).max() <= 2
