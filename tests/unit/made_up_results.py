@@ -30,6 +30,17 @@ ENTRIES = {
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 PLACEBO_PANEL = {"model": MODEL, "benchmark": PLACEBO, "length": LENGTH}
 
+VIEW = {
+    "view": "original",
+    "companion": "",
+    "prefix": "",
+    "statistics": "full",
+    "start_token": TOKEN,
+    "inner_start": False,
+    "subset": "",
+    "length": LENGTH,
+}
+
 A_GRID = (0.001, 0.01, 0.1, 1, 10)
 EPS_GRID = tuple(step / 2 for step in range(1, 21))
 PERCENTILES = tuple(range(10, 101, 10))
@@ -191,7 +202,7 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
         paths["benchmarks"][benchmark] = folder / "benchmarks" / f"{benchmark}.parquet"
         write_parquet(paths["benchmarks"][benchmark], texts_frame())
         paths["manifests"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
-        write_json(paths["manifests"][MODEL, benchmark], {"views": [{"view": "original", "start_token": TOKEN}]})
+        write_json(paths["manifests"][MODEL, benchmark], {"views": [VIEW]})
     return Results(**paths, store=folder / "store", entries=ENTRIES)
 
 

@@ -1,0 +1,168 @@
+"""Token entropy against the log-probability of the true token, members and non-members: SURP figure 2."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+
+from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, new_figure, style
+from pretrace.render.names import panel_label
+from pretrace.render.phrases import Estimate, contains, signed_interval
+from pretrace.render.records import long_frame, panel_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Panel, Results
+from pretrace.render.surprising import Reader, Tokens, estimate_of, resampled_means, tokens_of
+from pretrace.runtime.files import seed_of
+
+CLASSES = ((1, "members", MEMBER, "o", "-"), (0, "non-members", NONMEMBER, "^", (0, (4, 1.5))))
+BINS = 5
+HEXAGONS = (34, 17)
+
+Panels = Sequence[tuple[Panel, Mapping[int, Tokens]]]
+
+
+def render(artifact: Artifact, results: Results, read: Reader | None = None) -> Drawing:
+    """A row a panel: density of all tokens of each class, and the surprising tokens with their mean by entropy.
+
+    Options: `eps` (2 nats) and `percentile` (40), SURP's parameters. `read` stands in for `pretrace.passes.read`.
+    """
+    if read is None:
+        from pretrace.passes import read as read_pass
+
+        read = read_pass
+    options = artifact.get("options", {})
+    chosen = {"eps": float(options.get("eps", 2)), "percentile": float(options.get("percentile", 40))}
+    panels = [(panel, tokens_of(artifact, results, panel, read, **chosen)) for panel in results.panels(artifact)]
+    means = [_means(artifact, panel, tokens) for panel, tokens in panels]
+    figure, densities = _figure(panels, means, chosen)
+    return Drawing(
+        figure=figure,
+        frame=_long(panels, means, densities),
+        reading=" ".join(_reading(artifact, panel, tokens, chosen) for panel, tokens in panels),
+    )
+
+
+def _means(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> pd.DataFrame:
+    """Mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
+    entropy = np.concatenate([of.surprising["entropy"].to_numpy() for of in tokens.values()])
+    if not len(entropy):
+        return pd.DataFrame({"label": [], "entropy": [], "value": [], "low": [], "high": []})
+    edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
+    centres = [float(np.median(entropy[np.searchsorted(edges, entropy, side="right") == at])) for at in range(BINS)]
+    records = []
+    for label, of in tokens.items():
+        groups = np.searchsorted(edges, of.surprising["entropy"].to_numpy(), side="right")
+        means = resampled_means(of, groups, BINS, _seed(artifact, panel, label))
+        for at in range(BINS):
+            value, low, high = estimate_of(means[:, at])
+            records.append({"label": label, "entropy": centres[at], "value": value, "low": low, "high": high})
+    return pd.DataFrame(records).dropna(subset=["value"])
+
+
+def _seed(artifact: Artifact, panel: Panel, label: int) -> int:
+    return seed_of("entropy_scatter", artifact["artifact"], panel["model"], panel["benchmark"], label)
+
+
+def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, float]) -> tuple[Any, Any]:
+    with style():
+        figure = new_figure(PAGE, 2.6 * len(panels))
+        grid = figure.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
+        densities = []
+        for axes, (panel, tokens), of in zip(grid, panels, means, strict=True):
+            densities.append(_densities(figure, axes, tokens, chosen["eps"]))
+            _surprising(axes[2], tokens, of, chosen)
+            axes[0].set_title(f"(a) {panel_label(panel)}\nall tokens of members", loc="left", fontsize=7)
+            axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
+            axes[2].set_title("(b) surprising tokens\nand their mean by entropy", loc="left", fontsize=7)
+        figure.canvas.draw()
+    return figure, densities
+
+
+def _densities(figure: Any, axes: Any, tokens: Mapping[int, Tokens], eps: float) -> dict[int, Any]:
+    """Hexagons coloured by the share of the class's tokens in them, on one scale; the line is the entropy threshold."""
+    everything = pd.concat([of.frame for of in tokens.values()])
+    extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
+    hexagons = {}
+    for axis, (label, *_) in zip(axes, CLASSES, strict=False):
+        of = tokens[label].frame
+        hexagons[label] = axis.hexbin(of["entropy"], of["logprob"], C=np.full(len(of), 100 / len(of)), mincnt=1, lw=0.1,
+                                      reduce_C_function=np.sum, gridsize=HEXAGONS, extent=extent, cmap="cividis_r")  # fmt: skip
+        axis.axvline(eps, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
+        axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
+    axes[0].set_ylabel("log-probability of the token (nats)")
+    shares = np.concatenate([of.get_array().compressed() for of in hexagons.values()])
+    norm = LogNorm(shares.min(), shares.max())
+    for of in hexagons.values():
+        of.set_norm(norm)
+    bar = figure.colorbar(hexagons[0], ax=list(axes[:2]), fraction=0.035, pad=0.015, aspect=26)
+    bar.set_label("share of tokens (%, log)")
+    bar.outline.set_linewidth(0.5)
+    return hexagons
+
+
+def _surprising(axis: Any, tokens: Mapping[int, Tokens], means: pd.DataFrame, chosen: Mapping[str, float]) -> None:
+    for label, name, color, marker, dashes in CLASSES:
+        of, mean = tokens[label].surprising, means[means["label"] == label]
+        axis.scatter(of["entropy"], of["logprob"], s=3, marker=marker, color=color, alpha=0.16, linewidths=0,
+                     rasterized=True, zorder=1)  # fmt: skip
+        shift = 0.012 * chosen["eps"] * (1 if label else -1)
+        drawn = mean.dropna(subset=["low", "high"])
+        axis.errorbar(drawn["entropy"] + shift, drawn["value"],
+                      [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]], fmt="none", ecolor="white",
+                      elinewidth=2.6, capsize=2.4, capthick=2.4, zorder=3)  # fmt: skip
+        axis.errorbar(drawn["entropy"] + shift, drawn["value"],
+                      [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]], fmt="none", ecolor=color,
+                      elinewidth=1, capsize=2, zorder=4)  # fmt: skip
+        axis.plot(mean["entropy"] + shift, mean["value"], color=color, linestyle=dashes, marker=marker, markersize=4,
+                  markeredgecolor="white", markeredgewidth=0.5, label=name, zorder=5)  # fmt: skip
+    shown = pd.concat([of.surprising["logprob"] for of in tokens.values()])
+    bottom = float(shown.quantile(0.005)) if len(shown) else -1.0
+    axis.set(xlim=(0, chosen["eps"]), ylim=(bottom, 0), xlabel="entropy (nats)")
+    axis.set_ylabel("log-probability of the token (nats)")
+    axis.legend(loc="lower left", handlelength=2.4)
+
+
+def _long(panels: Panels, means: Sequence[pd.DataFrame], densities: Sequence[Mapping[int, Any]]) -> pd.DataFrame:
+    """What is drawn: `share` of tokens (%) by hexagon, `token` points of (b), `mean` with its interval."""
+    frames = []
+    for (panel, tokens), mean, hexagons in zip(panels, means, densities, strict=True):
+        for label, of in tokens.items():
+            x, y = hexagons[label].get_offsets().T
+            share = pd.DataFrame({"drawn": "share", "entropy": x, "logprob": y, "value": hexagons[label].get_array()})
+            token = of.surprising[["entropy", "logprob"]].assign(drawn="token")
+            line = mean[mean["label"] == label].drop(columns="label").assign(drawn="mean")
+            part = pd.concat([share, token, line], ignore_index=True).assign(**panel_record(panel), label=label)
+            frames.append(part)
+    names = ["model", "benchmark", "subset", "length", "label", "drawn", "entropy", "logprob", "value", "low", "high"]
+    return long_frame(pd.concat(frames, ignore_index=True)[names].to_dict("records"))
+
+
+def _reading(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]) -> str:
+    """The difference of the classes in mean log-probability, of surprising tokens and of all."""
+    shares = {label: len(of.surprising) / len(of.frame) for label, of in tokens.items()}
+    start = (
+        f"On {panel_label(panel)}, {100 * shares[1]:.1f} % of members' and {100 * shares[0]:.1f} % of non-members' tokens "
+        f"are surprising (entropy below {chosen['eps']:g} nats, log-probability below the text's own "
+        f"{chosen['percentile']:g}th percentile)"
+    )
+    if not all(shares.values()):
+        return f"{start}, so the classes cannot be compared."
+    found = _difference(artifact, panel, tokens)
+    direction = "higher" if found[0] > 0 else "lower"
+    text = (
+        f"{start}. The mean log-probability of members' surprising tokens is {direction} than that of non-members' by "
+        f"{signed_interval(found)} nats (95 % interval, resampling texts)"
+    )
+    return f"{text}, an interval that includes 0." if contains(found, 0.0) else f"{text}."
+
+
+def _difference(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> Estimate:
+    means = {
+        label: resampled_means(of, np.zeros(len(of.surprising), dtype=int), 1, _seed(artifact, panel, label))
+        for label, of in tokens.items()
+    }
+    return estimate_of((means[1] - means[0])[:, 0])
+
+
