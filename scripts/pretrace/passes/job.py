@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,29 +43,22 @@ def run(
     cannot answer.
     """
     kept = Store(store)
-    cells = expand(requests, benchmark)
-    keyed: list[tuple[Cell, tuple[int, ...], str]] = []
-    for cell in cells:
-        start = start_token_ids(target.tokenizer, cell.coordinates["start_token"])
-        asked = windows(cell, target, start, window)
-        keyed.append(
-            (cell, start, key_of(cell, asked, target=target, start=start, batch_tokens=batch_tokens))
-        )
-    records = {key: kept.record(key) for _, _, key in keyed}
-    missing = {key: (cell, start) for cell, start, key in keyed if records[key] is None}
+    planned = [_plan(cell, target, batch_tokens, window) for cell in expand(requests, benchmark)]
+    records = {one.key: kept.record(one.key) for one in planned}
+    missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"
     log.info("%s: %d passes, %d of them stored", name, len(records), len(records) - len(missing))
     if missing:
         with _torch_settings(threads):
-            records |= _compute(missing, target, kept, names["model"], batch_tokens, window)
+            records |= _compute(list(missing.values()), target, kept, name, batch_tokens)
     views = [
         {
-            **cell.coordinates,
-            "statistics": cell.statistics,
-            "file": kept.file(key).name,
-            **(records[key] or {}),
+            **one.cell.coordinates,
+            "statistics": one.cell.statistics,
+            "file": kept.file(one.key).name,
+            **(records[one.key] or {}),
         }
-        for cell, _, key in keyed
+        for one in planned
     ]
     written = {
         **names,
@@ -82,39 +76,44 @@ def run(
     return written
 
 
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """A cell with its start token, the number of its requests, and the key of its file in the store."""
+
+    cell: Cell
+    start: tuple[int, ...]
+    window: int
+    requests: int
+    key: str
+
+
+def _plan(cell: Cell, target: Target, batch_tokens: int, window: int) -> _Pass:
+    start = start_token_ids(target.tokenizer, cell.coordinates["start_token"])
+    asked = windows(cell, target, start, window)
+    key, requests = key_of(cell, asked, target=target, start=start, batch_tokens=batch_tokens)
+    return _Pass(cell, start, window, requests, key)
+
+
 def _compute(
-    missing: dict[str, tuple[Cell, tuple[int, ...]]],
-    target: Target,
-    store: Store,
-    name: str,
-    batch_tokens: int,
-    window: int,
+    missing: list[_Pass], target: Target, store: Store, name: str, batch_tokens: int
 ) -> dict[str, dict[str, Any]]:
     from pretrace.passes.engine import Engine
 
     engine = Engine(target.load(), name, batch_tokens)
     records: dict[str, dict[str, Any]] = {}
-    for key, (cell, start) in missing.items():
-        cost = _Cost()
-        with Progress(f"{name}: {cell.name}", total=None, unit="texts") as progress:
-            tables = _tables(cell, target, start, window, engine, cost, progress)
-            sha256 = store.write(key, tables)
-        records[key] = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
-        store.finish(key, records[key])
-        for what in ("skipped", "truncated"):
-            if records[key][what]:
-                log.info("%s: %d of %d texts %s", cell.name, records[key][what], records[key]["texts"], what)
+    with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
+        for one in missing:
+            cost = _Cost()
+            sha256 = store.write(one.key, _tables(one, target, engine, cost, progress))
+            record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
+            store.finish(one.key, record)
+            records[one.key] = record
+            log.info("%s: %s", one.cell.name, cost.summary())
     return records
 
 
 def _tables(
-    cell: Cell,
-    target: Target,
-    start: tuple[int, ...],
-    window: int,
-    engine: "Engine",
-    cost: "_Cost",
-    progress: Progress,
+    one: _Pass, target: Target, engine: "Engine", cost: "_Cost", progress: Progress
 ) -> Iterator["pa.Table"]:
     """The store's rows, window by window; nothing of a window outlives it."""
 
@@ -122,28 +121,32 @@ def _tables(
         cost.ran += tokens
         progress.update(texts, note=cost.note())
 
-    for requests in windows(cell, target, start, window):
-        values = engine.statistics(requests, start, full=cell.full, progress=report)
+    for requests in windows(one.cell, target, one.start, one.window):
+        values = engine.statistics(requests, one.start, full=one.cell.full, progress=report)
         cost.texts += len(requests)
-        cost.skipped += sum(request.skipped(start) is not None for request in requests)
+        cost.skipped += sum(request.skipped(one.start) is not None for request in requests)
         cost.truncated += sum(request.truncated for request in requests)
         cost.tokens += sum(value.shape[1] for value in values)
-        yield table_of(requests, start, values)
+        table = table_of(requests, one.start, values)
+        del requests, values
+        yield table
+        del table
 
 
 class _Cost:
-    """Counts of one cell and what they took. `tokens`: scored tokens stored; `ran`: those computed, repeats
-    left out.
-    """
+    """Counts of one cell and what they took. `tokens`: scored and stored; `ran`: computed, repeats not."""
 
     def __init__(self) -> None:
         self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
         self._begin = time.monotonic()
 
     def note(self) -> str:
-        return (
-            f"{self.ran / self._seconds():.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{_gpu_note()}"
-        )
+        speed = self.ran / self._seconds()
+        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{_gpu_note()}"
+
+    def summary(self) -> str:
+        left = f"{self.skipped} skipped, {self.truncated} truncated"
+        return f"{self.texts} texts ({left}), {self.tokens} tokens in {self._seconds():.1f} s, {self.note()}"
 
     def record(self) -> dict[str, Any]:
         return {
@@ -179,9 +182,7 @@ def _gpu_note() -> str:
 
 @contextlib.contextmanager
 def _torch_settings(threads: int) -> Iterator[None]:
-    """A fixed number of threads and deterministic kernels, for equal bytes; put back as they were
-    afterwards.
-    """
+    """Fixed threads and deterministic kernels, for equal bytes; put back afterwards."""
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -137,8 +137,12 @@ def windows(
     """The cell's exact requests, by text id and variant, at most `size` of them alive at a time."""
     sent = _sent(cell)
     room = None if target.context is None else target.context - len(start)
-    while window := _tokenized(islice(sent, size), target.tokenizer, room):
+    while True:
+        window = _tokenized(islice(sent, size), target.tokenizer, room)
+        if not window:
+            return
         yield window
+        del window  # the next is made only when the last is gone: here, and where windows are used
 
 
 def _sent(cell: Cell) -> Iterator[tuple[str, int, str]]:
@@ -173,9 +177,8 @@ def _tokenized(sent: Iterable[tuple[str, int, str]], tokenizer: Any, room: int |
 
 def key_of(
     cell: Cell, asked: Iterable[list[Request]], *, target: Target, start: tuple[int, ...], batch_tokens: int
-) -> str:
-    """Hex SHA-256 of everything the numbers depend on: the requests, the checkpoint and how they are
-    computed.
+) -> tuple[str, int]:
+    """The key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
 
     The token budget counts below float32 only, where a number depends on its batch.
     """
@@ -187,9 +190,12 @@ def key_of(
         "statistics": cell.statistics,
         "start": start,
     }
+    count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for window in asked:
+        count += len(window)
         for request in window:
             about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
             hasher.update(json.dumps(about).encode() + request.tokens.astype("<i4").tobytes())
-    return hasher.hexdigest()
+        del window, request
+    return hasher.hexdigest(), count

@@ -87,6 +87,7 @@ class Store:
             with pq.ParquetWriter(part, SCHEMA, compression="zstd") as writer:
                 for table in tables:
                     writer.write_table(table, row_group_size=len(table))
+                    del table
             sha256 = sha256_file(part)
         return sha256
 

