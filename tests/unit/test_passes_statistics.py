@@ -1,0 +1,130 @@
+"""The statistics equal a plain float32 oracle, one text at a time, whatever the batch they were computed in."""
+
+import numpy as np
+import pytest
+import tiny_models
+import torch
+import transformers
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pretrace.passes.engine import Engine
+from pretrace.passes.requests import Request
+from pretrace.passes.statistics import Reduction
+
+TOLERANCE = 1e-4
+
+
+def oracle(model, start, tokens):
+    """[3, scored] float64 from the whole softmax of one text: ln p(y), entropy, variance of ln p under p."""
+    ids = torch.tensor([[*start, *tokens]])
+    with torch.no_grad():
+        logp = model(input_ids=ids).logits[0].double().log_softmax(-1)
+    first = max(len(start), 1)
+    logp, y = logp[first - 1 : -1], ids[0, first:]
+    p = logp.exp()
+    entropy = -(p * logp).sum(-1)
+    variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
+    return torch.stack([logp[torch.arange(len(y)), y], entropy, variance]).numpy()
+
+
+def requests_of(texts):
+    return [Request(f"t{n}", 0, np.array(tokens, np.int32), len(tokens)) for n, tokens in enumerate(texts)]
+
+
+def check(model, texts, start, batch_tokens):
+    computed = Engine(model, "tiny", batch_tokens).statistics(requests_of(texts), start, full=True)
+    for tokens, values in zip(texts, computed, strict=True):
+        assert values.dtype == np.float32
+        if len(tokens) + len(start) < 2:
+            assert values.shape == (3, 0)
+        else:
+            np.testing.assert_allclose(values, oracle(model, start, tokens), atol=TOLERANCE, rtol=0)
+
+
+@pytest.fixture(scope="module", params=tiny_models.KINDS)
+def model(request, tmp_path_factory):
+    path = tiny_models.tiny_model(request.param, tmp_path_factory.mktemp("statistics") / request.param)
+    return transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    texts=st.lists(st.lists(st.integers(0, 299), max_size=40), min_size=1, max_size=12),
+    start=st.sampled_from([(), (0,), (1, 2)]),
+    batch_tokens=st.sampled_from([1, 33, 100, 10_000]),
+)
+def test_equal_to_the_oracle_in_any_batch_and_order(model, texts, start, batch_tokens):
+    check(model, texts, start, batch_tokens)
+
+
+def test_more_positions_than_a_chunk(model):
+    generator = np.random.default_rng(0)
+    check(model, [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)], (0,), 10_000)
+
+
+def test_log_probabilities_alone_are_those_of_the_full_statistics(model):
+    window = requests_of([[5, 6, 7, 8], [9, 10]])
+    engine = Engine(model, "tiny", 100)
+    alone = engine.statistics(window, (0,), full=False)
+    for one, full in zip(alone, engine.statistics(window, (0,), full=True), strict=True):
+        np.testing.assert_array_equal(one, full[:1])
+
+
+SMALL = {
+    "vocab_size": 320,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 64,
+    "pad_token_id": 0,
+}
+OTHERS = {
+    "bias in the head (Phi)": lambda: transformers.PhiConfig(**SMALL),
+    "sliding window (Mistral)": lambda: transformers.MistralConfig(sliding_window=5, **SMALL),
+    "capped logits (Gemma 2)": lambda: transformers.Gemma2Config(
+        head_dim=8, final_logit_softcapping=0.5, sliding_window=5, **SMALL
+    ),
+    "scaled logits (Granite)": lambda: transformers.GraniteConfig(logits_scaling=4.0, **SMALL),
+    "state space (Mamba)": lambda: transformers.MambaConfig(vocab_size=320, hidden_size=32, num_hidden_layers=2),
+    "learnt positions (GPT-2)": lambda: transformers.GPT2Config(vocab_size=320, n_embd=32, n_layer=2, n_head=4),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_ways_from_hidden_states_to_logits(what):
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(OTHERS[what]()).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    apart = Engine(model, "tiny", 60)._head is not None
+    assert apart == (what.split()[0] not in ("capped", "scaled"))
+    generator = np.random.default_rng(0)
+    texts = [generator.integers(0, 300, size).tolist() for size in (30, 1, 12, 25, 7, 7, 2)]
+    check(model, texts, (0,), 60)
+    check(model, texts, (), 60)
+
+
+def test_reductions_are_float32_whatever_the_dtype_of_the_logits():
+    torch.manual_seed(0)
+    logits = (torch.randn(20, 5000) * 4).bfloat16()
+    targets = torch.randint(0, 5000, (20,))
+    out = torch.empty(3, 20)
+    Reduction(5000, logits.device)(logits, targets, out)
+    logp = logits.double().log_softmax(-1)
+    entropy = -(logp.exp() * logp).sum(-1)
+    variance = (logp.exp() * (logp + entropy[:, None]) ** 2).sum(-1)
+    expected = torch.stack([logp[torch.arange(20), targets], entropy, variance])
+    torch.testing.assert_close(out.double(), expected, atol=2e-5, rtol=0)
+
+
+def test_a_certain_prediction_has_no_negative_variance():
+    logits = torch.full((3, 64), -80.0)
+    logits[:, 7] = 30.0
+    out = torch.empty(3, 3)
+    Reduction(64, logits.device)(logits, torch.tensor([7, 7, 8]), out)
+    assert torch.isfinite(out).all()
+    assert (out[1:] >= 0).all()
+    assert out[0].tolist() == [0.0, 0.0, -110.0]
