@@ -15,8 +15,8 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     Logistic regression (C=10) on tf-idf of word 1-2-grams (lower-cased, sublinear; Chinese words by jieba),
     weights and vocabulary fitted on the labelled texts of the other folds, and for unlabelled texts on all
     labelled ones. Where those are of one class, or hold no word, nothing can be fitted and the texts have no
-    score. Das, Zhang and Tramèr, Blind Baselines Beat Membership Inference Attacks for Foundation Models,
-    2024.
+    score.
+    Das, Zhang and Tramèr, Blind Baselines Beat Membership Inference Attacks for Foundation Models, 2024.
     """
     labelled = np.array([label is not None for label in texts.labels])
     folds = np.array(texts.folds)

@@ -12,12 +12,12 @@ from pretrace.methods.statistics import Positive, TokenStatistics, mean
 def dc_pdd(
     text: TokenStatistics, *, a: Positive = 0.01, upper_bound: bool = True, first_occurrence: bool = True
 ) -> float:
-    """Mean over first occurrences of min(a, -p_i ln q(x_i)), p_i the model's probability, q the corpus'
-    (nats).
+    """Mean over first occurrences of min(a, -p_i ln q(x_i)) in nats; p the model's, q the corpus' frequency.
 
     The paper's ablation: CLD has neither the upper bound a nor the restriction to first occurrences, +LUP the
-    former, +SFO both. Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based
-    Calibration Method, EMNLP 2024.
+    former, +SFO both.
+    Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based Calibration Method,
+    EMNLP 2024.
     """
     assert text.log_frequencies is not None
     divergence = -np.exp(text.logprobs) * text.log_frequencies

@@ -13,8 +13,7 @@ def min_k_pp(text: TokenStatistics, *, k: Share = 0.2) -> float:
     """Mean of the k share of lowest z_i = (l_i - mu_i) / sqrt(var_i), without unit.
 
     mu_i = -H_i and var_i are mean and variance of ln p under the model's own prediction, var_i at least 1e-6.
-    Zhang et al., Min-K%++: Improved Baseline for Detecting Pre-Training Data from Large Language Models, ICLR
-    2025.
+    Zhang et al., Min-K%++: Improved Baseline for Detecting Pre-Training Data from LLMs, ICLR 2025.
     """
     assert text.entropies is not None
     assert text.variances is not None

@@ -26,8 +26,7 @@ NEEDS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Method:
-    """A registered method. `defaults`, `grid` and `types` follow the order of the function's keyword
-    parameters."""
+    """A registered method; its parameters stand in the order of the function's keyword parameters."""
 
     id: str
     needs: tuple[str, ...]
@@ -36,20 +35,18 @@ class Method:
     convention: tuple[str, ...]
     """Parameters whose default is this project's choice, since the paper fixes none."""
     empty_parameter: str
-    """The parameter that holds the score of a text in which the method finds nothing to score; "" if there is
-    none."""
+    """The parameter that is the score of a text with nothing to score; "" where there is no such thing."""
     function: Callable[..., Any] = field(repr=False)
     types: dict[str, Any] = field(repr=False)
 
     @property
     def scope(self) -> str:
-        """`benchmark`: the function gets all texts of a cell at once (`LabelledTexts`); `text`: one
-        `TokenStatistics`."""
+        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a cell."""
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
     def empty_score(self) -> float | None:
-        """The score, at default parameters, of a text in which the method finds nothing to score."""
+        """The score of a text with nothing to score, at default parameters."""
         return float(self.defaults[self.empty_parameter]) if self.empty_parameter else None
 
 
@@ -64,8 +61,7 @@ def method(
     convention: Sequence[str] = (),
     empty_score: str = "",
 ) -> Callable[[F], F]:
-    """Register a function as the method `id`; its keyword parameters are the method's parameters and carry
-    the defaults.
+    """Register a function as the method `id`; its keyword parameters are the method's, with their defaults.
 
     `needs` are words of `NEEDS`; `grid` maps parameters to the values tried by hyperparameter selection,
     default among them; `convention` names the parameters whose default no paper fixes; `empty_score` names

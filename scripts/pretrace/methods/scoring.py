@@ -13,7 +13,7 @@ from pretrace.methods.plan import Cell, Settings, Wanted, plan, whole_numbers
 from pretrace.methods.registry import NEEDS, Method, find
 from pretrace.methods.sources import Sources
 from pretrace.methods.statistics import Floats, LabelledTexts, TokenStatistics
-from pretrace.methods.tables import PassRow, Reader
+from pretrace.methods.tables import PassRow
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -26,21 +26,18 @@ SORTED_BY = ["unit", "method", "setting", "view", "start_token", "reference", "i
 def score(
     runs: Sequence[Mapping[str, Any]],
     *,
-    manifest: Mapping[str, Any],
+    manifest: dict[str, Any],
     store: Path,
     benchmark: "pd.DataFrame",
-    references: Mapping[str, Mapping[str, Any]] | None = None,
+    references: Mapping[str, dict[str, Any]] | None = None,
     counts: Mapping[str, Path] | None = None,
     language: str = "",
-    read: Reader | None = None,
-    log_frequencies: Callable[[Path, int], Floats] | None = None,
 ) -> "pd.DataFrame":
     """The scores table: a row is a text, method, setting, view, start token and reference; higher = member.
 
     `runs` are the resolved runs of one model and benchmark; `manifest`, `store` its passes; `benchmark` its
     table; `references` the manifests of reference models by slug; `counts` the token counts of corpora by
-    slug, by this model's tokenizer; `language` the benchmark's language tag. `read` and `log_frequencies`
-    stand in for `pretrace.passes.read` and `pretrace.corpora.log_frequencies`.
+    slug, by this model's tokenizer; `language` the benchmark's language tag.
 
     A method whose needs are not met has no row, and neither has a text without a scored token; the log counts
     them. A score that is not finite raises `InputError`.
@@ -53,26 +50,12 @@ def score(
         references=references or {},
         counts=counts or {},
         language=language,
-        read=read or _pass_reader(),
-        log_frequencies=log_frequencies or _frequency_reader(),
     )
     cells = plan(runs, benchmark, language)
     frame = _frame([block for cell, wanted in cells.items() for block in _blocks(cell, wanted, sources)])
     sources.log_unscored()
     log.info("%d scores of %d texts in %.1f s", len(frame), frame["id"].nunique(), time.monotonic() - start)
     return frame
-
-
-def _pass_reader() -> Reader:
-    from pretrace.passes import read
-
-    return read
-
-
-def _frequency_reader() -> Callable[[Path, int], Floats]:
-    from pretrace.corpora import log_frequencies
-
-    return log_frequencies
 
 
 @dataclass(frozen=True)
@@ -197,8 +180,8 @@ def _check_finite(block: Block) -> None:
     for row, column in np.argwhere(~np.isfinite(block.scores))[:1]:
         raise InputError(
             f"{block.method} (setting '{block.settings[column]}'): the score of text '{block.ids[row]}' is "
-            f"{block.scores[row, column]}, since its token statistics in the pass over view '{block.cell.view}', "
-            f"start token {block.cell.start_token}, are not finite. Run the model with dtype: float32."
+            f"{block.scores[row, column]} (view {block.cell.view}, start token {block.cell.start_token}). "
+            "A method must give every text a finite number."
         )
 
 

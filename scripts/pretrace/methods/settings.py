@@ -50,8 +50,7 @@ def default_setting(id: str) -> str:
 
 
 def is_candidate(id: str, setting: str) -> bool:
-    """Whether hyperparameter selection may choose the setting: no parameter outside the grid is off its
-    default."""
+    """Whether hyperparameter selection may choose the setting: only grid parameters are off their default."""
     method = find(id)
     params = parse_setting(id, setting)
     return all(
@@ -60,8 +59,7 @@ def is_candidate(id: str, setting: str) -> bool:
 
 
 def empty_score(id: str, setting: str) -> float | None:
-    """The score that a setting gives a text in which the method finds nothing to score; None if it has no
-    such score."""
+    """The score that a setting gives a text with nothing to score; None where there is no such thing."""
     name = find(id).empty_parameter
     return float(parse_setting(id, setting)[name]) if name else None
 

@@ -2,14 +2,14 @@
 counts."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.methods.plan import Cell
 from pretrace.methods.statistics import Floats
-from pretrace.methods.tables import PassRow, Reader, read_rows
+from pretrace.methods.tables import PassRow, read_rows
 from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
@@ -21,14 +21,12 @@ class Sources:
     """Where texts, statistics and frequencies come from, and how many texts a method could not score for lack
     of them."""
 
-    manifest: Mapping[str, Any]
+    manifest: dict[str, Any]
     store: Path
     benchmark: "pd.DataFrame"
-    references: Mapping[str, Mapping[str, Any]]
+    references: Mapping[str, dict[str, Any]]
     counts: Mapping[str, Path]
     language: str
-    read: Reader
-    log_frequencies: Callable[[Path, int], Floats]
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
 
@@ -36,13 +34,15 @@ class Sources:
         manifest = self.references.get(reference) if reference else self.manifest
         if manifest is None:
             return {}
-        return read_rows(manifest, self.store, cell, companion=companion, read=self.read)
+        return read_rows(manifest, self.store, cell, companion=companion)
 
     def frequencies(self, corpus: str) -> Floats | None:
         """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
         corpus."""
+        from pretrace.corpora import log_frequencies
+
         if corpus in self.counts and corpus not in self._frequencies:
-            self._frequencies[corpus] = self.log_frequencies(self.counts[corpus], self.manifest["vocabulary"])
+            self._frequencies[corpus] = log_frequencies(self.counts[corpus], self.manifest["vocabulary"])
         return self._frequencies.get(corpus)
 
     def texts(self, cell: Cell) -> "pd.DataFrame":

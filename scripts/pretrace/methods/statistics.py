@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 # Ranges of parameters, as (above, at most): a configuration outside them is an error.
 Share = Annotated[float, (0, 1)]
-Percent = Annotated[float, (0, 100)]
+Percent = Annotated[int, (0, 100)]
 Positive = Annotated[float, (0, inf)]
 
 SMALLEST_LOSS = 1e-12
@@ -21,8 +21,7 @@ SMALLEST_LOSS = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """One text as one model saw it: n scored tokens, n >= 1, without the start token. What was not asked for
-    is None.
+    """One text as one model saw it: n >= 1 scored tokens, the start token not among them. None: not there.
 
     text            the text that was scored
     token_ids       [n] int, ids of the model's tokenizer
@@ -45,8 +44,7 @@ class TokenStatistics:
 
     @cached_property
     def log_likelihood(self) -> float:
-        """LL(x), mean log-probability of a token, nats. The loss is L(x) = -LL(x), the perplexity
-        exp(L(x))."""
+        """LL(x), mean log-probability of a token (nats); loss L(x) = -LL(x), perplexity exp(L(x))."""
         return mean(self.logprobs)
 
     @cached_property
@@ -59,21 +57,16 @@ class TokenStatistics:
         """Positions at which a token id stands for the first time, ascending."""
         return np.sort(np.unique(self.token_ids, return_index=True)[1])
 
-    def percentile(self, percent: float) -> float:
-        """The percent-th percentile of the log-probabilities, by numpy's linear rule."""
-        if percent not in self._percentiles:
-            self._percentiles[percent] = float(np.percentile(self.sorted_logprobs, percent))
-        return self._percentiles[percent]
-
     @cached_property
-    def _percentiles(self) -> dict[float, float]:
-        return {}
+    def percentiles(self) -> list[float]:
+        """The 0th to 100th percentile of the log-probabilities, by numpy's linear rule."""
+        percentiles: list[float] = np.percentile(self.sorted_logprobs, np.arange(101)).tolist()
+        return percentiles
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """The N texts of one (subset, length) cell of a benchmark; `labels` are 1 member, 0 non-member, None
-    unknown."""
+    """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown."""
 
     ids: list[str]
     texts: list[str]

@@ -7,21 +7,20 @@ from pretrace.methods.statistics import Percent, Positive, TokenStatistics, mean
     needs=("logprobs", "entropies"),
     grid={
         "eps": tuple(i / 2 for i in range(1, 21)),
-        "percentile": tuple(float(p) for p in range(10, 101, 10)),
+        "percentile": tuple(range(10, 101, 10)),
     },
     convention=("eps", "percentile"),
     empty_score="empty",
 )
 def surp(
-    text: TokenStatistics, *, eps: Positive = 2.0, percentile: Percent = 40.0, empty: float = 0.0
+    text: TokenStatistics, *, eps: Positive = 2.0, percentile: Percent = 40, empty: float = 0.0
 ) -> float:
-    """Mean log-probability (nats) of the surprising tokens: {H_i < eps} and {l_i < percentile-th percentile
-    of l}.
+    """Mean log-probability (nats) of the surprising tokens: {H_i < eps} and {l_i < percentile of l}.
 
     A text without one was not surprising and scores `empty`: 0, the maximum, which no other text reaches. The
-    paper leaves this open; public code gives -100. Zhang and Wu, Adaptive Pre-training Data Detection for
-    Large Language Models via Surprising Tokens, 2024.
+    paper leaves this open; public code gives -100.
+    Zhang and Wu, Adaptive Pre-training Data Detection for LLMs via Surprising Tokens, 2024.
     """
     assert text.entropies is not None
-    surprising = text.logprobs[(text.entropies < eps) & (text.logprobs < text.percentile(percentile))]
+    surprising = text.logprobs[(text.entropies < eps) & (text.logprobs < text.percentiles[percentile])]
     return mean(surprising) if len(surprising) else empty

@@ -1,6 +1,6 @@
 """Pass tables read back, text by text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.methods.plan import Cell
+from pretrace.runtime.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Reader = Callable[..., "pa.Table"]
-"""`pretrace.passes.read`, or what stands in for it in a test."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,11 @@ class PassRow:
     """Why the text has no scored token; "" where it has."""
 
 
-def read_rows(
-    manifest: Mapping[str, Any], store: Path, cell: Cell, *, companion: str, read: Reader
-) -> dict[str, PassRow]:
+def read_rows(manifest: dict[str, Any], store: Path, cell: Cell, *, companion: str) -> dict[str, PassRow]:
     """Text id -> its row in the pass without prefix over that cell; nothing where the manifest holds no such
     pass."""
+    from pretrace.passes import read
+
     if not _holds(manifest, cell, companion):
         return {}
     table = read(
@@ -68,6 +66,7 @@ def _holds(manifest: Mapping[str, Any], cell: Cell, companion: str) -> bool:
         "companion": companion,
         "prefix": "",
         "start_token": cell.start_token,
+        "inner_start": False,
         "subset": cell.subset,
         "length": cell.length,
     }
@@ -80,5 +79,10 @@ def _arrays(table: "pa.Table", column: str, dtype: Any) -> list[Any]:
     if len(lists) == lists.null_count:
         return [None] * len(lists)
     flat = lists.flatten().to_numpy(zero_copy_only=False).astype(dtype)
-    sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    return np.split(flat, np.cumsum(sizes)[:-1])
+    ends = np.cumsum(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+    for bad in np.flatnonzero(~np.isfinite(flat))[:1]:
+        id = table["text_id"][int(np.searchsorted(ends, bad, side="right"))]
+        raise InputError(
+            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run the model with dtype: float32."
+        )
+    return np.split(flat, ends[:-1])

@@ -1,0 +1,163 @@
+"""The blind control: out-of-fold, against a plain scikit-learn loop, and without anything to learn from."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import jieba
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from pretrace.methods import METHODS, LabelledTexts
+
+WORDS = (
+    "liberty",
+    "economy",
+    "Congress",
+    "peace",
+    "Taxes",
+    "schools",
+    "oil",
+    "farms",
+    "trade",
+    "jobs",
+    "war",
+    "law",
+)
+
+
+def made_up(count: int = 60, *, language: str = "en", seed: int = 0) -> LabelledTexts:
+    """Members speak rather of the first half of the words."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for i in range(count):
+        label = i % 2
+        weights = np.ones(len(WORDS)) + 2 * label * (np.arange(len(WORDS)) < len(WORDS) // 2)
+        texts.append(" ".join(rng.choice(WORDS, size=12, p=weights / weights.sum())))
+        labels.append(label)
+    folds = [int(fold) for fold in rng.permutation(np.arange(count) % 5)]
+    return LabelledTexts([f"t{i}" for i in range(count)], texts, labels, folds, language)
+
+
+def blind(texts: LabelledTexts) -> dict[str, float]:
+    scores = METHODS["blind"].function(texts)
+    assert isinstance(scores, dict)
+    return scores
+
+
+def test_scores_are_those_of_a_classifier_fitted_without_the_fold() -> None:
+    texts = made_up()
+    expected = {}
+    for fold in range(5):
+        train = [i for i, other in enumerate(texts.folds) if other != fold]
+        weights = TfidfVectorizer(lowercase=True, ngram_range=(1, 2), sublinear_tf=True)
+        matrix = weights.fit_transform([texts.texts[i] for i in train])
+        model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
+        for i, other in enumerate(texts.folds):
+            if other == fold:
+                expected[f"t{i}"] = model.decision_function(weights.transform([texts.texts[i]]))[0]
+    assert blind(texts) == pytest.approx(expected, abs=1e-9)
+
+
+def test_members_score_higher() -> None:
+    texts = made_up(100)
+    found = blind(texts)
+    scores = np.array([found[id] for id in texts.ids])
+    labels = np.array(texts.labels)
+    assert scores[labels == 1].mean() > scores[labels == 0].mean() + 1
+
+
+def test_a_label_never_reaches_the_score_of_its_own_fold() -> None:
+    """Every label of fold 2 planted false: scores of fold 2 stand, others move."""
+    texts = made_up()
+    planted = replace(
+        texts,
+        labels=[
+            1 - label if fold == 2 else label for label, fold in zip(texts.labels, texts.folds, strict=True)
+        ],
+    )
+    before, after = blind(texts), blind(planted)
+    for id, fold in zip(texts.ids, texts.folds, strict=True):
+        assert (before[id] == after[id]) == (fold == 2), id
+
+
+def test_a_text_never_reaches_the_vocabulary_of_its_own_fold() -> None:
+    """A word that only fold 2 holds weighs nothing there: the vocabulary is the training part's."""
+    texts = made_up()
+    marked = [
+        f"{text} xylophone" if fold == 2 else text
+        for text, fold in zip(texts.texts, texts.folds, strict=True)
+    ]
+    before, after = blind(texts), blind(replace(texts, texts=marked))
+    for id, fold in zip(texts.ids, texts.folds, strict=True):
+        if fold == 2:
+            assert after[id] == pytest.approx(before[id], abs=1e-9)
+
+
+def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() -> None:
+    texts = made_up()
+    labelled = blind(texts)
+    extra = LabelledTexts(
+        [*texts.ids, "u1", "u2"], [*texts.texts, texts.texts[1], "liberty peace"],
+        [*texts.labels, None, None], [*texts.folds, 0, 3], "en",
+    )  # fmt: skip
+    scores = blind(extra)
+    assert {id: scores[id] for id in texts.ids} == labelled
+    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    model = LogisticRegression(C=10, max_iter=2000).fit(weights.fit_transform(texts.texts), texts.labels)
+    expected = model.decision_function(weights.transform(extra.texts[-2:]))
+    assert [scores["u1"], scores["u2"]] == pytest.approx(list(expected), abs=1e-9)
+
+
+@pytest.fixture
+def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        yield caplog
+
+
+def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(
+    log_lines: pytest.LogCaptureFixture,
+) -> None:
+    """All members sit in fold 0: nothing can be learned for it, the others are scored."""
+    texts = made_up(20)
+    folds = [0 if label else 1 + i % 4 for i, label in enumerate(texts.labels)]
+    scores = blind(replace(texts, folds=folds))
+    assert set(scores) == {id for id, fold in zip(texts.ids, folds, strict=True) if fold}
+    assert "no score for 10 texts: the texts to learn from are of one class" in log_lines.text
+
+
+def test_one_class_alone_has_no_score(log_lines: pytest.LogCaptureFixture) -> None:
+    texts = made_up(10)
+    assert blind(replace(texts, labels=[1] * 10)) == {}
+    assert blind(replace(texts, labels=[None] * 10)) == {}
+
+
+def test_texts_without_a_word_to_learn_from_have_no_score(log_lines: pytest.LogCaptureFixture) -> None:
+    texts = made_up(10)
+    assert blind(replace(texts, texts=["!?"] * 10)) == {}
+    assert "hold no word" in log_lines.text
+
+
+def test_a_text_of_unknown_words_has_the_score_of_no_evidence() -> None:
+    texts = made_up()
+    strange = [text if i else "zygote quark" for i, text in enumerate(texts.texts)]
+    assert np.isfinite(blind(replace(texts, texts=strange))["t0"])
+
+
+def test_chinese_words_are_cut_by_jieba() -> None:
+    phrases = ("人民生活水平提高", "国际新闻报道", "经济体制改革", "北京今天下雪")
+    texts = made_up(40, language="zh")
+    texts = replace(
+        texts,
+        texts=[phrases[2 * label + i // 2 % 2] + phrases[i % 4] for i, label in enumerate(texts.labels)],
+    )
+    train = [i for i, fold in enumerate(texts.folds) if fold != texts.folds[0]]
+    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, tokenizer=jieba.lcut, token_pattern=None)
+    matrix = weights.fit_transform([texts.texts[i] for i in train])
+    model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
+    expected = model.decision_function(weights.transform([texts.texts[0]]))[0]
+    assert blind(texts)["t0"] == pytest.approx(expected, abs=1e-9)
+    assert blind(replace(texts, language="zh-Hans")) == blind(texts)
+    assert blind(replace(texts, language="en"))["t0"] != pytest.approx(expected, abs=1e-3)

@@ -1,0 +1,278 @@
+"""Each method against its formula, written here in plain Python on hand-made statistics; edge cases."""
+
+import math
+import zlib
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from pretrace.methods import METHODS, TokenStatistics, settings
+
+few = examples(max_examples=50, deadline=None)
+SPEECH = "My fellow citizens, the state of our Union is strong. The state of our Union is strong."
+
+
+def text_of(**statistics: Any) -> TokenStatistics:
+    lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name != "text"}
+    lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
+    return TokenStatistics(**{"text": statistics.get("text", SPEECH)} | lists)
+
+
+def score(id: str, text: TokenStatistics, **params: Any) -> float:
+    return METHODS[id].function(text, **params)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> TokenStatistics:
+    n, m = draw(st.integers(1, 30)), draw(st.integers(1, 30))
+
+    def floats(size: int, low: float, high: float) -> list[float]:
+        return draw(st.lists(st.floats(low, high, width=32), min_size=size, max_size=size))
+
+    return text_of(
+        token_ids=draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)),
+        logprobs=floats(n, -40, 0),
+        entropies=floats(n, 0, 12),
+        variances=floats(n, 0, 50),
+        lowercase=floats(m, -40, 0),
+        reference=floats(m, -40, 0),
+        log_frequencies=floats(n, -25, -0.125),
+    )
+
+
+def average(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def lowest(values: list[float], k: float) -> list[float]:
+    """The max(1, floor(k n + 1e-9)) lowest."""
+    return sorted(values)[: max(1, math.floor(k * len(values) + 1e-9))]
+
+
+def percentile(values: list[float], percent: int) -> float:
+    """numpy's linear rule: the sorted values at position (n - 1) percent / 100, linear in between."""
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * (percent / 100)
+    below = math.floor(position)
+    above, part = min(below + 1, len(ordered) - 1), position - below
+    gap = ordered[above] - ordered[below]
+    return ordered[below] + gap * part if part < 0.5 else ordered[above] - gap * (1 - part)
+
+
+def oracle_min_k_pp(text: TokenStatistics, k: float) -> float:
+    z = []
+    for logprob, entropy, variance in zip(text.logprobs, text.entropies, text.variances, strict=True):
+        mu, sigma = -entropy, math.sqrt(max(variance, 1e-6))
+        z.append((logprob - mu) / sigma)
+    return average(lowest(z, k))
+
+
+def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -> float:
+    threshold = percentile(list(text.logprobs), percent)
+    surprising = []
+    for logprob, entropy in zip(text.logprobs, text.entropies, strict=True):
+        if entropy < eps and logprob < threshold:
+            surprising.append(logprob)
+    return average(surprising) if surprising else empty
+
+
+def oracle_dc_pdd(text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool) -> float:
+    seen, alphas = set(), []
+    for token, logprob, log_q in zip(text.token_ids, text.logprobs, text.log_frequencies, strict=True):
+        if first_occurrence and token in seen:
+            continue
+        seen.add(token)
+        alpha = -math.exp(logprob) * log_q
+        alphas.append(min(a, alpha) if upper_bound else alpha)
+    return average(alphas)
+
+
+EXAMPLE = text_of(
+    token_ids=[5, 7, 5, 9, 7],
+    logprobs=[-1.0, -4.0, -0.5, -2.5, -8.0],
+    entropies=[1.0, 3.0, 0.5, 1.5, 1.9],
+    variances=[4.0, 9.0, 0.25, 1.0, 16.0],
+    lowercase=[-2.0, -4.0, -3.0],
+    reference=[-3.0, -5.0, -1.0, -2.0],
+    log_frequencies=[-3.0, -9.0, -3.0, -6.0, -9.0],
+)
+L, L_LOWER, L_REF = 3.2, 3.0, 2.75  # mean surprise of the example, its lower-cased text, its reference model
+
+
+@pytest.mark.parametrize(
+    ("id", "params", "expected"),
+    [
+        ("loss", {}, -L),
+        ("loss", {"form": "perplexity"}, -math.exp(L)),
+        ("zlib", {}, -L / len(zlib.compress(SPEECH.encode()))),
+        ("zlib", {"form": "perplexity"}, -math.exp(L) / len(zlib.compress(SPEECH.encode()))),
+        ("lowercase", {}, -L / L_LOWER),
+        ("lowercase", {"form": "perplexity"}, -math.exp(L) / math.exp(L_LOWER)),
+        ("ref", {}, -(L - L_REF)),
+        ("ref", {"form": "ratio"}, -L / L_REF),
+        ("ref", {"form": "con_recall_code"}, -L - math.exp(-L_REF)),
+        ("min_k", {}, -8.0),
+        ("min_k", {"k": 0.4}, -6.0),
+        ("min_k", {"k": 1.0}, -L),
+        ("min_k_pp", {"k": 0.4}, (-6.1 / 4 - 1.0) / 2),  # z: 0, -1/3, 0, -1, -1.525
+        # 40th percentile of -8, -4, -2.5, -1, -0.5: position 1.6, so -3.1; below it -8 and -4
+        ("surp", {}, -8.0),
+        ("surp", {"eps": 3.5}, -6.0),
+        ("surp", {"eps": 3.0}, -8.0),  # strict: the token of entropy 3 is not below 3
+        ("surp", {"percentile": 100, "eps": 1.75}, -1.75),  # strict: the most likely token is left out
+        ("surp", {"eps": 1.0}, 0.0),
+        ("surp", {"eps": 1.0, "empty": -100.0}, -100.0),
+        # first occurrences are tokens 5, 7, 9 at positions 0, 1, 3
+        ("dc_pdd", {"a": 10.0}, (3 * math.exp(-1) + 9 * math.exp(-4) + 6 * math.exp(-2.5)) / 3),
+        ("dc_pdd", {"a": 0.5}, (0.5 + 9 * math.exp(-4) + 6 * math.exp(-2.5)) / 3),
+        ("dc_pdd", {}, 0.01),
+    ],
+)
+def test_a_worked_example_gives_the_value_of_the_formula(
+    id: str, params: dict[str, Any], expected: float
+) -> None:
+    assert score(id, EXAMPLE, **params) == pytest.approx(expected, rel=1e-12)
+
+
+@few
+@given(texts(), st.integers(1, 10))
+def test_min_k_and_min_k_pp_are_means_of_the_lowest_values(text: TokenStatistics, tenths: int) -> None:
+    k = tenths / 10
+    assert score("min_k", text, k=k) == pytest.approx(average(lowest(list(text.logprobs), k)), abs=1e-9)
+    assert score("min_k_pp", text, k=k) == pytest.approx(oracle_min_k_pp(text, k), rel=1e-9, abs=1e-9)
+
+
+@few
+@given(texts(), st.sampled_from([s / 2 for s in range(1, 21)]), st.sampled_from(range(10, 101, 10)))
+def test_surp_is_the_mean_over_confident_and_unlikely_tokens(
+    text: TokenStatistics, eps: float, percent: int
+) -> None:
+    for empty in (0.0, -100.0):
+        expected = oracle_surp(text, eps, percent, empty)
+        assert score("surp", text, eps=eps, percentile=percent, empty=empty) == pytest.approx(
+            expected, abs=1e-9
+        )
+
+
+@few
+@given(texts(), st.sampled_from([0.001, 0.01, 0.1, 1.0, 10.0]), st.booleans(), st.booleans())
+def test_dc_pdd_is_the_mean_divergence_with_and_without_its_two_restrictions(
+    text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool
+) -> None:
+    expected = oracle_dc_pdd(text, a, upper_bound, first_occurrence)
+    actual = score("dc_pdd", text, a=a, upper_bound=upper_bound, first_occurrence=first_occurrence)
+    assert actual == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@few
+@given(st.integers(1, 10), st.integers(1, 300))
+def test_min_k_takes_the_exact_share_and_at_least_one_token(tenths: int, n: int) -> None:
+    exact = max(1, math.floor(Fraction(tenths, 10) * n))
+    expected = average(sorted(-float(i) for i in range(n))[:exact])
+    text = text_of(logprobs=[-float(i) for i in range(n)])
+    assert score("min_k", text, k=tenths / 10) == pytest.approx(expected)
+
+
+TEXT_METHODS = [id for id, method in METHODS.items() if method.scope == "text"]
+
+
+@examples(max_examples=20, deadline=None)
+@given(texts(), st.randoms(use_true_random=False))
+def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
+    text: TokenStatistics, random: Any
+) -> None:
+    """Permuting tokens keeps each id's occurrences equal, so that `first` picks the same one."""
+    first = {token: i for i, token in reversed(list(enumerate(text.token_ids)))}
+    same = [first[token] for token in text.token_ids]
+    names = ("token_ids", "logprobs", "entropies", "variances", "log_frequencies")
+    columns = {name: getattr(text, name)[same] for name in names}
+    order = random.sample(range(len(same)), len(same))
+    other = {"text": SPEECH, "lowercase": text.lowercase, "reference": text.reference}
+    straight = TokenStatistics(**columns, **other)
+    permuted = TokenStatistics(**{name: column[order] for name, column in columns.items()}, **other)
+    for id in TEXT_METHODS:
+        for params in settings(id):
+            value = score(id, straight, **params)
+            assert math.isfinite(value), (id, params)
+            assert score(id, permuted, **params) == pytest.approx(value, rel=1e-9, abs=1e-9), (id, params)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            text_of(token_ids=[3], logprobs=[-2.0], entropies=[1.0], variances=[2.0], lowercase=[-2.5],
+                    reference=[-2.2], log_frequencies=[-5.0]),
+            id="one token",
+        ),
+        pytest.param(
+            text_of(token_ids=[3] * 6, logprobs=[-2.0] * 6, entropies=[1.0] * 6, variances=[2.0] * 6,
+                    lowercase=[-2.5] * 6, reference=[-2.2] * 6, log_frequencies=[-5.0] * 6),
+            id="all tokens equal",
+        ),
+        pytest.param(
+            text_of(token_ids=[3, 4], logprobs=[0.0, 0.0], entropies=[0.0, 0.0], variances=[0.0, 0.0],
+                    lowercase=[0.0], reference=[0.0], log_frequencies=[-5.0, -6.0]),
+            id="certain: p = 1 and no variance",
+        ),
+        pytest.param(
+            text_of(text="", token_ids=[3, 4], logprobs=[-90.0, -100.0], entropies=[10.0, 11.0],
+                    variances=[0, 0], lowercase=[-100.0], reference=[0.0], log_frequencies=[-25.0, -0.0]),
+            id="hopeless: p = e-40, unbelievably certain reference",
+        ),
+    ],
+)  # fmt: skip
+def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics) -> None:
+    forms = {"loss": ["log_perplexity", "perplexity"], "ref": ["difference", "ratio", "con_recall_code"]}
+    forms |= {"zlib": forms["loss"], "lowercase": forms["loss"]}
+    for id in TEXT_METHODS:
+        for params in settings(id, {"form": forms[id]} if id in forms else {}):
+            assert math.isfinite(score(id, text, **params)), (id, params)
+
+
+def test_one_token_is_never_surprising_and_is_its_own_lowest() -> None:
+    one = text_of(logprobs=[-3.0], entropies=[0.1])
+    assert score("surp", one) == 0.0
+    assert score("min_k", one, k=0.1) == -3.0
+
+
+def test_equal_log_probabilities_hold_no_surprising_token() -> None:
+    """Both inequalities are strict: nothing is below a percentile of equal values."""
+    assert score("surp", text_of(logprobs=[-3.0] * 8, entropies=[0.1] * 8), eps=10.0, percentile=100) == 0.0
+
+
+def test_a_certain_text_has_ratio_one_to_a_certain_companion() -> None:
+    certain = text_of(logprobs=[0.0, 0.0], lowercase=[0.0], reference=[0.0])
+    assert score("lowercase", certain) == -1.0
+    assert score("ref", certain, form="ratio") == -1.0
+
+
+def test_a_repeated_token_counts_once_by_its_first_occurrence() -> None:
+    text = text_of(token_ids=[8, 8, 8], logprobs=[-1.0, -0.1, -0.1], log_frequencies=[-2.0] * 3)
+    assert score("dc_pdd", text, a=10.0) == pytest.approx(2 * math.exp(-1.0))
+    assert score("dc_pdd", text, a=10.0, first_occurrence=False) != pytest.approx(2 * math.exp(-1.0))
+
+
+@pytest.mark.parametrize("id", TEXT_METHODS)
+def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
+    """Member-like: every token has half the surprise, all else equal."""
+    known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
+    params = {"a": 10.0} if id == "dc_pdd" else {}
+    assert score(id, known, **params) > score(id, EXAMPLE, **params)
+
+
+def test_perplexity_orders_texts_as_its_logarithm_does() -> None:
+    values = [-0.5, -1.0, -3.0, -7.5]
+    scores = [score("loss", text_of(logprobs=[value]), form="perplexity") for value in values]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_zlib_counts_bytes_of_the_utf8_text() -> None:
+    chinese = text_of(text="人民日报" * 9, logprobs=[-2.0])
+    assert score("zlib", chinese) == -2.0 / len(zlib.compress(("人民日报" * 9).encode("utf-8")))

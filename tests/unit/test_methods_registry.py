@@ -1,0 +1,273 @@
+"""The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from pretrace import methods
+from pretrace.methods import METHODS, TokenStatistics, method, registry
+from pretrace.runtime.errors import InputError
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A copy of the register, so that a test can add to it."""
+    copy = dict(METHODS)
+    monkeypatch.setattr(registry, "METHODS", copy)
+    return copy
+
+
+def test_importing_the_methods_loads_no_heavy_library() -> None:
+    heavy = ("torch", "pandas", "pyarrow", "scipy", "sklearn", "jieba", "matplotlib", "transformers")
+    code = (
+        f"import sys, pretrace.methods as m; print(len(m.METHODS), [x for x in {heavy} if x in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == f"{len(METHODS)} []"
+
+
+def test_one_new_file_in_the_folder_is_a_new_method(tmp_path: Path) -> None:
+    room = tmp_path / "pretrace"
+    shutil.copytree(SCRIPTS / "pretrace", room)
+    (room / "methods" / "length.py").write_text(
+        "from pretrace.methods.registry import method\n"
+        "@method('length', needs=('token_ids',))\n"
+        "def length(text): return float(len(text.token_ids))\n"
+    )
+    code = "import pretrace.methods as m; print('length' in m.METHODS, m.settings('length'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "True [{}]"
+
+
+GRIDS = {"dc_pdd": 5, "min_k": 10, "min_k_pp": 10, "surp": 200}
+
+
+def test_the_register_holds_the_documented_methods_and_grids() -> None:
+    ids = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    assert set(METHODS) >= ids
+    assert {id: len(methods.settings(id)) for id in ids} == dict.fromkeys(ids, 1) | GRIDS
+    assert METHODS["surp"].convention == ("eps", "percentile")
+    assert not any(METHODS[id].convention for id in ids - {"surp"})
+
+
+def test_every_default_is_one_of_the_settings() -> None:
+    for id in METHODS:
+        assert methods.default_setting(id) in [methods.setting_name(id, one) for one in methods.settings(id)]
+
+
+def test_settings_run_through_the_grid_with_the_first_parameter_slowest() -> None:
+    names = [methods.setting_name("surp", one) for one in methods.settings("surp")]
+    assert names[:2] == ["eps=0.5;percentile=10", "eps=0.5;percentile=20"]
+    assert names[-1] == "eps=10;percentile=100"
+    assert len(set(names)) == 200
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"a": 0.01}, ["a=0.01"]),
+        ({"a": [10, 0.001]}, ["a=10", "a=0.001"]),
+        ({"a": [10, 10.0]}, ["a=10"]),
+        ({"a": 0.5, "first_occurrence": [True, False]}, ["a=0.5", "a=0.5;first_occurrence=false"]),
+        (
+            {"first_occurrence": False, "upper_bound": False, "a": 0.01},
+            ["a=0.01;upper_bound=false;first_occurrence=false"],
+        ),
+    ],
+)
+def test_parameters_narrow_and_extend_the_grid(parameters: dict[str, Any], expected: list[str]) -> None:
+    assert [methods.setting_name("dc_pdd", one) for one in methods.settings("dc_pdd", parameters)] == expected
+
+
+@pytest.mark.parametrize(
+    ("id", "parameters", "words"),
+    [
+        ("dc_pdd", {"uper_bound": False}, ["no parameter 'uper_bound'", "did you mean 'upper_bound'"]),
+        ("loss", {"k": 0.2}, ["no parameter 'k'", "valid: form"]),
+        ("blind", {"k": 0.2}, ["no parameter 'k'", "none to choose from"]),
+        ("min_k", {"k": "0.2"}, ["'k' of method 'min_k'", "'0.2' is not a number"]),
+        ("min_k", {"k": True}, ["True is not a number"]),
+        ("min_k", {"k": None}, ["None is not a number"]),
+        ("min_k", {"k": []}, ["empty"]),
+        ("min_k", {"k": 20}, ["20 is out of range", "above 0 and at most 1"]),
+        ("min_k", {"k": 0}, ["0 is out of range"]),
+        ("min_k", {"k": float("nan")}, ["out of range"]),
+        ("min_k", {"k": 0.12345678}, ["6 digits"]),
+        ("surp", {"percentile": 40.5}, ["40.5 is not a whole number"]),
+        ("surp", {"empty": float("-inf")}, ["out of range"]),
+        ("dc_pdd", {"upper_bound": 1}, ["1 is not true or false"]),
+        ("dc_pdd", {"upper_bound": "false"}, ["'false' is not true or false"]),
+        ("ref", {"form": "rati"}, ["'rati'", "did you mean 'ratio'"]),
+        ("ref", {"form": ["ratio", 3]}, ["3 is not one of its values"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_parameter_is_an_error_that_says_what_would_be_right(
+    id: str, parameters: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(InputError) as error:
+        methods.settings(id, parameters)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize("ask", [methods.find, methods.settings, methods.default_setting])
+def test_an_unknown_method_names_the_nearest(ask: Any) -> None:
+    with pytest.raises(InputError, match=r"unknown method 'min_k_p'.*did you mean 'min_k_pp'"):
+        ask("min_k_p")
+
+
+@pytest.mark.parametrize("id", list(METHODS))
+def test_a_setting_is_read_back_as_it_was_written(id: str) -> None:
+    for params in methods.settings(id):
+        assert methods.parse_setting(id, methods.setting_name(id, params)) == params
+
+
+@pytest.mark.parametrize(
+    ("id", "params", "name"),
+    [
+        ("loss", {}, ""),
+        ("loss", {"form": "perplexity"}, "form=perplexity"),
+        ("min_k", {}, "k=0.2"),
+        ("surp", {"empty": -100}, "eps=2;percentile=40;empty=-100"),
+        ("dc_pdd", {"a": 10}, "a=10"),
+        ("dc_pdd", {"upper_bound": False}, "a=0.01;upper_bound=false"),
+    ],
+)
+def test_a_setting_names_grid_parameters_always_and_others_off_their_default(
+    id: str, params: dict[str, Any], name: str
+) -> None:
+    assert methods.setting_name(id, params) == name
+    assert methods.parse_setting(id, name) == METHODS[id].defaults | params
+
+
+@pytest.mark.parametrize(
+    ("setting", "word"), [("k", "not key=value"), ("q=1", "no parameter"), ("k=x", "not a number")]
+)
+def test_a_setting_that_no_method_wrote_is_an_error(setting: str, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        methods.parse_setting("min_k", setting)
+
+
+def test_only_grid_parameters_may_be_chosen_by_selection() -> None:
+    assert all(methods.is_candidate("dc_pdd", name) for name in ("a=0.01", "a=10"))
+    assert not methods.is_candidate("dc_pdd", "a=10;upper_bound=false")
+    assert not methods.is_candidate("zlib", "form=perplexity")
+    assert methods.is_candidate("zlib", "")
+
+
+def test_the_score_of_an_empty_set_follows_the_setting() -> None:
+    assert METHODS["surp"].empty_score == 0.0
+    assert METHODS["min_k"].empty_score is None
+    assert methods.empty_score("surp", "eps=2;percentile=40") == 0.0
+    assert methods.empty_score("surp", "eps=2;percentile=40;empty=-100") == -100.0
+    assert methods.empty_score("min_k", "k=0.2") is None
+
+
+def test_an_id_is_registered_once(spare_register: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"'loss'.*taken by .*loss\.py"):
+
+        @method("loss", needs=("logprobs",))
+        def again(text: TokenStatistics) -> float:
+            return 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"grid": {"kk": (1,)}}, "'kk' is no parameter"),
+        ({"grid": {"k": (0.5,)}}, "lacks its default 0.2"),
+        ({"convention": ("q",)}, "'q' is no parameter"),
+        ({"empty_score": "empty"}, "'empty' is no parameter"),
+        ({"needs": ("logprob",)}, "unknown need 'logprob': did you mean 'logprobs'"),
+        ({"needs": ("reference", "frequencies")}, "cannot need both"),
+    ],
+)
+def test_a_method_that_contradicts_itself_is_not_registered(
+    spare_register: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+
+        @method("new", **{"needs": ("logprobs",)} | options)
+        def new(text: TokenStatistics, *, k: float = 0.2) -> float:
+            return k
+
+    assert "new" not in spare_register
+
+
+def test_a_parameter_needs_a_default(spare_register: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="'k' needs a type and a default"):
+
+        @method("new", needs=("logprobs",))
+        def new(text: TokenStatistics, *, k: float) -> float:
+            return k
+
+
+def test_a_method_of_ones_own_has_settings_of_every_type(spare_register: dict[str, Any]) -> None:
+    @method("new", needs=("logprobs",), grid={"shots": (1, 7)})
+    def new(
+        text: TokenStatistics,
+        *,
+        shots: Annotated[int, (0, 10)] = 7,
+        way: Literal["a", "b"] = "a",
+        on: bool = True,
+    ) -> float:
+        return 0.0
+
+    names = [
+        methods.setting_name("new", one) for one in methods.settings("new", {"way": ["a", "b"], "on": False})
+    ]
+    assert names == [
+        "shots=1;on=false",
+        "shots=1;way=b;on=false",
+        "shots=7;on=false",
+        "shots=7;way=b;on=false",
+    ]
+    assert methods.parse_setting("new", "shots=1;way=b;on=false") == {"shots": 1, "way": "b", "on": False}
+
+
+OFFERS = {"language": "en", "has_corpus": True, "has_references": True}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "without"),
+    [
+        ({}, set()),
+        ({"has_corpus": False}, {"dc_pdd"}),
+        ({"has_references": False}, {"ref"}),
+        ({"language": "zh"}, {"lowercase"}),
+        ({"language": "zh-Hans"}, {"lowercase"}),
+        ({"language": "ar_EG"}, {"lowercase"}),
+        ({"language": "el"}, set()),
+        ({"language": ""}, set()),
+        ({"full_vocabulary": False}, {"min_k_pp", "surp"}),
+    ],
+)
+def test_a_method_applies_where_a_run_offers_what_it_needs(
+    lacking: dict[str, Any], without: set[str]
+) -> None:
+    ours = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    assert {id for id in ours if not methods.applies(id, **OFFERS | lacking)} == without
+    assert {id for id in ours if methods.obstacle(id, **OFFERS | lacking)} == without
+
+
+def test_companions_are_the_further_views_that_methods_need() -> None:
+    assert methods.companions(["loss", "lowercase"]) == {"lowercase"}
+    assert methods.companions(["loss", "dc_pdd", "blind"]) == set()
