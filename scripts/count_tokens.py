@@ -15,4 +15,5 @@ with job_log(snakemake.log[0]):
         Path(snakemake.input.documents),
         models.load_tokenizer(Path(snakemake.input.checkpoint)),
         Path(snakemake.output[0]),
+        max_tokens=snakemake.params.max_tokens,
     )

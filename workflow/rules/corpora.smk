@@ -5,7 +5,7 @@ def shards_of(corpus):
 rule write_documents:
     input:
         source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),
-        code=sources("corpora"),
+        code=sources("benchmarks", "corpora"),
     output:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:

@@ -35,5 +35,7 @@ rule run_passes:
         max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
         device=config["device"],
         batch_tokens=config["batch_tokens"],
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        threads=config["threads"],
     script:
         "../../scripts/run_passes.py"

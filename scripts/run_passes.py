@@ -1,0 +1,28 @@
+"""Run a model over a benchmark: every view that the study asks for, once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace import models, passes
+from pretrace.runtime.files import read_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    passes.run(
+        snakemake.params.requests,
+        benchmark=read_parquet(snakemake.input.benchmark),
+        names=dict(snakemake.wildcards),
+        target=models.load_checkpoint(
+            Path(snakemake.input.checkpoint),
+            dtype=snakemake.params.dtype,
+            device=snakemake.params.device,
+            max_length=snakemake.params.max_length,
+        ),
+        store=Path(snakemake.params.store),
+        manifest=Path(snakemake.output[0]),
+        batch_tokens=snakemake.params.batch_tokens,
+        threads=snakemake.params.threads,
+    )

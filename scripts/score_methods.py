@@ -1,0 +1,25 @@
+"""Score every text by every method and setting of a model's runs over a benchmark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace import methods
+from pretrace.runtime.files import read_json, read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    references = zip(snakemake.params.references, snakemake.input.references, strict=True)
+    counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
+    scores = methods.score(
+        snakemake.params.runs,
+        manifest=read_json(snakemake.input.manifest),
+        store=Path(snakemake.params.store),
+        benchmark=read_parquet(snakemake.input.benchmark),
+        references={slug: read_json(path) for slug, path in references},
+        counts={slug: Path(path) for slug, path in counts},
+        language=snakemake.params.language,
+    )
+    write_parquet(snakemake.output[0], scores)
