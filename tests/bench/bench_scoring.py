@@ -1,4 +1,4 @@
-"""Texts scored per second on random statistics: each method over its whole grid, then all, from store to table.
+"""Texts scored per second on random statistics: each method over its grid, then all, from store to table.
 
 PYTHONPATH=scripts python tests/bench/bench_scoring.py [texts] [tokens]
 """
@@ -50,7 +50,7 @@ def score_grid(id: str, texts: list[Statistics]) -> None:
 
 
 def write_pass(store: Path, ids: list[str], texts: list[Statistics]) -> dict[str, Any]:
-    """A store file and the manifest of a target, its lower-cased view and a reference model, all that one file."""
+    """A store file, and a manifest in which it stands for the text and its lower-cased view alike."""
     columns = {name: [one[name] for one in texts] for name in texts[0]}
     rows = {"text_id": ids, "variant": pa.array([0] * len(ids), pa.int32()), **columns}
     write_parquet(store / "pass.parquet", pa.table(rows | {"skipped": pa.nulls(len(ids), pa.string())}))

@@ -59,7 +59,7 @@ class Store:
 
     def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
             changes: dict[str, dict[str, Any]] | None = None) -> "Store":  # fmt: skip
-        """A pass over every cell of the benchmark; `changes` overwrites columns by text id, or leaves it out."""
+        """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
         full = not companion
         for length, texts in self.benchmark.groupby("length", dropna=False):
             at = None if pd.isna(length) else int(length)
@@ -78,8 +78,8 @@ class Store:
 def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
     floats = pa.list_(pa.float32())
     types = {"text_id": pa.string(), "variant": pa.int32(), "token_ids": pa.list_(pa.int32()),
-             "logprobs": floats, "entropies": floats, "variances": floats, "n_tokens": pa.int32(), "truncated": pa.bool_(),
-             "skipped": pa.string()}  # fmt: skip
+             "logprobs": floats, "entropies": floats, "variances": floats, "n_tokens": pa.int32(),
+             "truncated": pa.bool_(), "skipped": pa.string()}  # fmt: skip
     hidden = set() if full else {"entropies", "variances"}
     return pa.table({name: pa.array([None if name in hidden else row[name] for row in rows], type=kind)
                      for name, kind in types.items()})  # fmt: skip

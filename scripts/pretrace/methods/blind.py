@@ -31,6 +31,7 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
 def _decisions(texts: LabelledTexts, test: np.ndarray, train: np.ndarray) -> dict[str, float]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     labels = [texts.labels[i] for i in train]
     if len(set(labels)) < 2:
@@ -41,8 +42,11 @@ def _decisions(texts: LabelledTexts, test: np.ndarray, train: np.ndarray) -> dic
         log.info("blind: no score for %d texts: the texts to learn from hold no word", len(test))
         return {}
     classifier = make_pipeline(words, LogisticRegression(C=10, max_iter=2000))
-    classifier.fit([texts.texts[i] for i in train], labels)
-    decisions = classifier.decision_function([texts.texts[i] for i in test])
+    with threadpool_limits(
+        limits=1
+    ):  # the same sums on every machine, and no threads that wait for each other
+        classifier.fit([texts.texts[i] for i in train], labels)
+        decisions = classifier.decision_function([texts.texts[i] for i in test])
     return {texts.ids[i]: float(decision) for i, decision in zip(test, decisions, strict=True)}
 
 
