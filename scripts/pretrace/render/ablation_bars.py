@@ -6,20 +6,20 @@ from typing import Any
 import pandas as pd
 
 from pretrace.render.drawing import COLUMN, GREEN, ORANGE, PAGE, SKY, Drawing, new_figure, style
-from pretrace.render.names import chance_level, method_label, metric_label, panel_label, panel_lines
+from pretrace.render.names import chance_level, method_label, metric_label, panel_label, panel_lines, where
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Panel, Record, Results
 from pretrace.runtime.errors import InputError
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."))
 
-Bars = Mapping[str, "pd.Series[Any]"]
+Bars = Mapping[str, Record]
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """One group of bars a panel, one bar a setting of `options.settings` (label -> setting), with 95 % intervals."""
+    """A group of bars a panel, a bar a setting of `options.settings` (label -> setting), with intervals."""
     panels = results.panels(artifact)
     groups = [_bars(artifact, results, panel) for panel in panels]
     return Drawing(
@@ -33,12 +33,12 @@ def _bars(artifact: Artifact, results: Results, panel: Panel) -> Bars:
     method, settings = artifact["options"]["method"], artifact["options"]["settings"]
     grid = results.grid(artifact, panel, method)
     for label, setting in settings.items():
-        if setting not in grid.index:
+        if setting not in grid:
             raise InputError(
-                f"artifact {artifact['artifact']}, panel {panel_label(panel)}: {label} has no row, because the run "
-                f"does not score {method} with {setting}; it scores: {', '.join(sorted(grid.index))}"
+                f"{where(artifact, panel)}: {label} has no row, because the run "
+                f"does not score {method} with {setting}; it scores: {', '.join(sorted(grid))}"
             )
-    return {label: grid.loc[setting] for label, setting in settings.items()}
+    return {label: grid[setting] for label, setting in settings.items()}
 
 
 def _figure(artifact: Artifact, panels: Sequence[Panel], groups: Sequence[Bars]) -> Any:
@@ -65,8 +65,9 @@ def _draw(axis: Any, bars: Bars, metric: str) -> None:
         axis.bar(place, value, width=0.68, facecolor="none", edgecolor="black", linewidth=0.6)
         if low is not None and high is not None:
             for color, extra in (("white", 1.8), ("black", 0.0)):
-                axis.errorbar(place, value, [[value - low], [high - value]], color=color, capsize=2.5 + extra / 2,
-                              linewidth=0.9 + extra, capthick=0.9 + extra)  # fmt: skip
+                axis.errorbar(place, value, [[value - low], [high - value]], color=color,
+                              capsize=2.5 + extra / 2, linewidth=0.9 + extra,
+                              capthick=0.9 + extra)  # fmt: skip
         axis.annotate(f"{value:.3f}", (place, high or value), (0, 2), textcoords="offset points", ha="center",
                       va="bottom", fontsize=6.5)  # fmt: skip
     chance = chance_level(metric)
@@ -79,8 +80,8 @@ def _draw(axis: Any, bars: Bars, metric: str) -> None:
 def _name_chance(axis: Any, metric: str) -> None:
     chance = chance_level(metric)
     if chance is not None:
-        axis.annotate("chance", (1.0, chance), (2, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      va="center", fontsize=6.5)  # fmt: skip
+        axis.annotate("chance", (1.0, chance), (2, 0), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", va="center", fontsize=6.5)  # fmt: skip
 
 
 def _limits(groups: Sequence[Bars], metric: str) -> tuple[float, float]:
@@ -103,15 +104,21 @@ def _long(artifact: Artifact, panels: Sequence[Panel], groups: Sequence[Bars]) -
 def _reading(artifact: Artifact, panel: Panel, bars: Bars) -> str:
     metric = artifact.get("metric", "auc")
     values = joined(
-        [f"{label} {with_interval(estimate(row))}{against_chance(estimate(row), metric)}" for label, row in bars.items()]
+        [
+            f"{label} {with_interval(estimate(row))}{against_chance(estimate(row), metric)}"
+            for label, row in bars.items()
+        ]
     )
     first, last = (estimate(list(bars.values())[place]) for place in (0, -1))
     change = last[0] - first[0]
     names = list(bars)
-    verdict = f"from {names[0]} to {names[-1]} the {metric_label(metric)} {'rises' if change > 0 else 'falls'} by {abs(change):.3f}"
+    moves = f"{'rises' if change > 0 else 'falls'} by {abs(change):.3f}"
+    verdict = f"from {names[0]} to {names[-1]} the {metric_label(metric)} {moves}"
     if abs(change) < 0.0005:
         verdict = f"{names[0]} and {names[-1]} reach the same {metric_label(metric)}"
     lows = [end for end in (first[1], last[1]) if end is not None]
     highs = [end for end in (first[2], last[2]) if end is not None]
     overlap = len(lows) == 2 and len(highs) == 2 and max(lows) <= min(highs)
-    return f"On {panel_label(panel)}: {values}; {verdict}{', within overlapping intervals' if overlap else ''}."
+    return (
+        f"On {panel_label(panel)}: {values}; {verdict}{', within overlapping intervals' if overlap else ''}."
+    )

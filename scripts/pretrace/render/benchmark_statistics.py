@@ -11,12 +11,21 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Panel, Results
 from pretrace.render.table import DASH, Block, Cell, Row, Table
 
-COLUMNS = ("Source", "Language", "Length (words)", "Members", "Non-members", "Unlabelled", "Documents", "Models")
+COLUMNS = (
+    "Source",
+    "Language",
+    "Length (words)",
+    "Members",
+    "Non-members",
+    "Unlabelled",
+    "Documents",
+    "Models",
+)
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """One row a benchmark, subset and length; documents are those of members + non-members; models are the study's."""
+    """One row a benchmark, subset and length: its texts and documents by class, and the panels' models."""
     records = [_record(panel, results, models) for panel, models in _places(artifact, results)]
     return Table(
         caption=artifact["title"],
@@ -97,7 +106,7 @@ def _reading(records: Sequence[Mapping[str, Any]]) -> str:
     uneven = [record for record in records if record["n_members"] != record["n_nonmembers"]]
     sentences = [
         f"{len(benchmarks)} {'benchmark' if len(benchmarks) == 1 else 'benchmarks'} in {len(records)} "
-        f"{'set' if len(records) == 1 else 'sets'} of texts; the smallest class has {_smallest(records):,} texts."
+        f"{'set' if len(records) == 1 else 'sets'} of texts; the smallest class has {_smallest(records):,}."
     ]
     if uneven:
         names = list(dict.fromkeys(f"{record['benchmark']}{_at_length(record)}" for record in uneven))

@@ -1,6 +1,6 @@
 """Every method against what needs no model and against what has nothing to find."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,7 +16,6 @@ from pretrace.render.phrases import (
     with_interval,
 )
 from pretrace.render.records import (
-    NO_TESTS,
     STAR_LEVEL,
     estimate,
     is_starred,
@@ -25,7 +24,7 @@ from pretrace.render.records import (
     panel_record,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Panel, Record, Results, records_of
 from pretrace.render.table import Block, Cell, Row, Table
 
 COLUMNS = (("Benchmark",), ("Placebo",), ("Excess",), ("Beats blind?",))
@@ -33,22 +32,22 @@ BLIND = "blind"
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """A block a panel, a row a method: held-out value, the same on the placebo, the excess, and whether it beats blind.
+    """A block a panel, a row a method: held-out value, that on the placebo, the excess, whether it beats blind.
 
-    The placebo of a panel is the one among the panels of the same model, length and source; the excess has an interval
-    combined from the two as if they were independent (`phrases.difference`).
+    The placebo of a panel is the one among the panels of the same model, length and source; the excess has an
+    interval combined from the two as if they were independent (`phrases.difference`).
     """
     everything = results.panels(artifact)
     panels = [panel for panel in everything if not results.is_placebo(panel)] or everything
     frames = [_audit(artifact, results, panel, results.placebo_of(panel, everything)) for panel in panels]
-    rows = pd.concat([results.selected(artifact, panel, "held_out") for panel in panels])
+    rows = [row for panel in panels for row in results.selected(artifact, panel, "held_out").values()]
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=COLUMNS,
         blocks=tuple(
-            Block(panel_label(panel), tuple(map(_row, of.to_dict("records"))))
+            Block(panel_label(panel), tuple(map(_row, records_of(of))))
             for panel, of in zip(panels, frames, strict=True)
         ),
         notes=tuple(_notes(artifact, rows)),
@@ -59,16 +58,19 @@ def render(artifact: Artifact, results: Results) -> Table:
 
 def _audit(artifact: Artifact, results: Results, panel: Panel, placebo: Panel | None) -> pd.DataFrame:
     found = results.selected(artifact, panel, "held_out")
-    on_placebo = results.selected(artifact, placebo, "held_out") if placebo else None
-    tests = results.bootstrap_tests(artifact, panel, BLIND) if BLIND in found.index else NO_TESTS
+    on_placebo = results.selected(artifact, placebo, "held_out") if placebo else {}
+    tests = results.bootstrap_tests(artifact, panel, BLIND)
     records = []
-    for method in ordered(artifact, found.index):
-        value = estimate(found.loc[method])
-        known = on_placebo is not None and method in on_placebo.index
-        other = estimate(on_placebo.loc[method]) if known and on_placebo is not None else None
+    for method in ordered(artifact, found):
+        value = estimate(found[method])
+        other = estimate(on_placebo[method]) if method in on_placebo else None
         records.append(
             panel_record(panel)
-            | {"placebo": placebo["benchmark"] if placebo else "", "method": method, "control": is_control(method)}
+            | {
+                "placebo": placebo["benchmark"] if placebo else "",
+                "method": method,
+                "control": is_control(method),
+            }
             | {"metric": artifact.get("metric", "auc"), "selection": "held_out"}
             | _named("", value)
             | _named("placebo_", other)
@@ -79,14 +81,16 @@ def _audit(artifact: Artifact, results: Results, panel: Panel, placebo: Panel | 
 
 
 def _named(prefix: str, value: Estimate | None) -> dict[str, Any]:
-    return dict(zip((f"{prefix}value", f"{prefix}low", f"{prefix}high"), value or (None, None, None), strict=True))
+    return dict(
+        zip((f"{prefix}value", f"{prefix}low", f"{prefix}high"), value or (None, None, None), strict=True)
+    )
 
 
-def _against_blind(tests: pd.DataFrame, method: str) -> dict[str, Any]:
+def _against_blind(tests: Mapping[str, Record], method: str) -> dict[str, Any]:
     """`beats_blind`: yes or no, empty where no test was made."""
-    if method not in tests.index:
+    if method not in tests:
         return {"difference_to_blind": None, "p": None, "p_holm": None, "beats_blind": ""}
-    test = tests.loc[method]
+    test = tests[method]
     return {
         "difference_to_blind": test["difference"],
         "p": test["p"],
@@ -102,20 +106,27 @@ def _cell(record: dict[str, Any], prefix: str, **other: Any) -> Cell:
 
 def _row(record: dict[str, Any]) -> Row:
     clear = record["excess_low"] is not None and record["excess_low"] > 0
-    beats = Cell(words=record["beats_blind"], bold=record["beats_blind"] == "yes") if record["beats_blind"] else Cell()
+    beats = (
+        Cell(words=record["beats_blind"], bold=record["beats_blind"] == "yes")
+        if record["beats_blind"]
+        else Cell()
+    )
     label = method_label(record["method"]) + (" (control, no model)" if record["control"] else "")
     excess = _cell(record, "excess_", signed=True, bold=bool(clear) and not record["control"])
-    return Row(label, (_cell(record, ""), _cell(record, "placebo_"), excess, beats), control=record["control"])
+    return Row(
+        label, (_cell(record, ""), _cell(record, "placebo_"), excess, beats), control=record["control"]
+    )
 
 
-def _notes(artifact: Artifact, rows: pd.DataFrame) -> list[str]:
+def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
     return [
-        *conditions(artifact, rows["start_token"].tolist(), rows["reference"].tolist()),
+        *conditions(artifact, rows),
         f"Held-out settings. {INTERVALS}",
-        "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two as if they "
-        "were independent (method of variance estimates recovery, Zou and Donner 2008). Bold: the interval is above 0.",
-        f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ {STAR_LEVEL:g}; "
-        "a dash where no such test was made.",
+        "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two as "
+        "if they were independent (method of variance estimates recovery, Zou and Donner 2008). "
+        "Bold: it is above 0.",
+        f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
+        f"{STAR_LEVEL:g}; a dash where no such test was made.",
     ]
 
 
@@ -126,15 +137,16 @@ def _reading(panel: Panel, frame: pd.DataFrame) -> str:
     paired = methods[methods["excess_value"].notna()]
     if not paired.empty:
         above = paired[(paired["excess_low"] > 0).fillna(False)]
-        best = paired.loc[paired["excess_value"].idxmax()]
-        largest = (
-            f"the largest excess is that of {method_label(best['method'])}, {signed_interval(_estimate(best, 'excess_'))}"
-        )
+        best = paired.sort_values("excess_value", kind="stable").iloc[-1]
+        excess = signed_interval(_estimate(best, "excess_"))
+        largest = f"the largest excess is that of {method_label(best['method'])}, {excess}"
         who = joined([method_label(method) for method in above["method"]]) if len(above) else "no method"
         verb = "exceed" if len(above) > 1 else "exceeds"
         sentences.append(f"On {panel_label(panel)}, {who} clearly {verb} the placebo ({largest}).")
     sentences += _blind_sentence(panel, frame, methods, bool(sentences))
-    return " ".join(sentences) or f"On {panel_label(panel)} there is neither a placebo nor a blind classifier."
+    return (
+        " ".join(sentences) or f"On {panel_label(panel)} there is neither a placebo nor a blind classifier."
+    )
 
 
 def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, placed: bool) -> Sequence[str]:
@@ -149,7 +161,8 @@ def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, pl
     winners = [method_label(method) for method in tested.loc[tested["beats_blind"] == "yes", "method"]]
     if winners:
         return [f"{start}, and {joined(winners)} {'beat' if len(winners) > 1 else 'beats'} it."]
-    return [f"{start}; {'the method does not beat' if len(tested) == 1 else f'none of the {len(tested)} methods beats'} it."]
+    none = "the method does not beat" if len(tested) == 1 else f"none of the {len(tested)} methods beats"
+    return [f"{start}; {none} it."]
 
 
 def _estimate(row: "pd.Series[Any]", prefix: str) -> Estimate:

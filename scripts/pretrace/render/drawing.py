@@ -111,7 +111,12 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """A line style each: a method has the same one in every figure; controls are grey."""
     places = [method for method in METHOD_LABELS if not is_control(method)]
     unknown = sorted(set(methods) - set(METHOD_LABELS))
-    order = {method: place for place, method in enumerate([*_CONTRASTING, *(m for m in places if m not in _CONTRASTING), *unknown])}
+    order = {
+        method: place
+        for place, method in enumerate(
+            [*_CONTRASTING, *(m for m in places if m not in _CONTRASTING), *unknown]
+        )
+    }
     return {
         method: LineStyle(GREY, (0, (1, 1)), 1.4) if is_control(method) else _style_at(order[method])
         for method in methods

@@ -19,14 +19,15 @@ from pretrace.runtime.files import seed_of
 CLASSES = ((1, "members", MEMBER, "o", "-"), (0, "non-members", NONMEMBER, "^", (0, (4, 1.5))))
 BINS = 5
 HEXAGONS = (34, 17)
+LOGPROB = "log-probability of the token (nats)"
 
 Panels = Sequence[tuple[Panel, Mapping[int, Tokens]]]
 
 
 def render(artifact: Artifact, results: Results, read: Reader | None = None) -> Drawing:
-    """A row a panel: density of all tokens of each class, and the surprising tokens with their mean by entropy.
+    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy.
 
-    Options: `eps` (2 nats) and `percentile` (40), SURP's parameters. `read` stands in for `pretrace.passes.read`.
+    Options: `eps` (2 nats) and `percentile` (40), as SURP has them. `read` stands in for `passes.read`.
     """
     if read is None:
         from pretrace.passes import read as read_pass
@@ -34,7 +35,9 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
         read = read_pass
     options = artifact.get("options", {})
     chosen = {"eps": float(options.get("eps", 2)), "percentile": float(options.get("percentile", 40))}
-    panels = [(panel, tokens_of(artifact, results, panel, read, **chosen)) for panel in results.panels(artifact)]
+    panels = [
+        (panel, tokens_of(artifact, results, panel, read, **chosen)) for panel in results.panels(artifact)
+    ]
     means = [_means(artifact, panel, tokens) for panel, tokens in panels]
     figure, densities = _figure(panels, means, chosen)
     return Drawing(
@@ -50,7 +53,9 @@ def _means(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> pd
     if not len(entropy):
         return pd.DataFrame({"label": [], "entropy": [], "value": [], "low": [], "high": []})
     edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
-    centres = [float(np.median(entropy[np.searchsorted(edges, entropy, side="right") == at])) for at in range(BINS)]
+    centres = [
+        float(np.median(entropy[np.searchsorted(edges, entropy, side="right") == at])) for at in range(BINS)
+    ]
     records = []
     for label, of in tokens.items():
         groups = np.searchsorted(edges, of.surprising["entropy"].to_numpy(), side="right")
@@ -81,17 +86,20 @@ def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, 
 
 
 def _densities(figure: Any, axes: Any, tokens: Mapping[int, Tokens], eps: float) -> dict[int, Any]:
-    """Hexagons coloured by the share of the class's tokens in them, on one scale; the line is the entropy threshold."""
+    """Hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
     everything = pd.concat([of.frame for of in tokens.values()])
     extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
     hexagons = {}
     for axis, (label, *_) in zip(axes, CLASSES, strict=False):
         of = tokens[label].frame
-        hexagons[label] = axis.hexbin(of["entropy"], of["logprob"], C=np.full(len(of), 100 / len(of)), mincnt=1, lw=0.1,
-                                      reduce_C_function=np.sum, gridsize=HEXAGONS, extent=extent, cmap="cividis_r")  # fmt: skip
+        hexagons[label] = axis.hexbin(
+            of["entropy"], of["logprob"], C=np.full(len(of), 100 / len(of)), reduce_C_function=np.sum,
+            mincnt=1, gridsize=HEXAGONS, extent=extent, cmap="YlGnBu", linewidths=0.1,
+        )  # fmt: skip
         axis.axvline(eps, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
         axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
-    axes[0].set_ylabel("log-probability of the token (nats)")
+    axes[0].set_ylabel(LOGPROB)
+    axes[1].tick_params(labelleft=False)
     shares = np.concatenate([of.get_array().compressed() for of in hexagons.values()])
     norm = LogNorm(shares.min(), shares.max())
     for of in hexagons.values():
@@ -102,58 +110,88 @@ def _densities(figure: Any, axes: Any, tokens: Mapping[int, Tokens], eps: float)
     return hexagons
 
 
-def _surprising(axis: Any, tokens: Mapping[int, Tokens], means: pd.DataFrame, chosen: Mapping[str, float]) -> None:
+def _surprising(
+    axis: Any, tokens: Mapping[int, Tokens], means: pd.DataFrame, chosen: Mapping[str, float]
+) -> None:
     for label, name, color, marker, dashes in CLASSES:
         of, mean = tokens[label].surprising, means[means["label"] == label]
-        axis.scatter(of["entropy"], of["logprob"], s=3, marker=marker, color=color, alpha=0.16, linewidths=0,
+        axis.scatter(of["entropy"], of["logprob"], s=3, marker=marker, color=color, alpha=0.25, linewidths=0,
                      rasterized=True, zorder=1)  # fmt: skip
-        shift = 0.012 * chosen["eps"] * (1 if label else -1)
-        drawn = mean.dropna(subset=["low", "high"])
-        axis.errorbar(drawn["entropy"] + shift, drawn["value"],
-                      [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]], fmt="none", ecolor="white",
-                      elinewidth=2.6, capsize=2.4, capthick=2.4, zorder=3)  # fmt: skip
-        axis.errorbar(drawn["entropy"] + shift, drawn["value"],
-                      [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]], fmt="none", ecolor=color,
-                      elinewidth=1, capsize=2, zorder=4)  # fmt: skip
-        axis.plot(mean["entropy"] + shift, mean["value"], color=color, linestyle=dashes, marker=marker, markersize=4,
-                  markeredgecolor="white", markeredgewidth=0.5, label=name, zorder=5)  # fmt: skip
+        _mean_line(axis, mean, 0.012 * chosen["eps"] * (1 if label else -1), color, marker, dashes, name)
     shown = pd.concat([of.surprising["logprob"] for of in tokens.values()])
-    bottom = float(shown.quantile(0.005)) if len(shown) else -1.0
-    axis.set(xlim=(0, chosen["eps"]), ylim=(bottom, 0), xlabel="entropy (nats)")
-    axis.set_ylabel("log-probability of the token (nats)")
+    bottom = float(shown.quantile(0.01)) if len(shown) else -1.0
+    axis.set(
+        xlim=(0, chosen["eps"]),
+        ylim=(bottom, float(shown.max()) / 2 if len(shown) else 0),
+        xlabel="entropy (nats)",
+    )
+    axis.set_ylabel(LOGPROB)
     axis.legend(loc="lower left", handlelength=2.4)
 
 
-def _long(panels: Panels, means: Sequence[pd.DataFrame], densities: Sequence[Mapping[int, Any]]) -> pd.DataFrame:
+def _mean_line(
+    axis: Any, mean: pd.DataFrame, shift: float, color: str, marker: str, dashes: Any, name: str
+) -> None:
+    """Means joined by a line, their intervals on a white ground so that they stand out of the points."""
+    drawn = mean.dropna(subset=["low", "high"])
+    ends = [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]]
+    for ground, width, order in (("white", 2.6, 3), (color, 1.0, 4)):
+        axis.errorbar(drawn["entropy"] + shift, drawn["value"], ends, fmt="none", ecolor=ground,
+                      elinewidth=width, capsize=2, capthick=width, zorder=order)  # fmt: skip
+    axis.plot(mean["entropy"] + shift, mean["value"], color=color, linestyle=dashes, marker=marker,
+              markersize=4, markeredgecolor="white", markeredgewidth=0.5, label=name, zorder=5)  # fmt: skip
+
+
+def _long(
+    panels: Panels, means: Sequence[pd.DataFrame], densities: Sequence[Mapping[int, Any]]
+) -> pd.DataFrame:
     """What is drawn: `share` of tokens (%) by hexagon, `token` points of (b), `mean` with its interval."""
     frames = []
     for (panel, tokens), mean, hexagons in zip(panels, means, densities, strict=True):
         for label, of in tokens.items():
             x, y = hexagons[label].get_offsets().T
-            share = pd.DataFrame({"drawn": "share", "entropy": x, "logprob": y, "value": hexagons[label].get_array()})
+            share = pd.DataFrame(
+                {"drawn": "share", "entropy": x, "logprob": y, "value": hexagons[label].get_array()}
+            )
             token = of.surprising[["entropy", "logprob"]].assign(drawn="token")
             line = mean[mean["label"] == label].drop(columns="label").assign(drawn="mean")
-            part = pd.concat([share, token, line], ignore_index=True).assign(**panel_record(panel), label=label)
+            part = pd.concat([share, token, line], ignore_index=True).assign(
+                **panel_record(panel), label=label
+            )
             frames.append(part)
-    names = ["model", "benchmark", "subset", "length", "label", "drawn", "entropy", "logprob", "value", "low", "high"]
-    return long_frame(pd.concat(frames, ignore_index=True)[names].to_dict("records"))
+    names = [
+        "model",
+        "benchmark",
+        "subset",
+        "length",
+        "label",
+        "drawn",
+        "entropy",
+        "logprob",
+        "value",
+        "low",
+        "high",
+    ]
+    return long_frame(pd.concat(frames, ignore_index=True)[names])
 
 
-def _reading(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]) -> str:
+def _reading(
+    artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]
+) -> str:
     """The difference of the classes in mean log-probability, of surprising tokens and of all."""
     shares = {label: len(of.surprising) / len(of.frame) for label, of in tokens.items()}
     start = (
-        f"On {panel_label(panel)}, {100 * shares[1]:.1f} % of members' and {100 * shares[0]:.1f} % of non-members' tokens "
-        f"are surprising (entropy below {chosen['eps']:g} nats, log-probability below the text's own "
-        f"{chosen['percentile']:g}th percentile)"
+        f"On {panel_label(panel)}, {100 * shares[1]:.1f} % of members' and {100 * shares[0]:.1f} % of "
+        f"non-members' tokens are surprising (entropy below {chosen['eps']:g} nats, log-probability below "
+        f"the text's own {chosen['percentile']:g}th percentile)"
     )
     if not all(shares.values()):
         return f"{start}, so the classes cannot be compared."
     found = _difference(artifact, panel, tokens)
     direction = "higher" if found[0] > 0 else "lower"
     text = (
-        f"{start}. The mean log-probability of members' surprising tokens is {direction} than that of non-members' by "
-        f"{signed_interval(found)} nats (95 % interval, resampling texts)"
+        f"{start}. The mean log-probability of members' surprising tokens is {direction} than that of "
+        f"non-members' by {signed_interval(found)} nats (95 % interval, resampling texts)"
     )
     return f"{text}, an interval that includes 0." if contains(found, 0.0) else f"{text}."
 
@@ -164,5 +202,3 @@ def _difference(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) 
         for label, of in tokens.items()
     }
     return estimate_of((means[1] - means[0])[:, 0])
-
-

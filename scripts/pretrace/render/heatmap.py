@@ -15,6 +15,7 @@ from pretrace.render.names import (
     panel_label,
     parameter_label,
     parse_setting,
+    where,
 )
 from pretrace.render.phrases import joined
 from pretrace.render.records import long_frame, panel_record
@@ -26,7 +27,7 @@ EMPTY = "over_5_percent_empty"
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """A heat map a panel over `options.x` and `options.y`: best cell and default marked, cells with many empty hatched."""
+    """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
     panels = results.panels(artifact)
     frames = [cells(artifact, results, panel) for panel in panels]
     return Drawing(
@@ -42,8 +43,8 @@ def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     grid = results.grid(artifact, panel, options["method"])
     default = parse_setting(results.default_setting(artifact, panel, options["method"]))
     records = []
-    for setting, row in grid.iterrows():
-        parsed = parse_setting(str(setting))
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
         if set(parsed) == {options["x"], options["y"]}:
             records.append(
                 panel_record(panel)
@@ -54,8 +55,8 @@ def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
             )
     if not records:
         raise InputError(
-            f"artifact {artifact['artifact']}, panel {panel_label(panel)}: {options['method']} has no setting of "
-            f"{options['x']} and {options['y']} alone; there are: {', '.join(sorted(grid.index)[:5])} ..."
+            f"{where(artifact, panel)}: {options['method']} has no setting of "
+            f"{options['x']} and {options['y']} alone; there are: {', '.join(sorted(grid)[:5])} ..."
         )
     frame = long_frame(records).sort_values([options["x"], options["y"]], ignore_index=True)
     return frame.assign(best=frame.index == frame["value"].idxmax())
@@ -93,7 +94,18 @@ def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]
         light = image.norm(row["value"]) > 0.55
         if row["hatched"]:
             color = "black" if light else "white"
-            axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, hatch="////", edgecolor=color, linewidth=0, alpha=0.55))
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.5, y - 0.5),
+                    1,
+                    1,
+                    fill=False,
+                    hatch="////",
+                    edgecolor=color,
+                    linewidth=0,
+                    alpha=0.55,
+                )
+            )
         _write_value(axis, x, y, row, light, image.cmap(image.norm(row["value"])))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
@@ -107,11 +119,22 @@ def _write_value(axis: Any, x: int, y: int, row: "pd.Series[Any]", light: bool, 
     """The value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
-    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
-              fontweight="bold" if row["best"] else "normal", bbox=box if row["hatched"] else None)  # fmt: skip
+    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color=["white", "black"][light],
+              fontweight=["normal", "bold"][row["best"]], bbox=box if row["hatched"] else None)  # fmt: skip
     for name, dashes in (("best", "-"), ("default", (0, (2, 1.2)))):
         if row[name]:
-            axis.add_patch(Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, fill=False, edgecolor=VERMILION, linewidth=1.4, linestyle=dashes, zorder=4))
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.45, y - 0.45),
+                    0.9,
+                    0.9,
+                    fill=False,
+                    edgecolor=VERMILION,
+                    linewidth=1.4,
+                    linestyle=dashes,
+                    zorder=4,
+                )
+            )
 
 
 def _legend(figure: Any, hatched: bool) -> None:
@@ -120,7 +143,15 @@ def _legend(figure: Any, hatched: bool) -> None:
         Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=(0, (2, 1.2)), label="default"),
     ]
     if hatched:
-        handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4, label="over 5 % of texts without such a token"))
+        handles.append(
+            Patch(
+                facecolor="none",
+                edgecolor="black",
+                hatch="////",
+                linewidth=0.4,
+                label="over 5 % of texts without such a token",
+            )
+        )
     figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.6, columnspacing=1.6)
 
 
@@ -128,18 +159,22 @@ def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
     metric, chance = metric_label(artifact.get("metric", "auc")), chance_level(artifact.get("metric", "auc"))
     best = of[of["best"]].iloc[0]
     text = (
-        f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from {of['value'].min():.3f} to "
-        f"{best['value']:.3f} over {len(of)} settings, highest at {_named(best['setting'])}"
+        f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from "
+        f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at {_named(best['setting'])}"
     )
     default = of[of["default"]]
     if len(default):
         text += f"; its default {_named(default.iloc[0]['setting'])} reaches {default.iloc[0]['value']:.3f}"
     sentences = [f"{text}. The highest was seen on the evaluated texts themselves, and no interval is drawn."]
     if chance is not None and (of["value"] <= chance).any():
-        sentences.append(f"{int((of['value'] <= chance).sum())} settings are at or below chance ({chance:g}).")
+        sentences.append(
+            f"{int((of['value'] <= chance).sum())} settings are at or below chance ({chance:g})."
+        )
     if of["hatched"].any():
         inside = " the best among them," if best["hatched"] else ""
-        sentences.append(f"In {int(of['hatched'].sum())} settings,{inside} over 5 % of the texts have no such token.")
+        sentences.append(
+            f"In {int(of['hatched'].sum())} settings,{inside} over 5 % of the texts have no such token."
+        )
     return " ".join(sentences)
 
 

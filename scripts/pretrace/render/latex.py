@@ -20,11 +20,11 @@ _ESCAPES = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "[": "{[}",
-    "–": "--",
-    "−": r"\ensuremath{-}",
+    "\N{EN DASH}": "--",
+    "\N{MINUS SIGN}": r"\ensuremath{-}",
     "≤": r"\ensuremath{\leq}",
     "≥": r"\ensuremath{\geq}",
-    "×": r"\ensuremath{\times}",
+    "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
     "·": r"\ensuremath{\cdot}",
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _ESCAPES)))

@@ -5,7 +5,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.render.table import Block, Cell, Row, Table
+from pretrace.render.table import MINUS, Cell, Row, Table
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
 _ESCAPED = re.compile(r"\\([" + re.escape(string.punctuation) + "])")
@@ -20,7 +20,7 @@ def escaped(text: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Stacked pipe tables under bold headings, then the notes as a list; one header cell a column, lines by ` · `."""
+    """Stacked pipe tables under bold headings, then the notes as a list; header lines are parted by ` · `."""
     parts = [f"**{escaped(table.caption)}**"]
     header = [table.stub, *(LINE_BREAK.join(lines) for lines in table.columns)]
     for block in table.blocks:
@@ -76,7 +76,7 @@ class ShownBlock:
 
 
 def parse(text: str) -> ShownTable:
-    """Read a file that `markdown` wrote; its first paragraph, the caption, is left to the report's own heading."""
+    """Read what `markdown` wrote; its first paragraph, the caption, is left to the report's own heading."""
     blocks: list[ShownBlock] = []
     notes: list[str] = []
     title = ""
@@ -115,8 +115,5 @@ def _shown_cell(text: str) -> Shown:
 
 def _leading_number(text: str) -> tuple[str, str]:
     """Split `0.626\\* \\[0.56, 0.69\\]` behind the number, so that both kinds of cell read alike."""
-    number = re.match(r"^([+−]?\d+\.\d+)(.*)$", text)
+    number = re.match(rf"^([+{MINUS}]?\d+\.\d+)(.*)$", text)
     return (number.group(1), number.group(2)) if number else (text, "")
-
-
-__all__ = ["Block", "Shown", "ShownBlock", "ShownTable", "escaped", "markdown", "parse"]

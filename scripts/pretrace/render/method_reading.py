@@ -1,9 +1,7 @@
 """What a table of methods against panels says, in sentences computed from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
 
 from pretrace.render.names import is_control, method_label, metric_label, panel_label
 from pretrace.render.phrases import (
@@ -17,12 +15,12 @@ from pretrace.render.phrases import (
 )
 from pretrace.render.records import estimate, is_starred
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel
+from pretrace.render.results import Panel, Record
 
 
 @dataclass(frozen=True)
 class Column:
-    """A panel with its metrics by selection (indexed by method) and its tests against the baseline.
+    """A panel with its metrics by selection and method, and its tests against the baseline by method.
 
     `control`: it is a placebo; `placebo`: the panel that is its placebo, if any.
     """
@@ -30,8 +28,8 @@ class Column:
     panel: Panel
     control: bool
     placebo: Panel | None
-    selected: dict[str, pd.DataFrame]
-    tests: pd.DataFrame
+    selected: Mapping[str, Mapping[str, Record]]
+    tests: Mapping[str, Record]
 
 
 def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
@@ -44,7 +42,7 @@ def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     sentences = [_leaders(found, metric, selection)] if found else []
     sentences += _placebo(columns, found, selection, metric)
     sentences += _blind(found, selection, metric)
-    tested = [column for column in shown if not column.tests.empty]
+    tested = [column for column in shown if column.tests]
     if tested and selection == "held_out":
         sentences.append(_baseline(artifact["baseline"], tested))
     return sentences
@@ -54,12 +52,13 @@ Best = tuple[str, Estimate] | None
 
 
 def _best(column: Column, selection: str) -> Best:
-    rows = column.selected[selection]
-    rows = rows[~rows["method"].map(is_control).astype(bool)]
-    if rows.empty:
+    values = {
+        method: row["value"] for method, row in column.selected[selection].items() if not is_control(method)
+    }
+    if not values:
         return None
-    method = rows["value"].astype(float).idxmax()
-    return str(method), estimate(rows.loc[method])
+    method = max(values, key=lambda method: float(values[method]))
+    return method, estimate(column.selected[selection][method])
 
 
 def _leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
@@ -80,16 +79,17 @@ def _placebo(
     for column, best in found:
         for control in columns:
             rows = control.selected[selection]
-            if best and column.placebo == control.panel and best[0] in rows.index:
-                parts.append(_excess(best[0], best[1], estimate(rows.loc[best[0]]), column.panel, metric))
+            if best and column.placebo == control.panel and best[0] in rows:
+                parts.append(_excess(best[0], best[1], estimate(rows[best[0]]), column.panel, metric))
     return [" ".join(parts)] if parts else []
 
 
 def _excess(method: str, found: Estimate, placebo: Estimate, panel: Panel, metric: str) -> str:
     excess = difference(found, placebo)
     start = (
-        f"On the placebo of {panel['benchmark']}, where there is no membership to find, {method_label(method)} "
-        f"reaches {with_interval(placebo)}{against_chance(placebo, metric)}; the excess is {signed_interval(excess)}"
+        f"On the placebo of {panel['benchmark']}, where there is no membership to find, "
+        f"{method_label(method)} reaches {with_interval(placebo)}{against_chance(placebo, metric)}; "
+        f"the excess is {signed_interval(excess)}"
     )
     if excess[1] is None:
         return f"{start}, without an interval."
@@ -103,8 +103,8 @@ def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) ->
     parts = []
     for column, best in found:
         rows = column.selected[selection]
-        if best and "blind" in rows.index:
-            blind = estimate(rows.loc["blind"])
+        if best and "blind" in rows:
+            blind = estimate(rows["blind"])
             verdict = (
                 "more than every method" if blind[0] >= best[1][0] else f"less than {method_label(best[0])}"
             )
@@ -119,7 +119,7 @@ def _baseline(baseline: str, columns: Sequence[Column]) -> str:
     starred = {
         panel_label(column.panel): [
             method_label(method)
-            for method in column.tests.index
+            for method in column.tests
             if is_starred(column.tests, method) and not is_control(method)
         ]
         for column in columns

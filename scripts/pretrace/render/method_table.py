@@ -15,7 +15,6 @@ from pretrace.render.names import (
 )
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import (
-    NO_TESTS,
     STAR_LEVEL,
     estimate,
     is_starred,
@@ -32,13 +31,13 @@ from pretrace.render.table import Block, Cell, Row, Table, bold_best, mark_notes
 def render(artifact: Artifact, results: Results) -> Table:
     """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
 
-    Bold is the highest method of a column; a star says that a method beats the baseline by the paired bootstrap on
-    held-out settings, Holm-corrected p <= 0.05.
+    Bold is the highest method of a column; a star says that a method beats the baseline by the paired
+    bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
     panels = results.panels(artifact)
     columns = [_column(artifact, results, panel, panels) for panel in panels]
     methods = ordered(
-        artifact, (method for column in columns for rows in column.selected.values() for method in rows.index)
+        artifact, (method for column in columns for rows in column.selected.values() for method in rows)
     )
     blocks = tuple(_block(columns, methods, selection) for selection in _selections(artifact))
     return Table(
@@ -68,7 +67,7 @@ def _column(artifact: Artifact, results: Results, panel: Panel, panels: Sequence
         },
         tests=results.bootstrap_tests(artifact, panel, artifact["baseline"])
         if "baseline" in artifact
-        else NO_TESTS,
+        else {},
     )
 
 
@@ -86,28 +85,28 @@ def _block(columns: Sequence[Column], methods: Sequence[str], selection: str) ->
 
 def _cell(column: Column, method: str, selection: str) -> Cell:
     rows = column.selected[selection]
-    if method not in rows.index:
+    if method not in rows:
         return Cell()
-    value, low, high = estimate(rows.loc[method])
+    value, low, high = estimate(rows[method])
     return Cell(
         value=value,
         low=low,
         high=high,
         star=selection == "held_out" and not is_control(method) and is_starred(column.tests, method),
-        signs=signs_of(rows.loc[method, "marks"]),
+        signs=signs_of(rows[method]["marks"]),
     )
 
 
 def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block]) -> list[str]:
-    rows = pd.concat([rows for column in columns for rows in column.selected.values()])
-    notes = conditions(artifact, rows["start_token"].tolist(), rows["reference"].tolist())
+    rows = [row for column in columns for rows in column.selected.values() for row in rows.values()]
+    notes = conditions(artifact, rows)
     notes.append(
         f"{INTERVALS} Bold is the highest method of a column; rows without a model are not in contest."
     )
     if "baseline" in artifact:
         notes.append(
-            f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out settings, "
-            f"Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
+            f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
+            f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
     if any(column.control for column in columns):
         notes.append(
@@ -124,7 +123,7 @@ def _long(
         for method, row in zip(methods, block.rows, strict=True):
             for column, cell in zip(columns, row.cells, strict=True):
                 rows = column.selected[selection]
-                tests = column.tests if selection == "held_out" else NO_TESTS
+                tests = column.tests if selection == "held_out" else {}
                 records.append(
                     panel_record(column.panel)
                     | {
@@ -134,8 +133,8 @@ def _long(
                         "control": row.control,
                     }
                     | {"metric": artifact.get("metric", "auc")}
-                    | number_record(rows.loc[method] if method in rows.index else None)
-                    | test_record(tests.loc[method] if method in tests.index else None)
+                    | number_record(rows.get(method))
+                    | test_record(tests.get(method))
                     | {"star": cell.star, "bold": cell.bold}
                 )
     return long_frame(records)

@@ -46,7 +46,7 @@ EVALUATION_SET_LABELS = {
 }
 
 MARK_NOTES = {
-    "conditional_on_documents": "a class has fewer than 5 documents, so its texts were resampled, not its documents",
+    "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
     "cross_fitted": "cross-fitted",
     "level_below_resolution": "the false-positive level is below one non-member",
@@ -87,7 +87,7 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
 
 def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
-    """Distinct methods in the artifact's own order where it names its methods, else `in_order`; controls last."""
+    """Distinct methods in the artifact's own order where it names them, else `in_order`; controls last."""
     there = in_order(methods)
     if "methods" not in artifact:
         return there
@@ -105,7 +105,7 @@ def metric_label(metric: str) -> str:
 
 
 def chance_level(metric: str) -> float | None:
-    """What a score that knows nothing reaches: 0.5 for AUC, the level for a TPR, None where none is defined."""
+    """What a score that knows nothing reaches: 0.5 for AUC, the level for a TPR, else None."""
     if metric == "auc":
         return 0.5
     return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
@@ -128,9 +128,14 @@ def format_value(value: Any) -> str:
 
 
 def place_label(panel: Mapping[str, Any]) -> str:
-    """The subset and length of a panel as they follow a name: ` arxiv, 64 words`; nothing where there are none."""
+    """The subset and length of a panel as they follow a name: ` arxiv, 64 words`; none, nothing."""
     subset = f" {panel['subset']}" if panel.get("subset") else ""
     return subset + (f", {panel['length']} words" if panel.get("length") is not None else "")
+
+
+def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
+    """How an error message about a panel begins."""
+    return f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
 
 
 def panel_lines(panel: Mapping[str, Any], *, control: bool = False) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Words for numbers: the pieces that readings and notes are made of."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
@@ -48,8 +49,8 @@ def against_chance(estimate: Estimate, metric: str) -> str:
 def difference(first: Estimate, second: Estimate) -> Estimate:
     """first - second, with an interval combined from the two as if they were independent.
 
-    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about effect
-    measures, Statistics in Medicine 27 (2008); no interval where either has none.
+    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about
+    effect measures, Statistics in Medicine 27 (2008); no interval where either has none.
     """
     (a, a_low, a_high), (b, b_low, b_high) = first, second
     if a_low is None or a_high is None or b_low is None or b_high is None:
@@ -59,15 +60,15 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     return a - b, low, high
 
 
-def conditions(artifact: Artifact, start_tokens: Sequence[str], references: Sequence[str]) -> list[str]:
-    """Notes on what every number of an artifact rests on: metric, texts, start token, reference corpora."""
+def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
     evaluation_set = artifact.get("evaluation_set", "all")
     texts = EVALUATION_SET_LABELS.get(evaluation_set, evaluation_set)
     notes = [f"{metric_label(artifact.get('metric', 'auc'))}; evaluation set {evaluation_set}: {texts}."]
-    shown = sorted(token for token in set(start_tokens) if token)
+    shown = sorted({row["start_token"] for row in rows} - {""})
     if shown:
         notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
-    named = sorted(reference for reference in set(references) if reference)
+    named = sorted({row["reference"] for row in rows} - {""})
     if named:
         notes.append(f"Reference corpus or model: {joined(named)}.")
     return notes

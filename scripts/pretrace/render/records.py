@@ -6,12 +6,9 @@ from typing import Any
 import pandas as pd
 
 from pretrace.render.phrases import Estimate
-from pretrace.render.results import Panel
+from pretrace.render.results import Panel, Record
 
 STAR_LEVEL = 0.05
-NO_TESTS = pd.DataFrame({"method": [], "difference": [], "p": [], "p_holm": []}).set_index(
-    "method", drop=False
-)
 
 _WHOLE = ("length", "n_members", "n_nonmembers")
 
@@ -21,16 +18,16 @@ def number(value: Any) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def estimate(row: "pd.Series[Any]") -> Estimate:
+def estimate(row: Record) -> Estimate:
     """The value of a metrics row with its interval."""
     return float(row["value"]), number(row["low"]), number(row["high"])
 
 
-def is_starred(tests: pd.DataFrame, method: str) -> bool:
+def is_starred(tests: Mapping[str, Record], method: str) -> bool:
     """Whether a method is significantly above the baseline: positive difference, Holm-corrected p <= 0.05."""
-    if method not in tests.index:
+    if method not in tests:
         return False
-    test = tests.loc[method]
+    test = tests[method]
     return bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
 
 
@@ -43,7 +40,7 @@ def panel_record(panel: Panel) -> dict[str, Any]:
     }
 
 
-def number_record(row: "pd.Series[Any] | None") -> dict[str, Any]:
+def number_record(row: Record | None) -> dict[str, Any]:
     """What a metrics row says; empty where there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
@@ -51,14 +48,14 @@ def number_record(row: "pd.Series[Any] | None") -> dict[str, Any]:
     return {key: row[key] for key in keys}
 
 
-def test_record(row: "pd.Series[Any] | None") -> dict[str, Any]:
+def test_record(row: Record | None) -> dict[str, Any]:
     """What a test against a baseline says; empty where there is none."""
     if row is None:
         return {"baseline": "", "difference": None, "p": None, "p_holm": None}
     return {key: row[key] for key in ("baseline", "difference", "p", "p_holm")}
 
 
-def long_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
     """Records as a frame; whole numbers stay whole where some are missing."""
     frame = pd.DataFrame(records)
     for column in frame.columns.intersection(list(_WHOLE)):

@@ -1,4 +1,4 @@
-"""The renderers by name, what each reads, and the one way to run one. Imports neither pandas nor matplotlib."""
+"""The renderers by name, what each reads, and the one way to run one. No pandas, no matplotlib here."""
 
 import importlib
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pretrace.render.results import Results
 
 Artifact = Mapping[str, Any]
-"""An artifact as a study resolves it: `artifact, title, renderer, panels` and, each optional, `paper, caption,
-metric, evaluation_set, start_token, selection, baseline, methods, options`. A panel is `model, benchmark` and, each
-optional, `subset, length, start_token, references, label`; without subset or length it stands for each that there is.
-"""
+"""An artifact as a study resolves it: `artifact, title, renderer, panels` and, each optional, `paper,
+caption, metric, evaluation_set, start_token, selection, baseline, methods, options, unavailable`. A panel is `model,
+benchmark` and, each optional, `subset, length, start_token, references, label`; without subset or length it
+stands for every one there is."""
 
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
 SELECTIONS = ("held_out", "default", "best_on_test")
@@ -26,8 +26,8 @@ COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit"})
 class Renderer:
     """What a renderer reads and takes.
 
-    `needs` is a subset of metrics, tests, scores, benchmarks, passes; `required` and `optional` are its own keys
-    under `options`, beside `COMMON_OPTIONS`.
+    `needs` is a subset of metrics, tests, scores, benchmarks, passes; `required` and `optional` are its own
+    keys under `options`, beside `COMMON_OPTIONS`.
     """
 
     name: str
@@ -110,7 +110,7 @@ def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
 def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Path]:
     """Draw an artifact and write all its `outputs` under `folder` (results/{study}); equal data, equal bytes.
 
-    Raises `InputError` where the results hold nothing that matches, naming the artifact, the panel and what is there.
+    Raises `InputError` where nothing in the results matches, naming artifact, panel and what is there.
     """
     module = importlib.import_module(check(artifact).module)
     files = outputs(artifact, folder)

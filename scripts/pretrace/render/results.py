@@ -8,12 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.names import panel_label, place_label
+from pretrace.render.names import panel_label, place_label, where
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 
 Panel = Mapping[str, Any]
+Record = Mapping[str, Any]
+"""A row of metrics or tests by column."""
+
 Pair = tuple[str, str]
 
 FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
@@ -21,9 +24,9 @@ FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
 
 @dataclass(frozen=True)
 class Results:
-    """Paths by (model, benchmark), or by benchmark for `benchmarks`; files are read once, when first asked for.
+    """Paths by (model, benchmark), or by benchmark for `benchmarks`; files are read once, when asked for.
 
-    `store` is the folder of the passes' store files; `entries` are the registry entries of the benchmarks by slug.
+    `store` is the folder of the passes' store files; `entries` are the benchmarks' registry entries by slug.
     """
 
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
@@ -61,7 +64,7 @@ class Results:
         return bool(self.entry(panel).get("placebo", False))
 
     def placebo_of(self, panel: Panel, panels: Sequence[Panel]) -> Panel | None:
-        """The placebo among `panels` of the same model, length and source, for a panel that is none itself."""
+        """The placebo among `panels` of the same model, length and source; None for a placebo itself."""
         if self.is_placebo(panel):
             return None
         for other in panels:
@@ -78,7 +81,7 @@ class Results:
         pair = (panel.get("model"), panel["benchmark"])
         frame = self._read("metrics", self.metrics, pair) if pair in self.metrics else self.benchmark(pair[1])
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
-        places = [
+        places: list[Panel] = [
             {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
             for subset, length in there.itertuples(index=False)
             if subset == panel.get("subset", subset) and ("length" not in panel or length == panel["length"])
@@ -88,7 +91,7 @@ class Results:
         return places or [{"subset": "", "length": None, **panel}]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
-        """The metrics or tests of an artifact's metric and evaluation set on one panel, any method, selection, setting.
+        """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection.
 
         Raises `InputError` where none is there, or where rows of one method differ in a key that the artifact
         does not fix.
@@ -105,38 +108,35 @@ class Results:
         _check_unambiguous(chosen, artifact, panel)
         return chosen
 
-    def selected(self, artifact: Artifact, panel: Panel, selection: str) -> pd.DataFrame:
-        """One row a method, indexed by method; empty where the selection has none."""
+    def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
+        """The metrics row of each method; empty where the selection has none."""
         rows = self.rows(artifact, panel)
         rows = rows[rows["selection"] == selection]
-        _check_single(rows, ["method"], artifact, panel, selection)
-        return rows.set_index("method", drop=False)
+        return _by(rows, "method", artifact, panel, selection)
 
-    def grid(self, artifact: Artifact, panel: Panel, method: str) -> pd.DataFrame:
-        """One row a setting of one method, indexed by setting; raises where there is none."""
+    def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
+        """The metrics row of each setting of one method; raises where there is none."""
         rows = self.rows({**artifact, "methods": [method]}, panel)
         rows = rows[rows["selection"] == "grid"]
         if rows.empty:
-            where = f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
-            raise InputError(f"{where}: {method} has no grid rows; the run must score its grid")
-        _check_single(rows, ["setting"], artifact, panel, "grid")
-        return rows.set_index("setting", drop=False)
+            raise InputError(
+                f"{where(artifact, panel)}: {method} has no grid rows; a run must score its grid"
+            )
+        return _by(rows, "setting", artifact, panel, "grid")
 
     def default_setting(self, artifact: Artifact, panel: Panel, method: str) -> str:
         """The method's default setting on that panel; raises where it has none."""
         rows = self.selected({**artifact, "methods": [method]}, panel, "default")
-        if rows.empty:
-            where = f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
-            raise InputError(f"{where}: {method} has no row with selection 'default'")
-        return str(rows["setting"].iloc[0])
+        if method not in rows:
+            raise InputError(f"{where(artifact, panel)}: {method} has no row with selection 'default'")
+        return str(rows[method]["setting"])
 
-    def bootstrap_tests(self, artifact: Artifact, panel: Panel, baseline: str) -> pd.DataFrame:
-        """Paired-bootstrap tests on held-out settings against a baseline, indexed by method; may be empty."""
+    def bootstrap_tests(self, artifact: Artifact, panel: Panel, baseline: str) -> dict[str, Record]:
+        """Each method's paired-bootstrap test on held-out settings against a baseline; may be empty."""
         rows = self.rows(artifact, panel, what="tests")
         held_out = (rows["selection"] == "held_out") & (rows["test"] == "bootstrap")
         rows = rows[held_out & (rows["baseline"] == baseline)]
-        _check_single(rows, ["method"], artifact, panel, f"tests against {baseline}")
-        return rows.set_index("method", drop=False)
+        return _by(rows, "method", artifact, panel, f"tests against {baseline}")
 
     def scores_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
         """Scores of the panel's labelled texts: the columns of the scores file and `label`."""
@@ -154,7 +154,7 @@ class Results:
         texts = self.every_text(panel)
         labelled = texts[texts["label"].notna()]
         if labelled.empty:
-            raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no text has a label")
+            raise InputError(f"{where(artifact, panel)}: no text has a label")
         return labelled
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
@@ -163,7 +163,9 @@ class Results:
         texts = frame[_places(frame, panel)]
         if texts.empty:
             there = _listing(frame[["subset", "length"]])
-            raise InputError(f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}")
+            raise InputError(
+                f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}"
+            )
         return texts
 
     def manifest(self, panel: Panel) -> Any:
@@ -205,8 +207,8 @@ def _check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> 
         for method, found in values.items():
             if len(found) > 1:
                 raise InputError(
-                    f"artifact {artifact['artifact']}, panel {panel_label(panel)}: {method} has rows of several "
-                    f"{key}: {', '.join(found)}; name one {_WHERE_TO_FIX[key]}"
+                    f"{where(artifact, panel)}: {method} has rows of "
+                    f"several {key}: {', '.join(found)}; name one {_WHERE_TO_FIX[key]}"
                 )
 
 
@@ -219,13 +221,20 @@ _WHERE_TO_FIX = {
 }
 
 
-def _check_single(rows: pd.DataFrame, by: Sequence[str], artifact: Artifact, panel: Panel, what: str) -> None:
-    twice = rows[rows.duplicated(list(by))]
+def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel, what: str) -> dict[str, Record]:
+    """Rows by a column in which none may come twice."""
+    twice = rows[key][rows[key].duplicated()]
     if not twice.empty:
         raise InputError(
-            f"artifact {artifact['artifact']}, panel {panel_label(panel)}: {what} has two rows of "
-            f"{twice[by[0]].iloc[0]}; the metrics file is not as evaluate writes it: delete it and run again"
+            f"{where(artifact, panel)}: {what} has two rows of {twice.iloc[0]}; "
+            "the file is not as evaluate writes it: delete it and run again"
         )
+    return {str(row[key]): row for row in records_of(rows)}
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The frame's rows by column name."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
@@ -234,7 +243,7 @@ def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str,
     if "start_token" in artifact:
         wanted += f", start token {artifact['start_token']}"
     return (
-        f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no row with {wanted}"
+        f"{where(artifact, panel)}: no row with {wanted}"
         f"{_methods_note(artifact)}; there are: {_listing(frame[keys])}"
     )
 

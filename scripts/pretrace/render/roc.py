@@ -9,11 +9,11 @@ from matplotlib.ticker import NullLocator
 from sklearn.metrics import roc_curve
 
 from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, line_styles, new_figure, style
-from pretrace.render.names import is_control, method_label, ordered, panel_label
+from pretrace.render.names import is_control, method_label, ordered, panel_label, where
 from pretrace.render.phrases import against_chance, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Panel, Record, Results
 from pretrace.runtime.errors import InputError
 
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -23,10 +23,12 @@ Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 def render(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: ROC curves at each method's default setting, whole and at low false positive rates.
 
-    Held-out settings differ between folds and their scores are never pooled, so the curve is that of the default.
+    Held-out settings differ between folds and their scores are never pooled: hence the default.
     """
     if artifact.get("evaluation_set", "all") != "all":
-        raise InputError(f"artifact {artifact['artifact']}: ROC curves are drawn of the evaluation set 'all' only")
+        raise InputError(
+            f"artifact {artifact['artifact']}: ROC curves are drawn of the evaluation set 'all' only"
+        )
     panels = results.panels(artifact)
     rows = [results.selected({**artifact, "metric": "auc"}, panel, "default") for panel in panels]
     curves = [_curves(artifact, results, panel, of) for panel, of in zip(panels, rows, strict=True)]
@@ -37,28 +39,28 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     )
 
 
-def _curves(artifact: Artifact, results: Results, panel: Panel, rows: pd.DataFrame) -> Curves:
+def _curves(artifact: Artifact, results: Results, panel: Panel, rows: Mapping[str, Record]) -> Curves:
     scores = results.scores_of(artifact, panel)
     curves = {}
-    for method in ordered(artifact, rows.index):
-        of = scores[(scores["method"] == method) & (scores["setting"] == rows.loc[method, "setting"])]
+    for method in ordered(artifact, rows):
+        of = scores[(scores["method"] == method) & (scores["setting"] == rows[method]["setting"])]
         if of["label"].nunique() < 2:
             raise InputError(
-                f"artifact {artifact['artifact']}, panel {panel_label(panel)}: {method} has metrics at setting "
-                f"'{rows.loc[method, 'setting']}' but no scores of both classes; delete the scores and run again"
+                f"{where(artifact, panel)}: {method} has metrics at setting "
+                f"'{rows[method]['setting']}' but no scores of both classes; delete the scores and run again"
             )
         false, true, _ = roc_curve(of["label"].astype(int), of["score"], drop_intermediate=False)
         curves[method] = (false, true)
     return curves
 
 
-def _figure(panels: Sequence[Panel], curves: Sequence[Curves], rows: Sequence[pd.DataFrame]) -> Any:
+def _figure(panels: Sequence[Panel], curves: Sequence[Curves], rows: Sequence[Mapping[str, Record]]) -> Any:
     with style():
         figure = new_figure(PAGE, 2.75 * len(panels))
         grid = figure.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for axes, panel, of, values in zip(grid, panels, curves, rows, strict=True):
             styles = line_styles(list(of))
-            smallest = 1 / int(values["n_nonmembers"].iloc[0])
+            smallest = 1 / next(iter(values.values()))["n_nonmembers"]
             _whole(axes[0], of, styles)
             _low(axes[1], of, styles, smallest)
             _legend(axes[2], of, styles, values)
@@ -76,7 +78,9 @@ def _lines(axis: Any, curves: Curves, styles: Mapping[str, LineStyle]) -> None:
 def _whole(axis: Any, curves: Curves, styles: Mapping[str, LineStyle]) -> None:
     axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.7)
     _lines(axis, curves, styles)
-    axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="false positive rate", ylabel="true positive rate")
+    axis.set(
+        xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="false positive rate", ylabel="true positive rate"
+    )
 
 
 def _low(axis: Any, curves: Curves, styles: Mapping[str, LineStyle], smallest: float) -> None:
@@ -95,12 +99,16 @@ def _low(axis: Any, curves: Curves, styles: Mapping[str, LineStyle], smallest: f
         one.set_minor_locator(NullLocator())
 
 
-def _legend(axis: Any, curves: Curves, styles: Mapping[str, LineStyle], rows: pd.DataFrame) -> None:
+def _legend(axis: Any, curves: Curves, styles: Mapping[str, LineStyle], rows: Mapping[str, Record]) -> None:
     """Methods by falling AUC, each with its value and interval, beside a sample of its line; chance last."""
     axis.axis("off")
-    by_value = sorted(curves, key=lambda method: -float(rows.loc[method, "value"]))
+    by_value = sorted(curves, key=lambda method: -float(rows[method]["value"]))
     entries = [
-        (method_label(method) + (" (no model)" if is_control(method) else ""), rows.loc[method], styles[method])
+        (
+            method_label(method) + (" (no model)" if is_control(method) else ""),
+            rows[method],
+            styles[method],
+        )
         for method in by_value
     ]
     step = min(0.12, 0.94 / (len(entries) + 1.5))
@@ -109,16 +117,16 @@ def _legend(axis: Any, curves: Curves, styles: Mapping[str, LineStyle], rows: pd
         height = 1.0 - step * (place + 0.9)
         _sample(axis, height, of.color, of.dashes, of.width)
         axis.text(0.2, height, name, transform=axis.transAxes, va="center", fontsize=7)
-        axis.text(0.2, height - step * 0.43, with_interval(estimate(row)), transform=axis.transAxes, va="center",
-                  fontsize=6.2, color=GREY)  # fmt: skip
+        axis.text(0.2, height - step * 0.43, with_interval(estimate(row)), transform=axis.transAxes,
+                  va="center", fontsize=6.2, color=GREY)  # fmt: skip
     height = 1.0 - step * (len(entries) + 0.8)
     _sample(axis, height, GREY, "-", 0.7)
     axis.text(0.2, height, "Chance", transform=axis.transAxes, va="center", fontsize=7)
 
 
 def _sample(axis: Any, height: float, color: str, dashes: Any, width: float) -> None:
-    axis.plot([0.0, 0.16], [height, height], transform=axis.transAxes, color=color, linestyle=dashes, linewidth=width,
-              clip_on=False)  # fmt: skip
+    axis.plot([0.0, 0.16], [height, height], transform=axis.transAxes, color=color, linestyle=dashes,
+              linewidth=width, clip_on=False)  # fmt: skip
 
 
 def _long(panels: Sequence[Panel], curves: Sequence[Curves]) -> pd.DataFrame:
@@ -131,18 +139,18 @@ def _long(panels: Sequence[Panel], curves: Sequence[Curves]) -> pd.DataFrame:
     return long_frame(records)
 
 
-def _reading(panel: Panel, rows: pd.DataFrame) -> str:
-    methods = rows[~rows["method"].map(is_control).astype(bool)]
-    if methods.empty:
+def _reading(panel: Panel, rows: Mapping[str, Record]) -> str:
+    methods = [method for method in rows if not is_control(method)]
+    if not methods:
         return f"On {panel_label(panel)} there are only controls."
-    best = methods["value"].astype(float).idxmax()
-    found = estimate(rows.loc[best])
+    best = max(methods, key=lambda method: float(rows[method]["value"]))
+    found = estimate(rows[best])
     text = (
         f"On {panel_label(panel)}, {method_label(best)} has the largest area at default settings, "
         f"{with_interval(found)}{against_chance(found, 'auc')}"
     )
-    if "blind" not in rows.index:
+    if "blind" not in rows:
         return f"{text}."
-    blind = estimate(rows.loc["blind"])
+    blind = estimate(rows["blind"])
     relation = "above" if blind[0] > found[0] else "below"
-    return f"{text}; the curve of the blind classifier, which sees no model, encloses {with_interval(blind)}, {relation} it."
+    return f"{text}; the blind classifier, which sees no model, has {with_interval(blind)}, {relation} it."

@@ -1,6 +1,6 @@
 """What choosing hyperparameters on the evaluated texts adds: best-on-test minus held-out, per method."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,7 +9,7 @@ from pretrace.render.names import is_control, method_label, metric_label, ordere
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Panel, Record, Results, records_of
 from pretrace.render.table import Block, Cell, Row, Table, signed
 
 COLUMNS = ("Settings", "Best on test", "Held out", "Gap")
@@ -18,27 +18,27 @@ COLUMNS = ("Settings", "Best on test", "Held out", "Gap")
 def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a method: settings in the grid, best on test, held out, and their difference.
 
-    The two numbers rest on the same texts, so the gap has no interval. A method without a hyperparameter has one
-    setting: its gap is what averaging over folds alone does.
+    The two numbers rest on the same texts, so the gap has no interval. A method without a hyperparameter has
+    one setting: its gap is what averaging over folds alone does.
     """
     panels = results.panels(artifact)
     frames = [_gaps(artifact, results, panel) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
-    rows = pd.concat([results.rows(artifact, panel) for panel in panels])
+    rows = [row for panel in panels for row in records_of(results.rows(artifact, panel))]
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=tuple((column,) for column in COLUMNS),
         blocks=tuple(
-            Block(panel_label(panel), tuple(map(_row, of.to_dict("records"))))
+            Block(panel_label(panel), tuple(map(_row, records_of(of))))
             for panel, of in zip(panels, frames, strict=True)
         ),
         notes=(
-            *conditions(artifact, rows["start_token"].tolist(), rows["reference"].tolist()),
+            *conditions(artifact, rows),
             INTERVALS,
-            "Gap: best on test minus held out, of the same texts and therefore without an interval. A method with one "
-            "setting has nothing to choose: its gap is what averaging over folds does.",
+            "Gap: best on test minus held out, of the same texts and therefore without an interval. A method "
+            "with one setting has nothing to choose: its gap is what averaging over folds does.",
         ),
         frame=frame,
         reading=_reading(artifact, frame),
@@ -50,30 +50,32 @@ def _gaps(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     held_out = results.selected(artifact, panel, "held_out")
     settings = _settings(results.rows(artifact, panel))
     records = []
-    for method in ordered(artifact, [*best.index, *held_out.index]):
+    for method in ordered(artifact, [*best, *held_out]):
         record = panel_record(panel) | {"method": method, "control": is_control(method)}
         record |= {"metric": artifact.get("metric", "auc"), "settings": settings.get(method, 1)}
         record |= _named("best", best, method) | _named("held_out", held_out, method)
-        both = method in best.index and method in held_out.index
+        both = method in best and method in held_out
         records.append(record | {"gap": record["best_value"] - record["held_out_value"] if both else None})
     return long_frame(records)
 
 
 def _settings(rows: pd.DataFrame) -> dict[str, int]:
-    """How many settings each method's grid has; ablation switches, which no default setting names, are not in it."""
+    """How many settings a method's grid has, without ablation switches, which no default setting names."""
     grid, default = rows[rows["selection"] == "grid"], rows[rows["selection"] == "default"]
     names = {row["method"]: set(parse_setting(row["setting"])) for _, row in default.iterrows()}
     return {
-        str(method): sum(set(parse_setting(setting)) == names.get(method) for setting in of["setting"].unique())
+        str(method): sum(
+            set(parse_setting(setting)) == names.get(method) for setting in of["setting"].unique()
+        )
         for method, of in grid.groupby("method")
     }
 
 
-def _named(name: str, rows: pd.DataFrame, method: str) -> dict[str, Any]:
-    if method not in rows.index:
+def _named(name: str, rows: Mapping[str, Record], method: str) -> dict[str, Any]:
+    if method not in rows:
         return {f"{name}_setting": "", f"{name}_value": None, f"{name}_low": None, f"{name}_high": None}
-    value, low, high = estimate(rows.loc[method])
-    setting = rows.loc[method, "setting"]
+    value, low, high = estimate(rows[method])
+    setting = rows[method]["setting"]
     return {f"{name}_setting": setting, f"{name}_value": value, f"{name}_low": low, f"{name}_high": high}
 
 
@@ -82,7 +84,9 @@ def _row(record: dict[str, Any]) -> Row:
         value = record[f"{name}_value"]
         if pd.isna(value):
             return Cell()
-        low, high = (None if pd.isna(record[f"{name}_{end}"]) else record[f"{name}_{end}"] for end in ("low", "high"))
+        low, high = (
+            None if pd.isna(record[f"{name}_{end}"]) else record[f"{name}_{end}"] for end in ("low", "high")
+        )
         return Cell(value, low, high)
 
     gap = Cell() if pd.isna(record["gap"]) else Cell(record["gap"], signed=True)
@@ -96,16 +100,16 @@ def _reading(artifact: Artifact, frame: pd.DataFrame) -> str:
     metric = metric_label(artifact.get("metric", "auc"))
     if tuned.empty:
         return "No method here has a hyperparameter to choose."
-    largest = tuned.loc[tuned["gap"].idxmax()]
+    largest = tuned.sort_values("gap", kind="stable").iloc[-1]
     fixed = frame[(frame["settings"] == 1) & frame["gap"].notna()]
     sentences = [
-        f"Choosing the setting on the evaluated texts changes the {metric} by {signed(tuned['gap'].mean(), 3)} on "
-        f"average over {len(tuned)} {'pair' if len(tuned) == 1 else 'pairs'} of method and benchmark, by "
+        f"Choosing the setting on the evaluated texts changes the {metric} by "
+        f"{signed(tuned['gap'].mean(), 3)} on average over {len(tuned)} {'pair' if len(tuned) == 1 else 'pairs'} of method and benchmark, by "
         f"{signed(largest['gap'], 3)} at most ({method_label(largest['method'])}, {_place(largest)})."
     ]
     if not fixed.empty:
         sentences.append(
-            f"For methods with nothing to choose it changes by {signed(fixed['gap'].mean(), 3)}, from folds alone."
+            f"For methods with nothing to choose it changes by {signed(fixed['gap'].mean(), 3)}: folds alone."
         )
     sentences += _overturned(frame)
     return " ".join(sentences)
@@ -117,9 +121,11 @@ def _place(row: "pd.Series[Any]") -> str:
 
 
 def _overturned(frame: pd.DataFrame) -> Sequence[str]:
-    """On how many benchmarks the best method is another one when its setting is chosen on the evaluated texts."""
+    """On how many panels the best method changes when settings are chosen on the evaluated texts."""
     methods = frame[~frame["control"] & frame["gap"].notna()]
-    places = [of for _, of in methods.groupby(["model", "benchmark", "subset", "length"], dropna=False, sort=False)]
+    places = [
+        of for _, of in methods.groupby(["model", "benchmark", "subset", "length"], dropna=False, sort=False)
+    ]
     changed = [of for of in places if of["best_value"].idxmax() != of["held_out_value"].idxmax()]
     if not changed:
         return ["The best method is the same either way."]

@@ -1,7 +1,6 @@
 """One method by one of its hyperparameters: DC-PDD table 5."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -9,17 +8,17 @@ from pretrace.render.names import method_label, metric_label, panel_label, param
 from pretrace.render.phrases import INTERVALS, Estimate, against_chance, conditions, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Panel, Record, Results
 from pretrace.render.table import Block, Cell, Row, Table
 
-By = Mapping[str, "pd.Series[Any]"]
+By = Mapping[str, Record]
 """Metrics rows by the parameter's value, as settings spell it."""
 
 
 def render(artifact: Artifact, results: Results) -> Table:
     """One row a panel, one column a value of `options.parameter`; every other parameter at its default.
 
-    Bold is the best value of a row, chosen on the evaluated texts; the method's default is marked in its column.
+    Bold is the best value of a row, chosen on the evaluated texts; the default is marked in its header.
     """
     method, parameter = artifact["options"]["method"], artifact["options"]["parameter"]
     panels = results.panels(artifact)
@@ -42,12 +41,12 @@ def render(artifact: Artifact, results: Results) -> Table:
     )
 
 
-def by_parameter(grid: pd.DataFrame, parameter: str, default: Mapping[str, str]) -> By:
+def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[str, str]) -> By:
     """Grid rows that differ from the default setting in one parameter at most, by its value."""
     rows = {}
-    for setting, row in grid.iterrows():
-        parsed = parse_setting(str(setting))
-        if parameter in parsed and parsed | {parameter: ""} == default | {parameter: ""}:
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
+        if parameter in parsed and parsed | {parameter: ""} == {**default, parameter: ""}:
             rows[parsed[parameter]] = row
     return rows
 
@@ -71,8 +70,11 @@ def _row(panel: Panel, by: By, values: Sequence[str]) -> Row:
 def _notes(artifact: Artifact, rows: Sequence[By], method: str) -> list[str]:
     shown = [row for by in rows for row in by.values()]
     notes = [f"{method_label(method)}, every other parameter at its default."]
-    notes += conditions(artifact, [row["start_token"] for row in shown], [row["reference"] for row in shown])
-    return [*notes, f"{INTERVALS} Bold is the highest value of a row, seen on the evaluated texts themselves."]
+    notes += conditions(artifact, shown)
+    return [
+        *notes,
+        f"{INTERVALS} Bold is the highest value of a row, seen on the evaluated texts themselves.",
+    ]
 
 
 def _long(
@@ -103,21 +105,28 @@ def _reading(
     sentences = []
     for panel, by, default in zip(panels, rows, defaults, strict=True):
         best, usual = _best(by), default[parameter]
-        start = f"On {panel_label(panel)}, {method} is best at {parameter} = {best} ({_shown(by[best], metric)})"
+        start = (
+            f"On {panel_label(panel)}, {method} is best at {parameter} = {best} ({_shown(by[best], metric)})"
+        )
         if best == usual:
             sentences.append(f"{start}, which is its default.")
         elif usual in by:
-            sentences.append(f"{start}; at its default {usual} it is {_shown(by[usual], metric)}{_overlap(by, best, usual)}.")
+            sentences.append(
+                f"{start}; at its default {usual} it is {_shown(by[usual], metric)}"
+                f"{_overlap(by, best, usual)}."
+            )
         else:
             sentences.append(f"{start}; its default {usual} was not scored.")
-    spreads = [max(row["value"] for row in by.values()) - min(row["value"] for row in by.values()) for by in rows]
+    spreads = [
+        max(row["value"] for row in by.values()) - min(row["value"] for row in by.values()) for by in rows
+    ]
     if max(map(len, rows)) > 1:
         span = joined([f"{spread:.3f}" for spread in spreads])
         sentences.append(f"Over the whole grid the {metric_label(metric)} moves by {span}.")
     return " ".join(sentences)
 
 
-def _shown(row: "pd.Series[Any]", metric: str) -> str:
+def _shown(row: Record, metric: str) -> str:
     return with_interval(estimate(row)) + against_chance(estimate(row), metric)
 
 

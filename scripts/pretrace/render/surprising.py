@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.render.drawing import interval_of
-from pretrace.render.names import panel_label
+from pretrace.render.names import where
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Panel, Results
 from pretrace.runtime.errors import InputError
@@ -21,7 +21,7 @@ Reader = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of one class: a row each with `text` (its number), `entropy`, `logprob`, `surprising`."""
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`."""
 
     label: int
     frame: pd.DataFrame
@@ -36,8 +36,8 @@ def tokens_of(
 ) -> dict[int, Tokens]:
     """Tokens of members (1) and non-members (0); raises where either class has none.
 
-    A token is surprising where its entropy is below `eps` (nats) and its log-probability below the given percentile
-    of its own text (Zhang et al., SURP): both strict.
+    A token is surprising where its entropy is below `eps` (nats) and its log-probability below the given
+    percentile of its own text (Zhang et al., SURP): both strict.
     """
     manifest = results.manifest(panel)
     table = read(manifest, results.store, **_coordinates(artifact, panel, manifest))
@@ -45,29 +45,35 @@ def tokens_of(
     labels = results.texts(artifact, panel).set_index("text_id")["label"]
     frame = frame[frame["text_id"].isin(labels.index) & (frame["logprobs"].map(len) > 0)]
     if frame["entropies"].isna().any():
-        raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: the pass holds no entropies")
+        raise InputError(f"{where(artifact, panel)}: the pass holds no entropies")
     tokens = {}
     for label in (1, 0):
         of = frame[frame["text_id"].map(labels) == label]
         if of.empty:
             kind = "member" if label else "non-member"
-            raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no {kind} has tokens")
+            raise InputError(f"{where(artifact, panel)}: no {kind} has tokens")
         tokens[label] = Tokens(label, _token_frame(of, eps, percentile))
     return tokens
 
 
 def _coordinates(artifact: Artifact, panel: Panel, manifest: Any) -> dict[str, Any]:
-    """The one full pass of the plain text; the artifact or panel says which start token where there are several."""
+    """The one full pass of the text; artifact or panel say which start token where there are several."""
     wanted = {"view": artifact.get("options", {}).get("view", "original"), "companion": "", "prefix": ""}
     wanted |= {"statistics": "full", "subset": panel["subset"], "length": panel["length"]}
     start_token = panel.get("start_token", artifact.get("start_token"))
     if start_token is not None:
         wanted["start_token"] = start_token
-    found = [view for view in manifest["views"] if all(view.get(key) == value for key, value in wanted.items())]
+    found = [
+        view for view in manifest["views"] if all(view.get(key) == value for key, value in wanted.items())
+    ]
     if len(found) != 1:
         tokens = sorted({str(view.get("start_token")) for view in found})
-        there = f"{len(found)} passes, with start tokens {', '.join(tokens)}; name one" if found else "no such pass"
-        raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: there is {there}")
+        there = (
+            f"{len(found)} passes, with start tokens {', '.join(tokens)}; name one"
+            if found
+            else "no such pass"
+        )
+        raise InputError(f"{where(artifact, panel)}: there is {there}")
     return {key: found[0][key] for key in ("view", "start_token", "inner_start", "subset", "length")}
 
 
@@ -89,10 +95,10 @@ def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataF
 
 
 def resampled_means(tokens: Tokens, groups: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Mean log-probability of surprising tokens by group, first of the tokens themselves, then resampling texts.
+    """Mean log-probability of surprising tokens by group, first as they are, then resampling texts.
 
-    `groups` gives each surprising token's group, 0..count-1. Shape (1 + RESAMPLES, count), NaN where a resample has
-    no token in a group.
+    `groups` gives each surprising token's group, 0..count-1. Shape (1 + RESAMPLES, count), NaN where a
+    resample has no token in a group.
     """
     frame = tokens.surprising
     texts = int(tokens.frame["text"].max()) + 1

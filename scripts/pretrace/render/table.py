@@ -1,7 +1,7 @@
 """A table before it is written: cells in stacked blocks, notes, the long data, and its reading."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +9,8 @@ import pandas as pd
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS
 from pretrace.runtime.files import write_text
 
-DASH = "–"
+MINUS = "\N{MINUS SIGN}"
+DASH = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Cell:
 def signed(value: float, digits: int) -> str:
     """`+0.031`, `-0.020` with a true minus, and 0 without a sign."""
     text = f"{value:+.{digits}f}"
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def bold_best(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Mark each column's highest value, as printed, among rows that are no controls; equal prints share it."""
-    from dataclasses import replace
-
+    """Mark each column's highest value, as printed, among rows that are no controls; equals share it."""
     if not rows:
         return ()
     best = [
@@ -131,5 +130,5 @@ def signs_of(marks: str) -> tuple[str, ...]:
 def mark_notes(rows: Sequence[Row]) -> list[str]:
     """A note for each sign that the rows show."""
     shown = {sign for row in rows for cell in row.cells for sign in cell.signs}
-    return [f"{sign}: {MARK_NOTES[mark]}." for mark, sign in sorted(MARK_SIGNS.items(), key=lambda item: item[1])
-            if sign in shown]  # fmt: skip
+    by_sign = sorted((sign, mark) for mark, sign in MARK_SIGNS.items())
+    return [f"{sign}: {MARK_NOTES[mark]}." for sign, mark in by_sign if sign in shown]

@@ -1,0 +1,71 @@
+"""What a study's numbers were computed with."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from pretrace.runtime.files import digest
+
+PACKAGES = (
+    "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "pandas", "pyarrow", "safetensors",
+    "scikit-learn", "scipy", "snakemake", "tokenizers", "torch", "transformers",
+)  # fmt: skip
+
+
+def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
+    """Commit, versions, platform, processor, accelerators, the configuration with its digest, named seeds.
+
+    The commit is that of the project's own folder, null outside a git checkout, with `-dirty` where tracked
+    files differ from it; an absent package is null.
+    """
+    return {
+        "commit": _commit(Path(__file__).parent),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": _cpu(),
+        "cpus": os.cpu_count(),
+        "gpu": _gpus(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "config": config,
+        "config_digest": digest(config),
+        "seeds": dict(sorted(seeds.items())),
+    }
+
+
+def _commit(folder: Path) -> str | None:
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=folder, capture_output=True, text=True, check=True, timeout=20,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return described.stdout.strip() or None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str:
+    """The processor's name: Linux says it in /proc/cpuinfo, elsewhere `platform` may know."""
+    info = Path("/proc/cpuinfo")
+    if sys.platform == "linux" and info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _gpus() -> list[str]:
+    import torch
+
+    return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

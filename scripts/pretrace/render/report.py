@@ -1,0 +1,135 @@
+"""A study on one page that opens from disk: every artifact with its reading, the configuration, versions."""
+
+import base64
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from pretrace.render.markdown import ShownTable, parse
+from pretrace.render.registry import Artifact, outputs, renderer
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_text
+
+PIXELS_PER_INCH = 120
+TEMPLATE = "report.html.jinja"
+PAPERS = {
+    "dc_pdd": "DC-PDD",
+    "con_recall": "Con-ReCall",
+    "surp": "SURP",
+    "de_cop": "DE-COP",
+}
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """An artifact on the page: a table, an image (data URI, width in pixels), or why it is missing."""
+
+    slug: str
+    title: str
+    paper: str
+    caption: str
+    reading: str
+    links: tuple[Link, ...]
+    unavailable: str = ""
+    table: ShownTable | None = None
+    image: str = ""
+    width: int = 0
+
+
+def render_report(
+    *,
+    study: str,
+    title: str,
+    artifacts: Sequence[Artifact],
+    folder: Path,
+    configuration: str,
+    provenance: Mapping[str, Any],
+    warnings: Sequence[str] = (),
+) -> str:
+    """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
+
+    `configuration` is YAML text, shown as it is. Equal arguments and files give equal bytes.
+    Raises `InputError` where a file of an artifact is missing.
+    """
+    sections = [_section(artifact, folder) for artifact in artifacts]
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template(TEMPLATE).render(
+        study=study,
+        title=title,
+        sections=sections,
+        configuration=configuration.strip(),
+        facts=_facts(provenance),
+        packages=sorted((provenance.get("packages") or {}).items()),
+        warnings=warnings,
+    )
+    write_text(folder / "report.html", page + "\n")
+    return page
+
+
+def _section(artifact: Artifact, folder: Path) -> Section:
+    shared = {
+        "slug": artifact["artifact"],
+        "title": artifact["title"],
+        "paper": PAPERS.get(artifact.get("paper", ""), artifact.get("paper", "")),
+        "caption": artifact.get("caption", ""),
+    }
+    if "unavailable" in artifact:
+        return Section(**shared, reading="", links=(), unavailable=artifact["unavailable"])
+    files = outputs(artifact, folder)
+    reading = _text(files["reading"]).strip()
+    links = tuple(
+        Link(suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
+        for suffix, path in files.items()
+        if suffix != "reading"
+    )
+    if renderer(artifact["renderer"]).kind == "table":
+        return Section(**shared, reading=reading, links=links, table=parse(_text(files["md"])))
+    svg = _text(files["svg"])
+    return Section(**shared, reading=reading, links=links, image=_data_uri(svg), width=_width(svg))
+
+
+def _text(path: Path) -> str:
+    if not path.exists():
+        raise InputError(f"{path} does not exist; render its artifact before the report")
+    return path.read_text(encoding="utf-8")
+
+
+def _data_uri(svg: str) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+
+
+def _width(svg: str) -> int:
+    """Pixels on the page: a figure of one column stays smaller than one of the whole line."""
+    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
+    return round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
+
+
+def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Provenance as lines, except packages and the configuration, which the page shows apart."""
+    lines = []
+    for key, value in provenance.items():
+        if key in ("packages", "config") or value in (None, [], {}):
+            continue
+        if isinstance(value, Mapping):
+            value = ", ".join(f"{name} {inner}" for name, inner in sorted(value.items()))
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        lines.append((key.replace("_", " "), str(value)))
+    return lines
