@@ -42,7 +42,7 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: Floats, label: Flags, rows: Whole) -> "Ranking":
-        """Rank the texts `rows` of a cell; `scores` and `label` (True: member) have shape (texts of the cell,)."""
+        """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape (texts of the cell,)."""
         members, nonmembers = (_descending(scores, rows[label[rows] == kind]) for kind in (True, False))
         ascending, values = scores[members][::-1], scores[nonmembers]
         above = len(members) - np.searchsorted(ascending, values, side="right")

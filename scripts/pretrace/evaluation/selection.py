@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """One number of the metrics table: a metric over one part, or over a part a fold, each with its setting."""
+    """One number of the metrics table: a metric over one part, or over a part a fold with its setting."""
 
     selection: str
     metric: int

@@ -1,0 +1,92 @@
+"""Tables of scores and texts for the tests of the evaluation room, and methods with a small grid."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation import evaluate
+
+GRIDS = {"tuned": "k=2", "surprised": "k=1"}
+"""Methods with a grid, and their default setting; any other method has no parameter."""
+
+
+def parse_setting(method, setting):
+    return {name: float(value) for name, value in (part.split("=") for part in setting.split(";") if part)}
+
+
+SETTINGS = SimpleNamespace(
+    is_candidate=lambda method, setting: set(parse_setting(method, setting)) <= {"k"},
+    default_setting=lambda method: GRIDS.get(method, ""),
+    parse_setting=parse_setting,
+    empty_score=lambda method, setting: 0.0 if method == "surprised" else None,
+    METHODS={
+        name: SimpleNamespace(convention=("k",) if name == "surprised" else ())
+        for name in ("tuned", "surprised", "plain", "other", "third")
+    },
+)
+
+
+def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
+    label = np.asarray(label, dtype=float)
+    ids = [f"{subset}{length}-{at:05d}" for at in range(len(label))]
+    frame = pd.DataFrame(
+        {
+            "text_id": ids,
+            "text": ids if text is None else text,
+            "label": pd.array([None if np.isnan(one) else int(one) for one in label], dtype="Int64"),
+            "subset": subset,
+            "length": pd.array([length] * len(ids), dtype="Int64"),
+            "document": "" if document is None else document,
+            "fold": np.arange(len(ids)) % 5 if fold is None else fold,
+        }
+    )
+    return frame
+
+
+def scores(benchmark, columns, *, view="original", start_token="", draw=None, reference=""):
+    """One block of rows for each (method, setting) of `columns`; NaN: no row."""
+    blocks = [
+        pd.DataFrame(
+            {
+                "unit": "text",
+                "id": benchmark["text_id"],
+                "method": method,
+                "setting": setting,
+                "view": view,
+                "start_token": start_token,
+                "draw": pd.array([draw] * len(benchmark), dtype="Int64"),
+                "reference": reference,
+                "shots_used": pd.array([None] * len(benchmark), dtype="Int64"),
+                "score": np.asarray(values, dtype=float),
+            }
+        )
+        for (method, setting), values in columns.items()
+    ]
+    return pd.concat(blocks, ignore_index=True).dropna(subset="score").reset_index(drop=True)
+
+
+def run(scores, benchmark, *, resamples=50, settings=SETTINGS, **options):
+    names = {"study": "study", "model": "model", "benchmark_name": "benchmark"}
+    return evaluate(scores, benchmark, resamples=resamples, settings=settings, **names, **options)
+
+
+def only(frame, **wanted):
+    """The single row with these values."""
+    for name, value in wanted.items():
+        frame = frame[frame[name] == value]
+    assert len(frame) == 1, frame
+    return frame.iloc[0]
+
+
+LABEL = np.arange(200) % 2
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def auc(values, label):
+    """By the definition: the share of pairs in which the member scores higher, ties by half."""
+    members, nonmembers = np.asarray(values)[label == 1], np.asarray(values)[label == 0]
+    return ((members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)).mean()

@@ -1,0 +1,129 @@
+"""Who is compared with whom, on which texts, and with which resamples."""
+
+import pandas as pd
+import pytest
+from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+
+from pretrace.evaluation import EvaluationSet
+from pretrace.evaluation.cells import Column
+from pretrace.evaluation.comparison import partner
+
+
+def test_every_method_against_every_other_and_chance():
+    benchmark = texts(LABEL)
+    columns = {
+        (m, ""): noise(200, seed=at) + at * LABEL / 4 for at, m in enumerate(("plain", "other", "third"))
+    }
+    metrics, tests = run(scores(benchmark, columns), benchmark, resamples=300)
+    count = tests.groupby(["selection", "test", "metric"]).size().to_dict()
+    four = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
+    expected = {(s, "bootstrap", m): 9 for s in ("default", "held_out") for m in four}
+    expected |= {("default", "t_as_published", m): 9 for m in four} | {("default", "delong", "auc"): 9}
+    assert count == expected
+    held = {
+        m: only(metrics, method=m, selection="held_out", metric="auc")["value"] for m in ("plain", "third")
+    }
+    forth = only(tests, method="third", baseline="plain", selection="held_out", metric="auc")
+    back = only(tests, method="plain", baseline="third", selection="held_out", metric="auc")
+    assert forth["difference"] == pytest.approx(held["third"] - held["plain"])
+    assert (back["difference"], back["low"], back["high"], back["p"]) == pytest.approx(
+        (-forth["difference"], -forth["high"], -forth["low"], forth["p"])
+    )
+
+
+def test_holm_family_is_all_methods_against_one_baseline():
+    benchmark = texts(LABEL)
+    columns = {
+        (m, ""): noise(200, seed=at) + at * LABEL / 5 for at, m in enumerate(("plain", "other", "third"))
+    }
+    _, tests = run(scores(benchmark, columns), benchmark, resamples=300)
+    family = tests[(tests["baseline"] == "chance") & (tests["test"] == "delong")].sort_values("p")
+    p = family["p"].tolist()
+    first = min(1, 3 * p[0])
+    second = max(first, min(1, 2 * p[1]))
+    assert family["p_holm"].tolist() == pytest.approx([first, second, max(second, p[2])])
+
+
+def test_the_same_resamples_serve_every_method():
+    benchmark = texts(LABEL)
+    values = noise(200) + LABEL
+    columns = {("plain", ""): values, ("other", ""): 3 * values - 7, ("third", ""): noise(200, seed=5)}
+    metrics, tests = run(scores(benchmark, columns), benchmark)
+    rows = metrics[metrics["selection"] == "default"].set_index(["method", "metric"])[
+        ["value", "low", "high"]
+    ]
+    pd.testing.assert_frame_equal(rows.loc["plain"], rows.loc["other"])
+    pair = tests[(tests["method"] == "plain") & (tests["baseline"] == "other")]
+    assert (pair[["difference", "low", "high"]] == 0).all(axis=None)
+    assert (pair["p"] == 1).all()
+
+
+def test_cells_are_separate():
+    parts = [texts(LABEL, subset=s, length=length) for s in ("a", "b") for length in (32, 64)]
+    benchmark = pd.concat(parts, ignore_index=True)
+    table = scores(benchmark, {("plain", ""): noise(800)})
+    metrics, tests = run(table, benchmark)
+    assert metrics.groupby(["subset", "length"]).ngroups == tests.groupby(["subset", "length"]).ngroups == 4
+    alone, _ = run(scores(parts[2], {("plain", ""): noise(800)[400:600]}), parts[2])
+    same = metrics[(metrics["subset"] == "b") & (metrics["length"] == 32)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(same, alone)
+
+
+def test_no_length_is_a_cell_of_its_own():
+    benchmark = texts(LABEL, length=None)
+    metrics, tests = run(scores(benchmark, {("plain", ""): noise(200)}), benchmark)
+    assert metrics["length"].isna().all()
+    assert tests["length"].isna().all()
+    assert len(metrics) == 28
+
+
+def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
+    benchmark = texts(LABEL)
+    table = pd.concat(
+        [
+            scores(benchmark, {("plain", ""): noise(200)}),
+            scores(benchmark, {("other", ""): noise(200, seed=1)}, draw=0),
+            scores(benchmark, {("other", ""): noise(200, seed=2)}, draw=1),
+        ],
+        ignore_index=True,
+    )
+    sets = [EvaluationSet()] + [
+        EvaluationSet("without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :]))
+        for draw in (0, 1)
+    ]
+    metrics, tests = run(table, benchmark, evaluation_sets=sets)
+    default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
+    found = {
+        (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (row.n_members, row.value)
+        for row in default.itertuples()
+    }
+    assert {key: n for key, (n, _) in found.items()} == {
+        ("all", "plain", None): 100, ("all", "other", 0): 100, ("all", "other", 1): 100,
+        ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
+        ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
+    }  # fmt: skip
+    assert found["without_prefixes", "plain", 1][1] == pytest.approx(auc(noise(200)[20:], LABEL[20:]))
+    pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "delong")]
+    assert set(zip(pairs["evaluation_set"], pairs["draw"], strict=True)) == {
+        ("without_prefixes", 0),
+        ("without_prefixes", 1),
+    }
+
+
+def test_views_start_tokens_and_references_keep_apart():
+    def key(start_token="", draw=-1, reference="", method="m"):
+        return Column(method, "", "original", start_token, draw, reference)
+
+    bos, none, blank = key("bos"), key("none"), key("")
+    assert partner(bos, [none, bos]) == bos
+    assert partner(bos, [none]) is None
+    assert partner(bos, [blank]) == blank
+    assert partner(blank, [bos]) == bos
+    assert partner(blank, [bos, none]) is None
+    assert partner(key(draw=1), [key(draw=0), key(draw=1)]) == key(draw=1)
+    assert partner(key(draw=1), [key(draw=0)]) is None
+    assert partner(key(reference="web"), [key(reference="web"), key(reference="code")]) == key(
+        reference="web"
+    )
+    assert partner(key(reference="web"), [key(reference="small-model")]) == key(reference="small-model")
+    assert partner(key(), [key(reference="web"), key(reference="code")]) is None

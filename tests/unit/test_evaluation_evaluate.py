@@ -1,0 +1,187 @@
+"""The tables of metrics and tests: what enters, how it is marked, and that they are the same every time."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run, scores, texts
+
+from pretrace.evaluation import METRIC_COLUMNS, TEST_COLUMNS
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, write_parquet
+
+
+def test_unlabelled_texts_enter_no_metric():
+    label = np.where(np.arange(200) < 40, np.nan, LABEL)
+    values = noise(200)
+    values[:40] = 1000.0
+    benchmark = texts(label)
+    row = only(
+        run(scores(benchmark, {("plain", ""): values}), benchmark)[0], selection="default", metric="auc"
+    )
+    assert row["value"] == pytest.approx(auc(values[40:], LABEL[40:]))
+    assert (row["n_members"], row["n_nonmembers"]) == (80, 80)
+
+
+@pytest.mark.parametrize("label", [np.ones(20), np.zeros(20), np.full(20, np.nan)])
+def test_one_class_alone_is_an_error_with_a_remedy(label):
+    benchmark = texts(label)
+    with pytest.raises(InputError, match=r"'benchmark' has \d+ members .* need both classes. Add"):
+        run(scores(benchmark, {("plain", ""): noise(20)}), benchmark)
+
+
+def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
+    benchmark = pd.concat([texts(LABEL, subset="both"), texts(np.ones(20), subset="lone")], ignore_index=True)
+    metrics, tests = run(scores(benchmark, {("plain", ""): noise(220)}), benchmark)
+    assert set(metrics["subset"]) == set(tests["subset"]) == {"both"}
+    assert "text/lone/64/all, view original: no metrics, since one class alone is there" in caplog.text
+
+
+def test_scores_of_another_benchmark_are_an_error():
+    benchmark = texts(LABEL)
+    with pytest.raises(InputError, match="no score of model belongs to a labelled text of 'benchmark'"):
+        run(scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)}), benchmark)
+
+
+@pytest.mark.parametrize("what", ["is there twice", "is not a number"])
+def test_a_broken_scores_table_is_an_error(what):
+    benchmark = texts(LABEL)
+    table = scores(benchmark, {("plain", ""): noise(200)})
+    if what == "is there twice":
+        table = pd.concat([table, table.iloc[:1]])
+    else:
+        table.loc[3, "score"] = np.nan
+    with pytest.raises(InputError, match=what):
+        run(table, benchmark)
+
+
+def test_tests_rest_on_the_texts_that_both_methods_score(caplog):
+    caplog.set_level(logging.INFO, "pretrace")
+    full, partial = noise(200) + LABEL, noise(200, seed=1)
+    partial[:50] = np.nan
+    benchmark = texts(LABEL)
+    metrics, tests = run(
+        scores(benchmark, {("plain", ""): full, ("other", ""): partial}), benchmark, resamples=200
+    )
+    assert only(metrics, method="other", selection="default", metric="auc")["n_members"] == 75
+    assert only(metrics, method="plain", selection="default", metric="auc")["n_members"] == 100
+    both = slice(50, None)
+    expected = auc(full[both], LABEL[both]) - auc(partial[both], LABEL[both])
+    of_pair = tests[
+        (tests["method"] == "plain") & (tests["baseline"] == "other") & (tests["metric"] == "auc")
+    ]
+    for test in ("bootstrap", "delong"):
+        row = only(of_pair[of_pair["selection"] == "default"], test=test)
+        assert row["difference"] == pytest.approx(expected)
+        assert row["low"] < expected < row["high"]
+    alone = only(tests, method="plain", baseline="chance", selection="default", metric="auc", test="delong")
+    assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
+    assert "rest on the texts that both methods score" in caplog.text
+
+
+def test_marks():
+    benchmark = texts(LABEL[:60])
+    surprised = noise(60)
+    surprised[:4] = 0.0
+    table = scores(
+        benchmark,
+        {("surprised", "k=1"): surprised, ("surprised", "k=2"): noise(60), ("plain", ""): noise(60)},
+    )
+    metrics, _ = run(table, benchmark)
+    marks = lambda **wanted: only(metrics, **wanted)["marks"]  # noqa: E731
+    assert (
+        marks(method="surprised", selection="default", metric="auc")
+        == "convention_default;over_5_percent_empty"
+    )
+    assert marks(method="surprised", selection="grid", setting="k=1", metric="auc") == "over_5_percent_empty"
+    assert marks(method="surprised", selection="grid", setting="k=2", metric="auc") == ""
+    assert marks(method="plain", selection="default", metric="tpr_at_1_fpr") == "level_below_resolution"
+    assert marks(method="plain", selection="default", metric="tpr_at_5_fpr") == ""  # 1/30 is below 5 %
+    assert (
+        marks(method="plain", selection="held_out", metric="tpr_at_5_fpr") == "level_below_resolution"
+    )  # 1/6 is not
+
+
+def test_intervals_of_few_documents_are_marked():
+    document = np.where(LABEL == 1, [f"speech-{at % 20}" for at in range(200)], "address")
+    benchmark = texts(LABEL, document=document)
+    metrics, _ = run(scores(benchmark, {("plain", ""): noise(200)}), benchmark)
+    auc_rows = metrics[metrics["metric"] == "auc"].set_index("selection")["marks"]
+    assert auc_rows.to_dict() == {
+        "grid": "", "default": "conditional_on_documents", "best_on_test": "conditional_on_documents",
+        "held_out": "conditional_on_documents",
+    }  # fmt: skip
+
+
+def as_bytes(frame, tmp_path):
+    write_parquet(tmp_path / "table.parquet", frame)
+    return (tmp_path / "table.parquet").read_bytes()
+
+
+def messy():
+    document = [f"speech-{at % 17}" for at in range(200)]
+    benchmark = pd.concat(
+        [texts(LABEL, document=document), texts(LABEL, length=32), texts([np.nan] * 5, length=16)],
+        ignore_index=True,
+    )
+    some = np.where(np.arange(405) % 9 == 0, np.nan, noise(405, seed=8))
+    columns = {("tuned", f"k={k}"): noise(405, seed=k) for k in (1, 2, 3)} | {("plain", ""): some}
+    return scores(benchmark, columns), benchmark
+
+
+def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
+    table, benchmark = messy()
+    first = run(table, benchmark)
+    mixed = run(table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2))
+    for one, other in zip(first, mixed, strict=True):
+        assert as_bytes(one, tmp_path) == as_bytes(other, tmp_path)
+
+
+def test_columns_and_types_are_the_contracts(tmp_path):
+    table, benchmark = messy()
+    metrics, tests = run(table, benchmark)
+    assert list(metrics) == METRIC_COLUMNS
+    assert list(tests) == TEST_COLUMNS
+    for frame in (metrics, tests):
+        write_parquet(tmp_path / "table.parquet", frame)
+        again = read_parquet(tmp_path / "table.parquet")
+        whole = {"draw", "length", "n_members", "n_nonmembers"} & set(frame)
+        numbers = {"value", "low", "high", "difference", "p", "p_holm"} & set(frame)
+        assert {str(again[name].dtype) for name in whole} == {"Int64"}
+        assert {str(again[name].dtype) for name in numbers} == {"float64"}
+        strings = again[sorted(set(frame) - whole - numbers)]
+        assert strings.notna().all(axis=None)
+        keys = [name for name in frame if name not in numbers | {"marks", "n_members", "n_nonmembers"}]
+        assert not frame.duplicated(keys).any()
+    assert metrics["value"].notna().all()
+    assert tests.notna().drop(columns=["draw"]).all(axis=None)
+
+
+def test_seed_comes_from_the_names_of_the_run():
+    benchmark = texts(LABEL)
+    table = scores(benchmark, {("plain", ""): noise(200)})
+    low = [only(run(table, benchmark.assign(**at))[0], selection="default", metric="auc")["low"]
+           for at in ({}, {}, {"subset": "x"})]  # fmt: skip
+    assert low[0] == low[1] != low[2]
+
+
+def test_too_few_resamples_are_an_error():
+    benchmark = texts(LABEL)
+    with pytest.raises(InputError, match="9 resamples are too few"):
+        run(scores(benchmark, {("plain", ""): noise(200)}), benchmark, resamples=9)
+
+
+def test_registered_methods_are_known_without_being_told():
+    benchmark = texts(LABEL)
+    table = scores(
+        benchmark, {("min_k", f"k=0.{k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("loss", ""): noise(200)}
+    )
+    metrics, _ = run(table, benchmark, settings=None)
+    assert only(metrics, method="min_k", selection="default", metric="auc")["setting"] == "k=0.2"
+
+
+def test_stub_and_register_offer_the_same():
+    from pretrace import methods
+
+    assert all(hasattr(methods, name) for name in vars(SETTINGS))

@@ -1,0 +1,131 @@
+"""The bootstrap: what is drawn, that memory is bounded, and that its intervals cover what they should."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from pretrace.evaluation import resampling
+from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.roc import Ranking
+from pretrace.evaluation.significance import percentile_interval
+
+NO_DOCUMENT = -1
+
+
+def groups_of(text=None, document=None, members=6, nonmembers=6):
+    n = members + nonmembers
+    text = np.arange(n) if text is None else np.asarray(text)
+    document = np.full(n, NO_DOCUMENT) if document is None else np.asarray(document)
+    return resampling_groups(text, document, np.arange(n) < members)
+
+
+def all_weights(groups, resamples=200, seed=1):
+    return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
+
+
+def test_every_class_keeps_its_size():
+    weights = all_weights(groups_of(members=7, nonmembers=30))
+    assert (weights[:7].sum(axis=0) == 7).all()
+    assert (weights[7:].sum(axis=0) == 30).all()
+
+
+def test_texts_of_a_document_are_drawn_together():
+    document = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, *range(5, 11)]
+    weights = all_weights(groups_of(document=document, members=10, nonmembers=6))
+    assert (weights[0:10:2] == weights[1:10:2]).all()
+    assert (weights[0] != weights[2]).any()
+
+
+def test_equal_texts_are_drawn_together_without_documents():
+    weights = all_weights(groups_of(text=[0, 0, 1, 2, 3, 4, *range(5, 11)]))
+    assert (weights[0] == weights[1]).all()
+    assert (weights[1] != weights[2]).any()
+
+
+def test_an_equal_text_joins_its_documents():
+    document = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, *range(6, 12)]
+    text = [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 17)]
+    weights = all_weights(groups_of(text=text, document=document, members=12, nonmembers=6))
+    assert (weights[:4] == weights[0]).all()
+
+
+def test_a_class_of_few_documents_is_drawn_by_text_and_marked():
+    few = groups_of(document=[0, 0, 1, 1, 2, 3, *range(4, 10)])
+    assert few.conditional
+    assert len(set(few.of_text[:6])) == 6
+    enough = groups_of(document=[0, 0, 1, 2, 3, 4, *range(5, 11)])
+    assert not enough.conditional
+    assert len(set(enough.of_text[:6])) == 5
+
+
+def test_few_texts_without_a_document_are_not_marked():
+    assert not groups_of(members=3, nonmembers=3).conditional
+    assert not groups_of(document=[0, 1, 2, 3, 4, 5], members=3, nonmembers=3).conditional
+
+
+def test_resamples_do_not_depend_on_the_parts_they_come_in(monkeypatch):
+    groups = groups_of(members=13, nonmembers=20)
+    whole = all_weights(groups, resamples=100)
+    monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 33 * 7)
+    parts = list(resample(groups, 100, 1))
+    assert max(part.shape[1] for part in parts) == 8
+    assert (np.concatenate(parts, axis=1) == whole).all()
+
+
+def test_memory_is_bounded_for_a_million_texts():
+    label = np.arange(1_000_000) % 2 == 0
+    groups = resampling.Groups(np.arange(1_000_000) // 2, label, False)
+    assert next(resample(groups, 2000, 1)).shape == (1_000_000, 8)
+
+
+def test_draws_are_binomial():
+    weights = all_weights(groups_of(members=10, nonmembers=10), resamples=4000)
+    assert weights.mean() == 1
+    assert weights[0].var() == pytest.approx(0.9, rel=0.1)
+    assert abs(np.corrcoef(weights[0], weights[10])[0, 1]) < 0.06
+
+
+def covered(texts, documents, shift, repetitions, share):
+    """How often the AUC's interval holds the true value; documents make `share` of the variance."""
+    rng = np.random.default_rng([texts, documents])
+    label = np.arange(texts) < texts // 2
+    document = (
+        np.where(label, 0, documents) + np.arange(texts) % documents
+        if documents
+        else np.full(texts, NO_DOCUMENT)
+    )
+    hits = 0
+    for seed in range(repetitions):
+        scores = np.sqrt(1 - share) * rng.normal(size=texts) + shift * label
+        if documents:
+            scores += np.sqrt(share) * rng.normal(size=2 * documents)[document]
+        groups = resampling_groups(np.arange(texts), document, label)
+        ranking = Ranking.of(scores, label, np.arange(texts))
+        counts = [ranking.counts(weights) for weights in resample(groups, 400, seed)]
+        draws = np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)
+        low, high = percentile_interval(draws)
+        hits += bool(low[0] <= ndtr(shift / np.sqrt(2)) <= high[0])
+    return hits
+
+
+@pytest.mark.parametrize(("texts", "documents", "shift"), [(100, 0, 0.5), (400, 0, 0.0), (400, 25, 0.5)])
+def test_intervals_cover_in_95_percent(texts, documents, shift):
+    repetitions = 300
+    hits = covered(texts, documents, shift, repetitions, share=0.3 if documents else 0.0)
+    low, high = binom.interval(0.999, repetitions, 0.94)
+    assert low <= hits <= high
+
+
+def test_ignoring_documents_would_not_cover():
+    rng = np.random.default_rng(0)
+    label, document = np.arange(400) < 200, np.where(np.arange(400) < 200, 0, 25) + np.arange(400) % 25
+    hits = 0
+    for seed in range(100):
+        scores = np.sqrt(0.7) * rng.normal(size=400) + np.sqrt(0.3) * rng.normal(size=50)[document]
+        ranking = Ranking.of(scores, label, np.arange(400))
+        groups = resampling_groups(np.arange(400), np.full(400, NO_DOCUMENT), label)
+        counts = [ranking.counts(weights) for weights in resample(groups, 200, seed)]
+        low, high = percentile_interval(np.concatenate([n[:1] / p for n, p in counts], axis=1))
+        hits += bool(low[0] <= 0.5 <= high[0])
+    assert hits < 85

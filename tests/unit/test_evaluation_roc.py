@@ -1,0 +1,118 @@
+"""ROC AUC and true-positive rates: exact with ties and weights, by scikit-learn and by brute force."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from pretrace.evaluation.roc import LEVELS, METRICS, Ranking, allowed_false, level_of
+
+CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
+
+
+def metrics_of(scores, label, weights=None):
+    scores, label = np.asarray(scores, float), np.asarray(label, bool)
+    weights = np.ones((len(scores), 1)) if weights is None else weights
+    numerators, pairs = Ranking.of(scores, label, np.arange(len(scores))).counts(weights)
+    return numerators / pairs
+
+
+def brute_force(scores, label):
+    """From the definitions: compare every pair; try every threshold that a score can make."""
+    members, nonmembers = scores[label], scores[~label]
+    auc = np.mean([(m > n) + 0.5 * (m == n) for m in members for n in nonmembers])
+    rates = []
+    for level, strict in CONVENTIONS:
+        best = 0.0
+        for threshold in [np.inf, *scores]:
+            wrong = int((nonmembers >= threshold).sum())
+            fits = 100 * wrong < level * len(nonmembers) or (
+                not strict and 100 * wrong == level * len(nonmembers)
+            )
+            if fits:
+                best = max(best, float((members >= threshold).mean()))
+        rates.append(best)
+    return np.array([auc, *rates])
+
+
+def from_sklearn(scores, label):
+    false, true, _ = roc_curve(label, scores, drop_intermediate=False)
+    rates = [
+        true[(false < level / 100) if strict else (false <= level / 100)].max(initial=0.0)
+        for level, strict in CONVENTIONS
+    ]
+    return np.array([roc_auc_score(label, scores), *rates])
+
+
+@st.composite
+def tied_scores(draw):
+    label = np.array([True, False, *draw(st.lists(st.booleans(), max_size=60))])
+    distinct = draw(st.integers(1, 8))
+    scores = np.array(
+        draw(st.lists(st.integers(0, distinct), min_size=len(label), max_size=len(label))), float
+    )
+    return scores, label
+
+
+@settings(max_examples=200, deadline=None)
+@given(tied_scores())
+def test_tied_scores_agree_with_brute_force_and_scikit_learn(drawn):
+    ours = metrics_of(*drawn)[:, 0]
+    np.testing.assert_allclose(ours, brute_force(*drawn), atol=1e-12)
+    np.testing.assert_allclose(ours, from_sklearn(*drawn), atol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tied_scores(), st.integers(0, 2**32 - 1))
+def test_weights_are_repeated_texts(drawn, seed):
+    scores, label = drawn
+    weights = np.random.default_rng(seed).integers(0, 4, (len(scores), 3)).astype(float)
+    weights[0] += 1
+    weights[1] += 1
+    ours = metrics_of(scores, label, weights)
+    for column in range(3):
+        repeat = weights[:, column].astype(int)
+        expected = brute_force(np.repeat(scores, repeat), np.repeat(label, repeat))
+        np.testing.assert_allclose(ours[:, column], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 10, 24, 25, 26, 1000])
+def test_every_number_of_texts_fits_the_blocks(size):
+    rng = np.random.default_rng(size)
+    label = np.arange(2 * size) % 2 == 0
+    scores = rng.normal(size=2 * size)
+    np.testing.assert_allclose(metrics_of(scores, label)[:, 0], from_sklearn(scores, label), atol=1e-12)
+
+
+def test_strict_and_not_differ_where_the_level_is_met_exactly():
+    nonmembers = np.arange(380.0)
+    members = nonmembers[::-1][:100] + 0.5
+    scores, label = np.concatenate([members, nonmembers]), np.arange(480) < 100
+    value = dict(zip(METRICS, metrics_of(scores, label)[:, 0], strict=True))
+    assert value["tpr_at_5_fpr"] == 0.20  # 19 of 380 is 5 %: 19 false positives are allowed
+    assert value["tpr_at_5_fpr_strict"] == 0.19
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("strict", ["", "_strict"])
+def test_allowed_false_positives_are_exact_whole_numbers(level, strict):
+    for nonmembers in range(1, 2001):
+        wrong = np.arange(nonmembers + 1)
+        fits = wrong * 100 < level * nonmembers if strict else wrong * 100 <= level * nonmembers
+        assert (
+            allowed_false(f"tpr_at_{level}_fpr{strict}", np.array([float(nonmembers)]))[0]
+            == wrong[fits].max()
+        )
+
+
+def test_a_class_that_a_resample_lost_leaves_no_pairs():
+    numerators, pairs = Ranking.of(np.arange(4.0), np.arange(4) < 2, np.arange(4)).counts(
+        np.array([[0.0, 0, 1, 1]]).T
+    )
+    assert pairs == 0
+    assert not numerators.any()
+
+
+def test_levels_stand_in_the_names():
+    assert [level_of(metric) for metric in METRICS] == [None, 1, 1, 5, 5, 10, 10]

@@ -1,0 +1,161 @@
+"""Default, best on test and held out: what is chosen, where it is measured, and that nothing leaks."""
+
+import logging
+
+import numpy as np
+import pytest
+from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+
+from pretrace.evaluation import METRICS, selection
+
+
+def test_a_grid_row_a_setting_and_intervals_only_where_asked():
+    benchmark = texts(LABEL)
+    table = scores(
+        benchmark, {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
+    )
+    metrics, _ = run(table, benchmark)
+    grid = metrics[metrics["selection"] == "grid"]
+    assert sorted(grid.groupby(["method", "setting"]).size().items()) == [
+        (("plain", ""), 7), (("tuned", "k=1"), 7), (("tuned", "k=2"), 7), (("tuned", "k=3"), 7),
+    ]  # fmt: skip
+    assert grid["low"].isna().all()
+    assert metrics.loc[metrics["selection"] != "grid", ["low", "high"]].notna().all(axis=None)
+    drawn, _ = run(table, benchmark, grid_intervals={"tuned"})
+    drawn = drawn[drawn["selection"] == "grid"]
+    assert drawn["low"].notna().tolist() == (drawn["method"] == "tuned").tolist()
+    row = only(grid, method="tuned", setting="k=3", metric="auc")
+    assert row["value"] == pytest.approx(auc(noise(200, seed=3), LABEL))
+    assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
+
+
+def test_default_is_the_methods_or_the_first_that_the_run_has():
+    benchmark = texts(LABEL)
+    table = scores(benchmark, {("tuned", f"k={k}"): noise(200, seed=k) for k in (10, 2, 3)})
+    assert only(run(table, benchmark)[0], selection="default", metric="auc")["setting"] == "k=2"
+    narrowed = table[table["setting"] != "k=2"]
+    assert only(run(narrowed, benchmark)[0], selection="default", metric="auc")["setting"] == "k=3"
+
+
+def test_best_on_test_is_best_for_each_metric():
+    benchmark = texts(LABEL)
+    table = scores(benchmark, {("tuned", f"k={k}"): noise(200, seed=k) + 0.2 * LABEL for k in range(1, 9)})
+    metrics, _ = run(table, benchmark)
+    for metric in METRICS:
+        of_metric = metrics[metrics["metric"] == metric]
+        grid = of_metric[of_metric["selection"] == "grid"].set_index("setting")["value"]
+        best = only(of_metric, selection="best_on_test")
+        assert best["value"] == grid.max() == grid[best["setting"]]
+    assert metrics.loc[metrics["selection"] == "best_on_test", "setting"].nunique() > 1
+
+
+def test_a_variant_off_the_grid_has_only_grid_rows_and_no_tests():
+    benchmark = texts(LABEL)
+    perfect = {("tuned", "k=2;upper=0"): LABEL * 10.0, ("other", "upper=0"): LABEL * 10.0}
+    table = scores(benchmark, {("tuned", "k=2"): noise(200)} | perfect)
+    metrics, tests = run(table, benchmark)
+    assert set(metrics.loc[metrics["setting"].str.contains("upper"), "selection"]) == {"grid"}
+    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
+    assert set(tests["method"]) == {"tuned"}
+    assert set(tests["baseline"]) == {"chance"}
+
+
+def test_held_out_is_chosen_on_other_folds_and_measured_inside_each():
+    fold = np.arange(200) * 7 % 5
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) + 0.3 * LABEL for k in range(1, 7)}
+    benchmark = texts(LABEL, fold=fold)
+    metrics, _ = run(scores(benchmark, columns), benchmark)
+    held_out = only(metrics, selection="held_out", metric="auc")
+    chosen, numerator, weight = [], 0.0, 0
+    for one in range(5):
+        inside = fold == one
+        by_setting = {setting: auc(v[~inside], LABEL[~inside]) for (_, setting), v in columns.items()}
+        chosen.append(max(by_setting, key=by_setting.__getitem__))
+        pairs = (LABEL[inside] == 1).sum() * (LABEL[inside] == 0).sum()
+        numerator += pairs * auc(columns["tuned", chosen[-1]][inside], LABEL[inside])
+        weight += pairs
+    assert held_out["setting"] == "|".join(chosen)
+    assert held_out["value"] == pytest.approx(numerator / weight)
+
+
+def test_held_out_never_pools_scores_of_different_folds():
+    """Each fold has a perfect scale of its own: non-members of one outscore members of the one before."""
+    fold = np.arange(200) % 10 // 2
+    shifted = LABEL + 10.0 * fold
+    benchmark = texts(LABEL, fold=fold)
+    metrics, tests = run(scores(benchmark, {("plain", ""): shifted, ("tuned", "k=1"): shifted}), benchmark)
+    assert only(metrics, method="plain", selection="default", metric="auc")["value"] < 0.65
+    for method in ("plain", "tuned"):
+        row = only(metrics, method=method, selection="held_out", metric="auc")
+        assert (row["value"], row["low"], row["high"]) == (1, 1, 1)
+    row = only(tests, method="tuned", baseline="plain", selection="held_out", metric="auc")
+    assert (row["difference"], row["low"], row["high"], row["p"]) == (0, 0, 0, 1)
+
+
+def leaked_auc(seed):
+    """Settings of noise, but each fold has one that is perfect there: only a peek at the fold finds it."""
+    fold = np.arange(200) % 10 // 2
+    rng = np.random.default_rng(seed)
+    columns = {("tuned", f"k={k}"): rng.normal(size=200) for k in range(1, 6)}
+    for one, values in enumerate(columns.values()):
+        values[fold == one] = LABEL[fold == one] * 8.0 + rng.normal(size=(fold == one).sum()) - 4
+    benchmark = texts(LABEL, fold=fold)
+    metrics, _ = run(scores(benchmark, columns), benchmark, resamples=10)
+    return only(metrics, selection="held_out", metric="auc")["value"]
+
+
+def profits_from_leaks():
+    return np.mean([leaked_auc(seed) for seed in range(20)]) > 0.55
+
+
+def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
+    assert not profits_from_leaks()
+    leaky = lambda cell: (cell.fold[:, None] == np.array(cell.folds)).astype(float)  # noqa: E731
+    monkeypatch.setattr(selection, "training_weights", leaky)
+    assert profits_from_leaks()
+
+
+def test_looking_at_all_folds_to_choose_is_caught_too(monkeypatch):
+    """Many settings of pure noise: choosing on all texts profits from chance, choosing elsewhere does not."""
+
+    def held_out_auc(seed):
+        benchmark = texts(LABEL)
+        columns = {("tuned", f"k={k}"): noise(200, seed=[seed, k]) for k in range(1, 80)}
+        return only(
+            run(scores(benchmark, columns), benchmark, resamples=10)[0], selection="held_out", metric="auc"
+        )["value"]
+
+    assert abs(np.mean([held_out_auc(seed) for seed in range(10)]) - 0.5) < 0.03
+    monkeypatch.setattr(selection, "training_weights", lambda cell: np.ones((len(cell.fold), 5)))
+    assert np.mean([held_out_auc(seed) for seed in range(10)]) > 0.55
+
+
+def test_a_fold_without_a_class_has_no_weight():
+    fold = np.where(LABEL == 1, np.arange(200) % 10 // 2, np.arange(200) % 8 // 2)  # no non-member in fold 4
+    values = noise(200) + LABEL
+    benchmark = texts(LABEL, fold=fold)
+    row = only(
+        run(scores(benchmark, {("plain", ""): values}), benchmark)[0], selection="held_out", metric="auc"
+    )
+    sizes = [((LABEL == 1) & (fold == f), (LABEL == 0) & (fold == f)) for f in range(4)]
+    weights = [m.sum() * n.sum() for m, n in sizes]
+    inside = [auc(values[fold == f], LABEL[fold == f]) for f in range(4)]
+    assert row["value"] == pytest.approx(np.average(inside, weights=weights))
+    assert row["n_members"] == sum(m.sum() for m, _ in sizes)
+    assert row["setting"] == ""
+
+
+def test_ties_between_settings_go_to_the_default():
+    benchmark = texts(LABEL)
+    same = noise(200)
+    metrics, _ = run(scores(benchmark, {("tuned", f"k={k}"): same for k in (1, 2, 3)}), benchmark)
+    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
+    assert set(metrics.loc[metrics["selection"] == "held_out", "setting"]) == {"k=2|k=2|k=2|k=2|k=2"}
+
+
+def test_where_nothing_can_be_chosen_the_default_stands_and_is_logged(caplog):
+    caplog.set_level(logging.INFO, "pretrace")
+    benchmark = texts(LABEL, fold=np.zeros(200))
+    table = scores(benchmark, {("tuned", "k=1"): LABEL * 1.0, ("tuned", "k=2"): noise(200)})
+    assert only(run(table, benchmark)[0], selection="held_out", metric="auc")["setting"] == "k=2"
+    assert "in 1 of 1 folds the other folds lack a class" in caplog.text
