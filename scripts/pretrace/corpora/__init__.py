@@ -2,9 +2,9 @@
 
 from pretrace.corpora import docstrings, local, sotu
 from pretrace.corpora.counts import count_tokens, direct_counts, log_frequencies, reduce_counts
-from pretrace.corpora.documents import documents, write_documents
 from pretrace.corpora.segments import count_segments
 from pretrace.corpora.sources import SOURCES, corpus_source
+from pretrace.corpora.stream import documents, write_documents
 
 __all__ = [
     "SOURCES",

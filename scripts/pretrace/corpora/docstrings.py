@@ -1,17 +1,19 @@
 """Docstrings of installed packages, one document a docstring, read without importing the packages."""
 
 import ast
+import functools
 import importlib.metadata
 import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 from pretrace.corpora.sources import Entry, corpus_source, required
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @corpus_source("docstrings")
@@ -21,8 +23,8 @@ def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
     Packages in the order of their names, files by path, docstrings as they stand in a file. A file that is
     not Python 3 is counted and reported. Raises `InputError` where a package is not installed.
     """
-    folders = {name: _folder(name) for name in sorted(required(entry, "packages", "[numpy, scipy]"))}
-    return _read(folders)
+    folders = [_folder(name) for name in sorted(required(entry, "packages", "[numpy, scipy]"))]
+    return chain.from_iterable(map(_documents, folders))
 
 
 def _folder(package: str) -> Path:
@@ -41,24 +43,32 @@ def _import_names(distribution: str, installed: Mapping[str, list[str]]) -> list
     return [name for name, distributions in installed.items() if distribution in distributions]
 
 
-def _read(folders: dict[str, Path]) -> Iterator[str]:
-    for package, folder in folders.items():
-        unread = found = 0
-        for file in sorted(folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts):
-            try:
-                texts = _docstrings_of(file)
-            except (SyntaxError, ValueError, RecursionError):
-                unread += 1
-                continue
-            found += len(texts)
-            yield from texts
-        log.info("docstrings of %s: %d%s", package, found, f"; {unread} files not Python 3" if unread else "")
+@functools.cache  # a fraction is chosen after a first reading, and parsing takes seconds
+def _documents(folder: Path) -> tuple[str, ...]:
+    texts: list[str] = []
+    unread = 0
+    for file in sorted(folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts):
+        if "tests" in file.relative_to(folder).parts:
+            continue
+        try:
+            texts += _docstrings_of(file)
+        except (SyntaxError, ValueError, RecursionError):
+            unread += 1
+    log.info("%s: %d docstrings%s", folder, len(texts), f"; {unread} files not Python 3" if unread else "")
+    return tuple(texts)
 
 
 def _docstrings_of(file: Path) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(file.read_bytes())
-    found = ((node.lineno if not isinstance(node, ast.Module) else 0, ast.get_docstring(node))
-             for node in ast.walk(tree) if isinstance(node, _DOCUMENTED))  # fmt: skip
-    return [text for _, text in sorted((line, text) for line, text in found if text)]
+    return [text for node in _documented(tree) if (text := ast.get_docstring(node))]
+
+
+def _documented(node: ast.AST) -> Iterator[_Documented]:
+    """The node and the classes and functions in it, in the order of the file, outside expressions."""
+    if isinstance(node, _Documented):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _documented(child)

