@@ -6,9 +6,9 @@ import zipfile
 from subprocess import run
 
 import pytest
-import tiny_models
 import torch
 
+import tiny_models
 from pretrace import models
 from pretrace.models import gguf
 from pretrace.runtime.errors import InputError
@@ -69,7 +69,9 @@ def test_pickled_weights_are_refused_with_the_way_out(directory, tmp_path):
         ("model.safetensors", "the weights are missing"),
     ],
 )
-def test_an_incomplete_directory_is_an_error_that_names_what_is_missing(directory, tmp_path, missing, message):
+def test_an_incomplete_directory_is_an_error_that_names_what_is_missing(
+    directory, tmp_path, missing, message
+):
     (directory / missing).unlink()
     with pytest.raises(InputError, match=message):
         models.register_local(directory, tmp_path / "checkpoint.json")

@@ -1,8 +1,8 @@
 """The start token of a run: what the tokenizer puts first by itself, none, or a named one."""
 
 import pytest
-import tiny_models
 
+import tiny_models
 from pretrace.models import start_token_ids
 from pretrace.runtime.errors import InputError
 

@@ -1,14 +1,12 @@
 """A job of passes: what is sent, what is stored, what is not computed twice, and what ends it."""
 
-import gc
-
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import tiny_models
 import torch
 
+import tiny_models
 from pretrace import models, passes
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import Request
@@ -86,7 +84,10 @@ def job(checkpoints, tmp_path):
 
 def rows(job, manifest, start_token="tokenizer", **at):
     table = passes.read(
-        manifest, job.store, start_token=start_token, **({"view": "original", "subset": "", "length": None} | at)
+        manifest,
+        job.store,
+        start_token=start_token,
+        **({"view": "original", "subset": "", "length": None} | at),
     )
     return table.to_pylist()
 
@@ -219,16 +220,23 @@ def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypat
 
 
 def test_no_more_than_a_window_of_requests_is_alive(job, monkeypatch):
-    alive = []
+    alive, most = 0, 0
     make = Request.__init__
 
-    def counted(self, *arguments):
+    def made(self, *arguments):
+        nonlocal alive, most
         make(self, *arguments)
-        alive.append(sum(isinstance(one, Request) for one in gc.get_objects()))
+        alive += 1
+        most = max(most, alive)
 
-    monkeypatch.setattr(Request, "__init__", counted)
+    def gone(self):
+        nonlocal alive
+        alive -= 1
+
+    monkeypatch.setattr(Request, "__init__", made)
+    monkeypatch.setattr(Request, "__del__", gone, raising=False)
     manifest = job(texts=[f"text number {number}" for number in range(23)], window=5)
-    assert max(alive) == 5
+    assert (most, alive) == (5, 0)
     file = pq.ParquetFile(job.store / manifest["views"][0]["file"])
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [5, 5, 5, 5, 3]
     assert len({row["text_id"] for row in rows(job, manifest)}) == 23
@@ -248,7 +256,9 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, checkp
         key([request(start_token="none")]),
         key([request(start_token="</s>")]),
         key([request(statistics="logprobs")]),
-        key(target=models.load_checkpoint(checkpoints["llama"], dtype="float32", device="cpu", max_length=10)),
+        key(
+            target=models.load_checkpoint(checkpoints["llama"], dtype="float32", device="cpu", max_length=10)
+        ),
         key(target=models.load_checkpoint(tmp_path / "reseeded.json", dtype="float32", device="cpu")),
         key(dtype="bfloat16"),
         key(dtype="bfloat16", batch_tokens=32),
@@ -297,7 +307,9 @@ def test_a_job_that_failed_midway_goes_on_where_it_stopped(job, monkeypatch):
 def test_weights_that_give_no_number_end_the_job_and_store_nothing(job, tmp_path, dtype):
     path = tiny_models.tiny_model("llama", tmp_path / "broken")
     target = models.load_checkpoint(_with_nan(path, tmp_path), dtype=dtype, device="cpu")
-    with pytest.raises(InputError, match=r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32"):
+    with pytest.raises(
+        InputError, match=r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32"
+    ):
         job(target=target)
     assert not job.manifest.exists()
     assert not list(job.store.glob("*"))

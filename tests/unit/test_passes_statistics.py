@@ -1,13 +1,13 @@
-"""The statistics equal a plain float32 oracle, one text at a time, whatever the batch they were computed in."""
+"""Statistics equal a plain float32 oracle, one text at a time, whatever the batch they were computed in."""
 
 import numpy as np
 import pytest
-import tiny_models
 import torch
 import transformers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import tiny_models
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import Request
 from pretrace.passes.statistics import Reduction
@@ -42,6 +42,15 @@ def check(model, texts, start, batch_tokens):
             np.testing.assert_allclose(values, oracle(model, start, tokens), atol=TOLERANCE, rtol=0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Two threads wait for each other longer than a tiny model takes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
 def model(request, tmp_path_factory):
     path = tiny_models.tiny_model(request.param, tmp_path_factory.mktemp("statistics") / request.param)
@@ -60,7 +69,9 @@ def test_equal_to_the_oracle_in_any_batch_and_order(model, texts, start, batch_t
 
 def test_more_positions_than_a_chunk(model):
     generator = np.random.default_rng(0)
-    check(model, [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)], (0,), 10_000)
+    check(
+        model, [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)], (0,), 10_000
+    )
 
 
 def test_log_probabilities_alone_are_those_of_the_full_statistics(model):
@@ -87,8 +98,12 @@ OTHERS = {
         head_dim=8, final_logit_softcapping=0.5, sliding_window=5, **SMALL
     ),
     "scaled logits (Granite)": lambda: transformers.GraniteConfig(logits_scaling=4.0, **SMALL),
-    "state space (Mamba)": lambda: transformers.MambaConfig(vocab_size=320, hidden_size=32, num_hidden_layers=2),
-    "learnt positions (GPT-2)": lambda: transformers.GPT2Config(vocab_size=320, n_embd=32, n_layer=2, n_head=4),
+    "state space (Mamba)": lambda: transformers.MambaConfig(
+        vocab_size=320, hidden_size=32, num_hidden_layers=2
+    ),
+    "learnt positions (GPT-2)": lambda: transformers.GPT2Config(
+        vocab_size=320, n_embd=32, n_layer=2, n_head=4
+    ),
 }
 
 

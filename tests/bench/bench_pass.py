@@ -1,0 +1,125 @@
+"""How fast a pass is: against the bare forward of the same batches, and against one text at a time.
+
+python tests/bench/bench_pass.py results/models/smollm2-135m/checkpoint.json [--texts 96] [--repetitions 5]
+
+Prints tokens/s of each way and two ratios, the best repetitions of ways that take turns: (a) the statistics
+pass / `model(x).logits` of the same batches, from which nothing is computed (b) the statistics pass / a loop
+over texts with softmax, log_softmax and per-text statistics, as public code has it
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pretrace import models
+from pretrace.passes.engine import Engine
+from pretrace.passes.requests import Request
+
+
+def texts(count: int, tokens: int, vocabulary: int) -> list[Request]:
+    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the cost."""
+    generator = np.random.default_rng(0)
+    sizes = generator.integers(int(tokens * 0.85), int(tokens * 1.25), count)
+    drawn = [generator.integers(0, vocabulary, size).astype(np.int32) for size in sizes]
+    return [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn)]
+
+
+class RecordedBatches(Engine):
+    """The engine, keeping the inputs of its batches, so that the bare forward runs on exactly the same."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.inputs: list[torch.Tensor] = []
+
+    def _forward(self, inputs: torch.Tensor, *rest: Any) -> torch.Tensor:
+        self.inputs.append(inputs)
+        return super()._forward(inputs, *rest)
+
+
+def bare(model: Any, batches: list[torch.Tensor]) -> None:
+    with torch.inference_mode():
+        for inputs in batches:
+            model(input_ids=inputs, use_cache=False).logits  # noqa: B018
+
+
+def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[np.ndarray, ...]]:
+    """Min-K%++'s public loop: both whole softmaxes of one text, then the mean and variance over the
+    vocabulary.
+    """
+    found = []
+    with torch.no_grad():
+        for text in window:
+            ids = torch.tensor([[start, *text.tokens.tolist()]], device=model.device)
+            logits = model(ids).logits[0, :-1].float()
+            probs = torch.nn.functional.softmax(logits, dim=-1)
+            log_probs = torch.nn.functional.log_softmax(logits, dim=-1)
+            token_log_probs = log_probs.gather(-1, ids[0, 1:, None]).squeeze(-1)
+            mu = (probs * log_probs).sum(-1)
+            sigma = (probs * torch.square(log_probs)).sum(-1) - torch.square(mu)
+            found.append((token_log_probs.cpu().numpy(), mu.cpu().numpy(), sigma.cpu().numpy()))
+    return found
+
+
+def best_of(repetitions: int, ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """Seconds of the best repetition of each way; the ways take turns, because the machine's speed drifts."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repetitions):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way()
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            seconds[name].append(time.perf_counter() - begin)
+    for name, all_of in seconds.items():
+        print(f"{name:26} {' '.join(f'{one:.2f}' for one in all_of)} s")
+    return {name: min(all_of) for name, all_of in seconds.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
+    parser.add_argument("--texts", type=int, default=96)
+    parser.add_argument("--tokens", type=int, default=76, help="tokens a text; 64 English words are about 76")
+    parser.add_argument("--batch-tokens", type=int, default=2048)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--dtype", default="auto")
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)
+    model = target.load()
+    window = texts(options.texts, options.tokens, target.vocabulary)
+    recorded = RecordedBatches(model, "bench", options.batch_tokens)
+    recorded.statistics(window, (0,), full=True)
+    engine = Engine(model, "bench", options.batch_tokens)
+    tokens = sum(len(text.tokens) for text in window)
+    print(
+        f"{target.dtype} on {target.device}, {options.threads} threads, {len(window)} texts, {tokens} tokens"
+    )
+    seconds = best_of(
+        options.repetitions,
+        {
+            "statistics pass": lambda: engine.statistics(window, (0,), full=True),
+            "bare forward": lambda: bare(model, recorded.inputs),
+            "one text at a time": lambda: one_at_a_time(model, window, 0),
+        },
+    )
+    for name, best in seconds.items():
+        print(f"{name:26} {tokens / best:8.0f} tokens/s")
+    ours = seconds["statistics pass"]
+    print(
+        f"(a) against the bare forward of the same batches: {seconds['bare forward'] / ours:.2f} (target 0.9)"
+    )
+    print(f"(b) against one text at a time: {seconds['one text at a time'] / ours:.2f} (target 1.2)")
+
+
+if __name__ == "__main__":
+    main()
