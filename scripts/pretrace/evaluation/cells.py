@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -137,10 +137,12 @@ def _columns_and_places(unit: str, units: pd.DataFrame, scores: pd.DataFrame) ->
 
 
 def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, rows: pd.DataFrame) -> Cell:
-    keys = rows.groupby(COLUMN_KEYS, sort=True)
-    columns = tuple(Column(*cast(tuple[str, str, str, str, int, str], key)) for key, _ in keys)
+    keys = rows[COLUMN_KEYS].drop_duplicates().sort_values(COLUMN_KEYS)
+    columns = tuple(Column(*key) for key in keys.itertuples(index=False))
     scores = np.full((len(columns), len(here)), np.nan)
-    scores[keys.ngroup(), np.searchsorted(here, rows["place"])] = rows["score"]
+    scores[rows.groupby(COLUMN_KEYS, sort=True).ngroup(), np.searchsorted(here, rows["place"])] = rows[
+        "score"
+    ]
     of = {name: units[name].to_numpy()[here] for name in units}
     length = int(of["length"][0])
     return Cell(

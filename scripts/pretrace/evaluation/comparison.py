@@ -53,7 +53,7 @@ class Tested:
 
 def plan_comparisons(cell: Cell, estimates: Sequence[Estimate]) -> list[Comparison]:
     """Who is compared with whom; logged where a baseline is ambiguous, or lacks scores of some texts."""
-    masks = np.unique(cell.scored, axis=0, return_inverse=True)[1].reshape(-1)
+    masks = [mask.tobytes() for mask in cell.scored]
     planned, partial, ambiguous = [], 0, set()
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
@@ -141,10 +141,7 @@ def _by_selection_and_metric(planned: Sequence[Comparison]) -> Iterator[list[Com
 def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:
     if one.theirs is not None:
         return values[one.theirs]
-    members, nonmembers = (
-        np.array([len(getattr(rankings.of(part), kind)) for part in one.row.parts], dtype=np.float64)
-        for kind in ("members", "nonmembers")
-    )
+    members, nonmembers = np.array([rankings.sizes(part) for part in one.row.parts], dtype=np.float64).T
     return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=members * nonmembers))
 
 

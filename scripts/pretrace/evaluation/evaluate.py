@@ -141,9 +141,7 @@ def _keys(cell: Cell, estimate: Estimate) -> tuple[Any, ...]:
 
 def _sizes(estimate: Estimate, rankings: Rankings) -> list[tuple[int, int]]:
     """Members and non-members of each part that counts: a fold that lacks a class does not."""
-    ranked = [rankings.of(part) for part in estimate.parts]
-    sizes = [(len(ranking.members), len(ranking.nonmembers)) for ranking in ranked]
-    return [size for size in sizes if all(size)]
+    return [size for size in map(rankings.sizes, estimate.parts) if all(size)]
 
 
 def _marks(

@@ -10,8 +10,8 @@ from pretrace.evaluation.roc import Flags, Floats, Whole
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
 
-_CHUNK_BYTES = 1 << 21
-"""Of one weight matrix: what is done with it then stays in the processor's cache."""
+_CHUNK_BYTES = 1 << 24
+"""Of one weight matrix; a handful of that size are in memory at once."""
 
 _FEWEST_AT_ONCE = 8
 

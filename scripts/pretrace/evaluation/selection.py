@@ -51,6 +51,7 @@ class Rankings:
 
     cell: Cell
     _known: dict[Part, Ranking] = field(default_factory=dict)
+    _sizes: dict[Part, tuple[int, int]] = field(default_factory=dict)
 
     def rows(self, part: Part) -> Whole:
         taken = self.cell.scored[part.column]
@@ -64,6 +65,13 @@ class Rankings:
         if part not in self._known:
             self._known[part] = Ranking.of(self.cell.scores[part.column], self.cell.label, self.rows(part))
         return self._known[part]
+
+    def sizes(self, part: Part) -> tuple[int, int]:
+        """Members and non-members of a part."""
+        if part not in self._sizes:
+            label = self.cell.label[self.rows(part)]
+            self._sizes[part] = int(label.sum()), int((~label).sum())
+        return self._sizes[part]
 
     def values(self, estimates: Sequence[Estimate], weights: Floats) -> Floats:
         """Shape (estimates, resamples): every estimate under weights of shape (texts, resamples).
@@ -110,9 +118,14 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     where the other folds lack a class, nothing can be chosen and the default stands.
     """
     weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
-    columns = [rankings.of(Part(column, None)).counts(weights) for column in range(len(cell.columns))]
-    numerators = np.stack([numerator for numerator, _ in columns])
-    pairs = np.stack([pair for _, pair in columns])[:, None, :]
+    whole = [Part(column, None) for column in range(len(cell.columns))]
+    # ranked here for once: keeping the rankings of a whole grid would cost more memory than its scores
+    counted = [
+        Ranking.of(cell.scores[part.column], cell.label, rankings.rows(part)).counts(weights)
+        for part in whole
+    ]
+    numerators = np.stack([numerator for numerator, _ in counted])
+    pairs = np.stack([pair for _, pair in counted])[:, None, :]
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
     candidates = _candidates(cell, settings)
     estimates = []
