@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -171,12 +171,13 @@ def test_dc_pdd_is_the_mean_divergence_with_and_without_its_two_restrictions(
 
 
 @few
-@given(st.integers(1, 10), st.integers(1, 300))
-def test_min_k_takes_the_exact_share_and_at_least_one_token(tenths: int, n: int) -> None:
-    exact = max(1, math.floor(Fraction(tenths, 10) * n))
+@example(29, 100)  # 0.29 * 100 is 28.999999999999996
+@given(st.integers(1, 100), st.integers(1, 300))
+def test_min_k_takes_the_exact_share_and_at_least_one_token(percent: int, n: int) -> None:
+    exact = max(1, math.floor(Fraction(percent, 100) * n))
     expected = average(sorted(-float(i) for i in range(n))[:exact])
     text = text_of(logprobs=[-float(i) for i in range(n)])
-    assert score("min_k", text, k=tenths / 10) == pytest.approx(expected)
+    assert score("min_k", text, k=percent / 100) == pytest.approx(expected)
 
 
 TEXT_METHODS = [id for id, method in METHODS.items() if method.scope == "text"]

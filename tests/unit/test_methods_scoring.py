@@ -262,6 +262,17 @@ def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
     assert log_lines.text.count("no score") == 1
 
 
+def test_lowercase_has_no_row_without_the_pass_over_the_lower_cased_text(
+    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
+) -> None:
+    store = Store(tmp_path, "tiny", benchmark_table).add()
+    assert set(score_of(store, a_run("loss", "lowercase"))["method"]) == {"loss"}
+    assert (
+        "lowercase: no score for 20 texts of made_up: missing: log-probabilities of the lower"
+        in log_lines.text
+    )
+
+
 def test_without_any_row_the_table_still_has_its_columns(store: Store) -> None:
     scores = score_of(store, a_run("ref"))
     assert len(scores) == 0

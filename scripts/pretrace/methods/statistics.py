@@ -80,7 +80,7 @@ def mean(values: Floats) -> float:
 
 
 def mean_of_lowest(ascending: Floats, share: float) -> float:
-    """Mean of the lowest `share` of the values, at least one. The 1e-9 undoes 0.3 * 10 = 2.999..."""
+    """Mean of the lowest `share` of the values, at least one. The 1e-9 mends 0.29 * 100 = 28.999..."""
     return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
 
 
