@@ -30,11 +30,9 @@ def paths_for(wildcards, input):
     return paths | {"benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]}
 
 
-def titles_for(wildcards):
+def benchmark_entries(wildcards):
     pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
-    models = {model: STUDY.models.entries[model] for model, _ in pairs}
-    benchmarks = {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
-    return {"models": models, "benchmarks": benchmarks}
+    return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
 
 
 RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}
@@ -63,7 +61,7 @@ rule render_table:
     params:
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         paths=paths_for,
-        entries=titles_for,
+        entries=benchmark_entries,
         store="results/passes/store",
     script:
         "../../scripts/render_artifact.py"
@@ -93,7 +91,7 @@ rule render_figure:
     params:
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         paths=paths_for,
-        entries=titles_for,
+        entries=benchmark_entries,
         store="results/passes/store",
     script:
         "../../scripts/render_artifact.py"
@@ -132,6 +130,6 @@ rule render_report:
         "../../envs/pretrace.yaml"
     params:
         title=STUDY.title,
-        artifacts=STUDY.artifacts,
+        artifacts=list(STUDY.artifacts.values()),
     script:
         "../../scripts/render_report.py"
