@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from pretrace.render.results import Results
 from pretrace.runtime.files import write_json, write_parquet
 
@@ -25,7 +26,12 @@ SEPARATION = {
 
 ENTRIES = {
     BENCHMARK: {"title": "Speeches, new against old", "source": "speeches", "language": "en"},
-    PLACEBO: {"title": "Speeches, one old against others", "source": "speeches", "language": "en", "placebo": True},
+    PLACEBO: {
+        "title": "Speeches, one old against others",
+        "source": "speeches",
+        "language": "en",
+        "placebo": True,
+    },
 }
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 PLACEBO_PANEL = {"model": MODEL, "benchmark": PLACEBO, "length": LENGTH}
@@ -125,7 +131,9 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
         yield metric_row(method, chosen, "held_out", value - gain / 3, metric=metric)
     if method in ("min_k", "min_k_pp"):
         for step in range(1, 11):
-            yield metric_row(method, f"k={step / 10:g}", "grid", auc + 0.01 - abs(step - 3) * 0.005, interval=False)
+            yield metric_row(
+                method, f"k={step / 10:g}", "grid", auc + 0.01 - abs(step - 3) * 0.005, interval=False
+            )
     if method == "dc_pdd":
         for a, change in zip(A_GRID, (-0.05, 0, 0.011, -0.02, -0.036), strict=True):
             yield metric_row(method, f"a={a:g}", "grid", auc + change)
@@ -136,7 +144,9 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
             for percentile in PERCENTILES:
                 value = auc + 0.05 - 0.009 * abs(eps - 2.5) - 0.0011 * abs(percentile - 40)
                 empty = "over_5_percent_empty" if eps <= 1 and percentile <= 30 else ""
-                yield metric_row(method, f"eps={eps:g};percentile={percentile}", "grid", value, interval=False, marks=empty)
+                yield metric_row(
+                    method, f"eps={eps:g};percentile={percentile}", "grid", value, interval=False, marks=empty
+                )
 
 
 def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -191,7 +201,13 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
     """Write one model on one benchmark and its placebo, and give the results that read them."""
     benchmark_separation = separation or SEPARATION
     placebo = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
-    paths: dict[str, dict[Any, Path]] = {"metrics": {}, "tests": {}, "scores": {}, "benchmarks": {}, "manifests": {}}
+    paths: dict[str, dict[Any, Path]] = {
+        "metrics": {},
+        "tests": {},
+        "scores": {},
+        "benchmarks": {},
+        "manifests": {},
+    }
     for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (PLACEBO, placebo)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.drawing import COLUMN, GREEN, ORANGE, PAGE, SKY, Drawing, new_figure, style
+from pretrace.render.drawing import COLUMN, GREEN, ORANGE, PAGE, SKY, Drawing, lay_out, new_figure, style
 from pretrace.render.names import chance_level, method_label, metric_label, panel_label, panel_lines, where
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
@@ -53,7 +53,7 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], groups: Sequence[Bars])
         _name_chance(axes[-1], metric)
         axes[0].set_ylim(*_limits(groups, metric))
         figure.supxlabel(f"parts of {method_label(artifact['options']['method'])}", fontsize=7.5)
-        figure.canvas.draw()
+        lay_out(figure)
     return figure
 
 

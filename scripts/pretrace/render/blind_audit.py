@@ -32,7 +32,7 @@ BLIND = "blind"
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """A block a panel, a row a method: held-out value, that on the placebo, the excess, whether it beats blind.
+    """A block a panel, a row a method: value, that on the placebo, the excess, whether it beats blind.
 
     The placebo of a panel is the one among the panels of the same model, length and source; the excess has an
     interval combined from the two as if they were independent (`phrases.difference`).
@@ -122,8 +122,8 @@ def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
     return [
         *conditions(artifact, rows),
         f"Held-out settings. {INTERVALS}",
-        "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two as "
-        "if they were independent (method of variance estimates recovery, Zou and Donner 2008). "
+        "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two "
+        "as if they were independent (method of variance estimates recovery, Zou and Donner 2008). "
         "Bold: it is above 0.",
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",

@@ -76,6 +76,12 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def lay_out(figure: Figure) -> None:
+    """Place everything once, so that each file format shows the same and none computes it again."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A figure, the data that it shows, and its reading."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
 
-from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, new_figure, style
+from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, new_figure, style
 from pretrace.render.names import panel_label
 from pretrace.render.phrases import Estimate, contains, signed_interval
 from pretrace.render.records import long_frame, panel_record
@@ -81,7 +81,7 @@ def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, 
             axes[0].set_title(f"(a) {panel_label(panel)}\nall tokens of members", loc="left", fontsize=7)
             axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
             axes[2].set_title("(b) surprising tokens\nand their mean by entropy", loc="left", fontsize=7)
-        figure.canvas.draw()
+        lay_out(figure)
     return figure, densities
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
-from pretrace.render.drawing import COLUMN, PAGE, VERMILION, Drawing, new_figure, style
+from pretrace.render.drawing import COLUMN, PAGE, VERMILION, Drawing, lay_out, new_figure, style
 from pretrace.render.names import (
     chance_level,
     method_label,
@@ -79,7 +79,7 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.Dat
         bar.set_label(metric_label(artifact.get("metric", "auc")))
         bar.outline.set_linewidth(0.5)
         _legend(figure, any(of["hatched"].any() for of in frames))
-        figure.canvas.draw()
+        lay_out(figure)
     return figure
 
 
@@ -91,7 +91,7 @@ def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]
         values[y, x] = row["value"]
     image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
     for x, y, row in places:
-        light = image.norm(row["value"]) > 0.55
+        light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"
             axis.add_patch(
@@ -119,8 +119,9 @@ def _write_value(axis: Any, x: int, y: int, row: "pd.Series[Any]", light: bool, 
     """The value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
-    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color=["white", "black"][light],
-              fontweight=["normal", "bold"][row["best"]], bbox=box if row["hatched"] else None)  # fmt: skip
+    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
+              fontweight="bold" if row["best"] else "normal",
+              bbox=box if row["hatched"] else None)  # fmt: skip
     for name, dashes in (("best", "-"), ("default", (0, (2, 1.2)))):
         if row[name]:
             axis.add_patch(
@@ -160,7 +161,8 @@ def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
     best = of[of["best"]].iloc[0]
     text = (
         f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from "
-        f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at {_named(best['setting'])}"
+        f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at "
+        f"{_named(best['setting'])}"
     )
     default = of[of["default"]]
     if len(default):

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from pretrace.render.results import Results
 
 Artifact = Mapping[str, Any]
-"""An artifact as a study resolves it: `artifact, title, renderer, panels` and, each optional, `paper,
-caption, metric, evaluation_set, start_token, selection, baseline, methods, options, unavailable`. A panel is `model,
-benchmark` and, each optional, `subset, length, start_token, references, label`; without subset or length it
-stands for every one there is."""
+"""An artifact as a study resolves it.
+
+Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
+start_token, selection, baseline, methods, options, unavailable`. A panel has `model, benchmark` and, each
+optional, `subset, length, start_token, references, label`; without
+subset or length it stands for every one there is.
+"""
 
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
 SELECTIONS = ("held_out", "default", "best_on_test")

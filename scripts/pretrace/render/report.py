@@ -69,6 +69,7 @@ def render_report(
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     page = environment.get_template(TEMPLATE).render(
         study=study,
@@ -79,7 +80,7 @@ def render_report(
         packages=sorted((provenance.get("packages") or {}).items()),
         warnings=warnings,
     )
-    write_text(folder / "report.html", page + "\n")
+    write_text(folder / "report.html", page)
     return page
 
 

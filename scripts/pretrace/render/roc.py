@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.ticker import NullLocator
 from sklearn.metrics import roc_curve
 
-from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, line_styles, new_figure, style
+from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, line_styles, new_figure, style
 from pretrace.render.names import is_control, method_label, ordered, panel_label, where
 from pretrace.render.phrases import against_chance, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
@@ -65,7 +65,7 @@ def _figure(panels: Sequence[Panel], curves: Sequence[Curves], rows: Sequence[Ma
             _low(axes[1], of, styles, smallest)
             _legend(axes[2], of, styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
-        figure.canvas.draw()
+        lay_out(figure)
     return figure
 
 

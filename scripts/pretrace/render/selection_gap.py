@@ -102,9 +102,10 @@ def _reading(artifact: Artifact, frame: pd.DataFrame) -> str:
         return "No method here has a hyperparameter to choose."
     largest = tuned.sort_values("gap", kind="stable").iloc[-1]
     fixed = frame[(frame["settings"] == 1) & frame["gap"].notna()]
+    pairs = "pair of method and benchmark" if len(tuned) == 1 else "pairs of method and benchmark"
     sentences = [
         f"Choosing the setting on the evaluated texts changes the {metric} by "
-        f"{signed(tuned['gap'].mean(), 3)} on average over {len(tuned)} {'pair' if len(tuned) == 1 else 'pairs'} of method and benchmark, by "
+        f"{signed(tuned['gap'].mean(), 3)} on average over {len(tuned)} {pairs}, by "
         f"{signed(largest['gap'], 3)} at most ({method_label(largest['method'])}, {_place(largest)})."
     ]
     if not fixed.empty:

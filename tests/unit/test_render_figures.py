@@ -1,0 +1,219 @@
+"""Figures: bytes that do not change, what is marked and hatched, and what the readings say."""
+
+import hashlib
+from pathlib import Path
+
+import made_up_results as made_up
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.patches import Rectangle
+
+from pretrace.render import ablation_bars, entropy_scatter, heatmap, roc
+from pretrace.render.drawing import line_styles
+from pretrace.render.names import METHOD_LABELS, is_control
+from pretrace.render.registry import RENDERERS, check, outputs, render, renderer
+from pretrace.render.results import Results
+from pretrace.render.surprising import resampled_means, tokens_of
+from pretrace.runtime.errors import InputError
+
+SETTINGS = {
+    "CLD": "a=0.01;upper_bound=false;first_occurrence=false",
+    "+LUP": "a=0.01;first_occurrence=false",
+    "+SFO": "a=0.01",
+}
+ABLATION = made_up.artifact("ablation_bars", options={"method": "dc_pdd", "settings": SETTINGS})
+HEATMAP = made_up.artifact("heatmap", options={"method": "surp", "x": "eps", "y": "percentile"})
+ROC = made_up.artifact("roc")
+SCATTER = made_up.artifact("entropy_scatter")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def heat(results: Results):
+    return draw(HEATMAP, results)
+
+
+def draw(artifact, results: Results):
+    if artifact is SCATTER:
+        return entropy_scatter.render(SCATTER, results, lambda *_, **__: made_up.pass_table())
+    return {"ablation_bars": ablation_bars, "heatmap": heatmap, "roc": roc}[artifact["renderer"]].render(
+        artifact, results
+    )
+
+
+@pytest.mark.parametrize(
+    "artifact", [ABLATION, HEATMAP, ROC, SCATTER], ids=lambda artifact: artifact["renderer"]
+)
+def test_equal_data_give_equal_bytes_without_dates(artifact, results: Results, tmp_path: Path):
+    digests = []
+    for name in ("first", "second"):
+        files = outputs(artifact, tmp_path / name)
+        draw(artifact, results).write(files)
+        digests.append(
+            {suffix: hashlib.sha256(path.read_bytes()).hexdigest() for suffix, path in files.items()}
+        )
+    assert digests[0] == digests[1]
+    assert set(digests[0]) == {"pdf", "png", "svg", "csv", "reading"}
+    assert b"CreationDate" not in files["pdf"].read_bytes()
+    assert b"/Type3" not in files["pdf"].read_bytes()
+    assert "<dc:date>" not in files["svg"].read_text()
+
+
+def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
+    import matplotlib as mpl
+
+    files = [outputs(ABLATION, tmp_path / name) for name in ("plain", "own")]
+    draw(ABLATION, results).write(files[0])
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
+        draw(ABLATION, results).write(files[1])
+    assert files[0]["png"].read_bytes() == files[1]["png"].read_bytes()
+
+
+def test_heatmap_hatches_the_marked_cells_and_no_other(heat):
+    axis = heat.figure.axes[0]
+    hatched = {(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in axis.patches if patch.get_hatch()}
+    assert hatched == {(x, y) for x in (0, 1) for y in (0, 1, 2)}  # eps 0.5, 1; percentile 10, 20, 30
+    assert int(heat.frame["hatched"].sum()) == 6
+    assert "In 6 settings" in heat.reading
+
+
+def test_heatmap_boxes_the_best_and_the_default_and_writes_every_value(heat):
+    axis = heat.figure.axes[0]
+    boxes = {
+        (round(patch.get_x() + 0.45), round(patch.get_y() + 0.45)): patch.get_linestyle()
+        for patch in axis.patches
+        if isinstance(patch, Rectangle) and not patch.get_hatch()
+    }
+    assert set(boxes) == {(4, 3), (3, 3)}  # eps 2.5 and 2, percentile 40
+    assert boxes[4, 3] != boxes[3, 3]
+    best = heat.frame[heat.frame["best"]].iloc[0]
+    assert best["setting"] == "eps=2.5;percentile=40"
+    assert best["value"] == heat.frame["value"].max()
+    assert len([text for text in axis.texts if text.get_text().startswith(".")]) == 200
+
+
+def test_bars_stand_for_the_named_settings_with_their_intervals(results: Results):
+    drawing = draw(ABLATION, results)
+    assert list(drawing.frame["part"]) == list(SETTINGS)
+    assert list(drawing.frame["setting"]) == list(SETTINGS.values())
+    assert drawing.frame[["low", "high"]].notna().all(axis=None)
+    assert drawing.figure.axes[0].get_ylim()[0] == 0
+    assert "rises by 0.060" in drawing.reading
+
+
+def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(results: Results):
+    artifact = ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}}
+    with pytest.raises(InputError, match=r"does not score dc_pdd with a=7; it scores: a=0.001, a=0.01"):
+        ablation_bars.render(artifact, results)
+
+
+def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
+    drawing = draw(ROC, results)
+    for method, of in drawing.frame.groupby("method"):
+        area = np.trapezoid(of["tpr"], of["fpr"])
+        scores = pd.read_parquet(results.scores[made_up.MODEL, made_up.BENCHMARK])
+        assert area == pytest.approx(made_up.auc_of(scores, method))
+    assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
+
+
+def test_roc_refuses_a_set_whose_texts_it_does_not_know(results: Results):
+    with pytest.raises(InputError, match="'all' only"):
+        roc.render(ROC | {"evaluation_set": "balanced"}, results)
+
+
+def test_lines_differ_in_colour_or_dashes_and_a_method_keeps_its_own():
+    styles = line_styles(list(METHOD_LABELS))
+    shown = [(style.color, str(style.dashes)) for method, style in styles.items() if not is_control(method)]
+    assert len(set(shown)) == len(shown)
+    assert line_styles(["surp"])["surp"] == styles["surp"]
+
+
+def test_surprising_tokens_are_those_below_both_thresholds(results: Results):
+    table = pd.DataFrame(
+        {
+            "text_id": ["t0000", "t0200", "unknown"],
+            "logprobs": [[-1.0, -2.0, -3.0, -4.0, -5.0], [-1.0, -9.0], [-1.0]],
+            "entropies": [[0.5, 0.5, 2.0, 3.0, 1.9], [0.1, 0.1], [0.1]],
+        }
+    )
+    (panel,) = results.panels(SCATTER)
+    tokens = tokens_of(SCATTER, results, panel, lambda *_, **__: table, eps=2.0, percentile=50)
+    assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
+    assert list(tokens[0].surprising["logprob"]) == [-9.0]
+    means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1, seed=1)
+    assert set(means[:, 0]) == {-5.0}
+
+
+def test_reader_gets_the_coordinates_of_the_manifest(results: Results):
+    seen = {}
+
+    def read(manifest, store, **coordinates):
+        seen.update(coordinates)
+        return made_up.pass_table()
+
+    entropy_scatter.render(SCATTER, results, read)
+    assert seen == {
+        "view": "original", "start_token": made_up.TOKEN, "inner_start": False, "subset": "",
+        "length": made_up.LENGTH,
+    }  # fmt: skip
+    with pytest.raises(InputError, match="no such pass"):
+        entropy_scatter.render(SCATTER | {"start_token": "none"}, results, read)
+
+
+def test_reading_of_tokens_says_when_the_interval_includes_zero(results: Results):
+    told_apart = draw(SCATTER, results).reading
+    assert "is higher than" in told_apart
+    assert "includes 0" not in told_apart
+
+    table = made_up.pass_table()
+    half = len(table) // 2
+    same = pd.concat([table.iloc[:half], table.iloc[:half]]).assign(text_id=table["text_id"].to_numpy())
+    assert "includes 0" in entropy_scatter.render(SCATTER, results, lambda *_, **__: same).reading
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
+        ({"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
+        ({"options": {"method": "surp", "x": "eps", "y": "k", "colour": "red"}}, "has no option 'colour'"),
+        ({"panels": []}, "it has no panel"),
+        ({"selection": ["heldout"]}, "did you mean 'held_out'?"),
+    ],
+)
+def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str):
+    with pytest.raises(InputError) as error:
+        check(HEATMAP | change)
+    assert said in str(error.value)
+
+
+def test_every_renderer_has_its_module_and_needs_what_a_study_makes():
+    import importlib
+
+    for name in RENDERERS:
+        assert callable(importlib.import_module(renderer(name).module).render)
+        assert renderer(name).needs <= {"metrics", "tests", "scores", "benchmarks", "passes"}
+
+
+def test_registry_imports_neither_pandas_nor_matplotlib():
+    import subprocess
+    import sys
+
+    heavy = "{'pandas', 'matplotlib', 'numpy'} & set(sys.modules)"
+    code = f"import sys, pretrace.render.registry; print({heavy} or 'light')"
+    scripts = Path(__file__).parents[2] / "scripts"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=scripts, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "light"
+
+
+def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Path):
+    with pytest.raises(InputError):
+        render(ROC | {"methods": ["recall"]}, results, tmp_path)
+    assert not list(tmp_path.iterdir())

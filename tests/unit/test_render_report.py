@@ -1,0 +1,143 @@
+"""The report: it opens from disk, shows every artifact, and no text of the user's becomes markup."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import made_up_results as made_up
+import pytest
+
+from pretrace.render.provenance import provenance
+from pretrace.render.registry import render
+from pretrace.render.report import render_report
+from pretrace.runtime.errors import InputError
+
+HOSTILE = "<script>alert('%')</script> & a_b"
+TABLE = made_up.artifact(
+    "method_table", title=HOSTILE, caption=HOSTILE, panels=[made_up.PANEL | {"label": HOSTILE}]
+)
+FIGURE = made_up.artifact(
+    "heatmap", paper="surp", options={"method": "surp", "x": "eps", "y": "percentile"}, caption="a caption"
+)
+ABSENT = made_up.artifact("roc", artifact="de_cop_figure7", unavailable="it needs <people>")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("study")
+    results = made_up.make_study(root / "in")
+    for artifact in (TABLE, FIGURE):
+        render(artifact, results, root / "out")
+    return root / "out"
+
+
+def page_of(folder: Path, **other) -> str:
+    given = {
+        "study": "made_up",
+        "title": "A made-up study",
+        "artifacts": [TABLE, FIGURE, ABSENT],
+        "folder": folder,
+        "configuration": f"study: made_up # {HOSTILE}\n",
+        "provenance": {
+            "python": "3.11",
+            "gpu": [],
+            "packages": {"numpy": "2.0", "gguf": None},
+            "seeds": {"run": 0},
+        },
+        "warnings": [HOSTILE],
+    }
+    return render_report(**given | other)
+
+
+class Page(HTMLParser):
+    """Tags that are opened and closed, and every address that the page names."""
+
+    VOID = frozenset({"meta", "img", "br", "link"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_page_is_whole_and_names_no_address_outside(folder: Path):
+    text = page_of(folder)
+    page = Page(text)
+    assert page.open == []
+    assert all(
+        address.startswith(("data:image/svg+xml;base64,", "#", "tables/", "figures/"))
+        for address in page.addresses
+    )
+    assert not re.search(r"url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", text))
+    assert "script" not in page.tags
+
+
+def test_every_link_leads_to_a_file_or_a_place_on_the_page(folder: Path):
+    text = page_of(folder)
+    for address in Page(text).addresses:
+        if address.startswith("#"):
+            assert f'id="{address[1:]}"' in text
+        elif not address.startswith("data:"):
+            assert (folder / address).is_file()
+
+
+def test_no_text_becomes_markup(folder: Path):
+    text = page_of(folder, title=HOSTILE, study=HOSTILE)
+    assert "<script" not in text
+    assert (
+        text.count("&lt;script&gt;alert(") >= 7
+    )  # page title and heading, study, warning, artifact, panel, YAML
+
+
+def test_every_artifact_has_its_title_reading_and_files(folder: Path):
+    text = page_of(folder)
+    for artifact in (TABLE, FIGURE):
+        assert f'<section id="{artifact["artifact"]}"' in text
+        assert f'href="#{artifact["artifact"]}"' in text
+    reading = (folder / "readings" / "a_heatmap.md").read_text().strip()
+    assert reading in text
+    assert 'href="figures/a_heatmap.pdf"' in text
+    assert "after SURP" in text
+    assert "Not available in this study: it needs &lt;people&gt;" in text
+    assert "not installed" in text
+
+
+def test_table_of_the_page_holds_the_numbers_bold_and_stars_of_the_markdown(folder: Path):
+    text = page_of(folder)
+    markdown = (folder / "tables" / "a_method_table.md").read_text()
+    values = re.findall(r"\d\.\d{3}", markdown)
+    shown = re.findall(r"<td>(?:<b>)?(\d\.\d{3})", text)
+    assert shown == values
+    assert text.count("<td><b>") == len(re.findall(r"\*\*\d\.\d{3}\*\*", markdown)) == 3
+    assert text.count('<tr class="control">') == 3
+
+
+def test_equal_arguments_give_equal_bytes(folder: Path):
+    assert page_of(folder) == page_of(folder)
+    assert (folder / "report.html").read_text() == page_of(folder)
+
+
+def test_a_missing_file_is_an_error_that_names_it(folder: Path):
+    missing = made_up.artifact("roc", artifact="not_drawn")
+    with pytest.raises(InputError, match="not_drawn"):
+        page_of(folder, artifacts=[missing])
+
+
+def test_provenance_names_versions_the_configuration_and_seeds():
+    first, second = (provenance({"study": "made_up", "resamples": n}, run=7) for n in (10, 20))
+    assert first["packages"]["numpy"]
+    assert first["python"]
+    assert first["seeds"] == {"run": 7}
+    assert first["config_digest"] != second["config_digest"]
+    assert first["config"] == {"study": "made_up", "resamples": 10}

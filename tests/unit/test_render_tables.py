@@ -1,0 +1,314 @@
+"""Tables: who is bold, who is starred, what is a dash, and what the readings say."""
+
+import re
+from pathlib import Path
+
+import made_up_results as made_up
+import numpy as np
+import pandas as pd
+import pytest
+
+from pretrace.render import blind_audit, method_table, selection_gap, setting_table
+from pretrace.render.latex import latex
+from pretrace.render.markdown import markdown, parse
+from pretrace.render.phrases import difference
+from pretrace.render.registry import render
+from pretrace.render.results import Results
+from pretrace.render.table import Block, Cell, Row, Table, bold_best, csv_text, signed
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, write_parquet
+
+BOTH = [made_up.PANEL, made_up.PLACEBO_PANEL]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def changed(results: Results, folder: Path, kind: str, change) -> Results:
+    """The same results with the benchmark's metrics or tests changed."""
+    paths = dict(getattr(results, kind))
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    path = folder / f"{kind}.parquet"
+    write_parquet(path, change(read_parquet(paths[pair])))
+    return Results(**{**vars_of(results), kind: paths | {pair: path}})
+
+
+def vars_of(results: Results) -> dict:
+    names = ("metrics", "tests", "scores", "benchmarks", "manifests", "store", "entries")
+    return {name: getattr(results, name) for name in names}
+
+
+def row_of(table: Table, label: str, block: int = 0) -> Row:
+    return next(row for row in table.blocks[block].rows if row.label == label)
+
+
+def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Table:
+    return Table("a title", "label", "Method", columns, (Block("", rows),), notes, pd.DataFrame(), "")
+
+
+def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
+    rows = bold_best([
+        Row("a", (Cell(0.6204), Cell())),
+        Row("b", (Cell(0.6196), Cell(0.4))),
+        Row("c", (Cell(0.5), Cell(0.3))),
+        Row("blind", (Cell(0.9), Cell(0.9)), control=True),
+    ])  # fmt: skip
+    assert [[cell.bold for cell in row.cells] for row in rows] == [
+        [True, False], [True, True], [False, False], [False, False],
+    ]  # fmt: skip
+
+
+def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_on_held_out(
+    results: Results, tmp_path: Path
+):
+    def change(tests: pd.DataFrame) -> pd.DataFrame:
+        is_min_k = tests["baseline"] == "min_k"
+        for method, gain, p in (("loss", 0.1, 0.05), ("zlib", 0.1, 0.051), ("surp", -0.1, 0.001)):
+            tests.loc[is_min_k & (tests["method"] == method), ["difference", "p_holm"]] = [gain, p]
+        return tests
+
+    artifact = made_up.artifact("method_table", baseline="min_k")
+    table = method_table.render(artifact, changed(results, tmp_path, "tests", change))
+    starred = [row.label for row in table.blocks[0].rows if row.cells[0].star]
+    assert "Loss" in starred
+    assert not {"Zlib", "SURP"} & set(starred)
+    assert not any(cell.star for block in table.blocks[1:] for row in block.rows for cell in row.cells)
+    assert not any("control" in label for label in starred)
+
+
+def test_delong_and_other_selections_never_star(results: Results, tmp_path: Path):
+    def change(tests: pd.DataFrame) -> pd.DataFrame:
+        tests = tests[tests["method"] != "loss"]
+        other = tests[tests["method"] == "zlib"].assign(method="loss", difference=0.3, p_holm=0.0)
+        return pd.concat([tests, other.assign(test="delong"), other.assign(selection="default")])
+
+    artifact = made_up.artifact("method_table", baseline="min_k")
+    table = method_table.render(artifact, changed(results, tmp_path, "tests", change))
+    assert not row_of(table, "Loss").cells[0].star
+
+
+def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path: Path):
+    fewer = changed(results, tmp_path, "metrics", lambda frame: frame[frame["method"] != "lowercase"])
+    table = method_table.render(made_up.artifact("method_table", panels=BOTH), fewer)
+    assert [cell.value is None for cell in row_of(table, "Lowercase").cells] == [True, False]
+    line = next(line for line in markdown(table).splitlines() if line.startswith("| Lowercase"))
+    assert line.split("|")[2].strip() == "–"  # noqa: RUF001
+    assert re.search(r"^Lowercase & -- & 0\.\d", latex(table), re.MULTILINE)
+    missing = table.frame[
+        (table.frame["method"] == "lowercase") & (table.frame["benchmark"] == made_up.BENCHMARK)
+    ]
+    assert missing["value"].isna().all()
+    assert ",0.0," not in csv_text(missing)
+
+
+def test_placebo_columns_are_labelled_and_blind_stands_apart(results: Results):
+    table = method_table.render(made_up.artifact("method_table", panels=BOTH), results)
+    assert table.columns[0][-1] == "64 words"
+    assert table.columns[1][-1] == "placebo (control)"
+    assert [row.control for row in table.blocks[0].rows] == [False] * 7 + [True]
+    assert table.blocks[0].rows[-1].label == "Blind (control, no model)"
+
+
+def test_methods_stand_in_the_artifacts_order_with_controls_last(results: Results):
+    artifact = made_up.artifact("method_table", methods=["blind", "zlib", "dc_pdd", "loss"])
+    labels = [row.label for row in method_table.render(artifact, results).blocks[0].rows]
+    assert labels == ["Zlib", "DC-PDD", "Loss", "Blind (control, no model)"]
+
+
+def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
+    frame = method_table.render(made_up.artifact("method_table", baseline="min_k"), results).frame
+    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
+    of = metrics[(metrics["metric"] == "auc") & (metrics["selection"] == "held_out")].set_index("method")
+    row = frame[(frame["selection"] == "held_out") & (frame["method"] == "dc_pdd")].iloc[0]
+    for column in ("value", "low", "high", "n_members", "setting"):
+        assert row[column] == of.loc["dc_pdd", column]
+    assert {"p", "p_holm", "star", "bold", "marks"} <= set(frame.columns)
+
+
+def test_a_mark_has_its_sign_in_the_cell_and_its_note_below(results: Results):
+    table = method_table.render(made_up.artifact("method_table"), results)
+    assert row_of(table, "SURP", block=1).cells[0].signs == ("b",)
+    assert any(note.startswith("b: ") and "convention" in note for note in table.notes)
+    assert not any(note.startswith("a: ") for note in table.notes)
+
+
+def test_markdown_reads_back_what_was_written():
+    hostile = r"a_b & c|d * <e> [f] \g 5 %"
+    table = a_table(
+        Row(hostile, (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=hostile))),
+        Row("Blind", (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell()), control=True),
+        columns=(("model", "bench & co", "64 words"), (hostile,)),
+        notes=(hostile, "* a star"),
+    )
+    shown = parse(markdown(table))
+    (block,) = shown.blocks
+    assert block.header == (("Method",), ("model", "bench & co", "64 words"), (hostile,))
+    (first_control, first), (second_control, second) = block.rows
+    assert (first_control, second_control) == (False, True)
+    assert (first[0].main, first[2].main) == (hostile, hostile)
+    assert (first[1].main, first[1].rest, first[1].bold) == ("0.626", "* [0.56, 0.69]", True)
+    assert second[1].rest.startswith(" (a) (b) [")
+    assert shown.notes == (hostile, "* a star")
+
+
+def test_latex_escapes_what_would_break_it():
+    text = latex(a_table(Row("a_b & 5% {x} <y> ~^\\ $#", (Cell(0.626, 0.561, 0.689, bold=True, star=True),))))
+    line = next(line for line in text.splitlines() if line.startswith("a"))
+    assert line == (
+        r"a\_b \& 5\% \{x\} \textless{}y\textgreater{} \textasciitilde{}\textasciicircum{}"
+        r"\textbackslash{} \$\# & "
+        r"\textbf{0.626}\textsuperscript{*} {\scriptsize {[}0.56, 0.69]} \\"
+    )
+    for begin, end in ((r"\begin{tabular}", r"\end{tabular}"), (r"\toprule", r"\bottomrule")):
+        assert text.count(begin) == text.count(end) == 1
+    assert text.count("{") == text.count("}") + text.count(r"\{") - text.count(r"\}")
+
+
+def test_rows_of_latex_have_a_cell_for_every_column(results: Results):
+    text = latex(method_table.render(made_up.artifact("method_table", panels=BOTH), results))
+    lines = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines} == {2}
+
+
+def test_difference_of_independent_intervals_is_the_recovered_variance():
+    value, low, high = difference((0.7, 0.6, 0.75), (0.5, 0.45, 0.58))
+    assert value == pytest.approx(0.2)
+    assert low == pytest.approx(0.2 - np.sqrt(0.1**2 + 0.08**2))
+    assert high == pytest.approx(0.2 + np.sqrt(0.05**2 + 0.05**2))
+    assert difference((0.7, None, None), (0.5, 0.4, 0.6))[1:] == (None, None)
+
+
+def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
+    assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
+
+
+def test_audit_takes_the_placebo_of_the_same_model_and_length(results: Results):
+    frame = blind_audit.render(made_up.artifact("blind_audit", panels=BOTH), results).frame.set_index(
+        "method"
+    )
+    assert list(frame["benchmark"].unique()) == [made_up.BENCHMARK]
+    for method in ("loss", "blind"):
+        row = frame.loc[method]
+        assert row["excess_value"] == pytest.approx(row["value"] - row["placebo_value"])
+    alone = blind_audit.render(made_up.artifact("blind_audit"), results).frame
+    assert alone["excess_value"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("difference_to_blind", "p_holm", "said"),
+    [(0.1, 0.01, "Loss beats it"), (0.1, 0.2, "none of the 7 methods beats it")],
+)  # fmt: skip
+def test_audit_says_who_beats_blind(results, tmp_path, difference_to_blind: float, p_holm: float, said: str):
+    def change(tests: pd.DataFrame) -> pd.DataFrame:
+        of = (tests["baseline"] == "blind") & (tests["method"] == "loss")
+        tests.loc[of, ["difference", "p_holm"]] = [difference_to_blind, p_holm]
+        return tests
+
+    table = blind_audit.render(made_up.artifact("blind_audit"), changed(results, tmp_path, "tests", change))
+    assert said in table.reading
+
+
+def test_audit_without_tests_claims_nothing(results: Results, tmp_path: Path):
+    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "blind"])
+    table = blind_audit.render(made_up.artifact("blind_audit"), untested)
+    assert "no method was tested against it" in table.reading
+    assert row_of(table, "Loss").cells[3].value is row_of(table, "Loss").cells[3].words is None
+
+
+def test_reading_of_methods_follows_the_data(tmp_path: Path):
+    weak = dict.fromkeys(made_up.SEPARATION, 0.02)
+    text = method_table.render(
+        made_up.artifact("method_table", panels=BOTH), made_up.make_study(tmp_path / "weak", separation=weak)
+    ).reading
+    assert "includes chance (0.5)" in text
+    assert "the placebo can explain all of it" in text
+    strong = dict.fromkeys(made_up.SEPARATION, 0.02) | {"dc_pdd": 3.5}
+    text = method_table.render(
+        made_up.artifact("method_table", panels=BOTH),
+        made_up.make_study(tmp_path / "strong", separation=strong),
+    ).reading
+    assert "DC-PDD" in text
+    assert "includes chance (0.5) on" not in text
+    assert "only this excess may be called membership" in text
+    assert "less than DC-PDD" in text
+
+
+def test_reading_says_nothing_of_a_baseline_that_was_not_tested(results: Results, tmp_path: Path):
+    artifact = made_up.artifact("method_table", baseline="min_k")
+    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "min_k"])
+    assert "ignificantly above" not in method_table.render(artifact, untested).reading
+    assert "ignificantly above" in method_table.render(artifact, results).reading
+
+
+def test_setting_table_varies_one_parameter_and_marks_the_default(results: Results):
+    artifact = made_up.artifact("setting_table", options={"method": "dc_pdd", "parameter": "a"})
+    table = setting_table.render(artifact, results)
+    assert table.columns == (("0.001",), ("0.01", "default"), ("0.1",), ("1",), ("10",))
+    assert [cell.bold for cell in table.blocks[0].rows[0].cells] == [False, False, True, False, False]
+    assert list(table.frame["setting"]) == [f"a={a:g}" for a in made_up.A_GRID]
+    assert "best at a = 0.1" in table.reading
+
+
+def test_selection_gap_counts_the_grid_without_ablation_switches(results: Results):
+    frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
+    assert dict(frame["settings"]) == {
+        "loss": 1, "zlib": 1, "lowercase": 1, "min_k": 10, "min_k_pp": 10, "surp": 200, "dc_pdd": 5,
+        "blind": 1,
+    }  # fmt: skip
+    assert frame.loc["dc_pdd", "gap"] == pytest.approx(0.016)
+
+
+def test_statistics_count_texts_and_documents_by_class(results: Results, tmp_path: Path):
+    artifact = made_up.artifact("benchmark_statistics", panels=BOTH)
+    frame = pd.read_csv(render(artifact, results, tmp_path)["csv"])
+    assert list(frame["n_members"]) == list(frame["n_nonmembers"]) == [160, 160]
+    assert list(frame["member_documents"]) == [8, 8]
+    assert list(frame["nonmember_documents"]) == [1, 1]
+    assert "fewer than 5 documents" in (tmp_path / "readings" / "a_benchmark_statistics.md").read_text()
+
+
+def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):
+    both = changed(
+        results,
+        tmp_path,
+        "metrics",
+        lambda frame: pd.concat([frame, frame.assign(length=32)], ignore_index=True),
+    )
+    panel = {key: made_up.PANEL[key] for key in ("model", "benchmark")}
+    columns = method_table.render(made_up.artifact("method_table", panels=[panel]), both).columns
+    assert [column[-1] for column in columns] == ["32 words", "64 words"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"metric": "accuracy"}, "metric auc, tpr_at_5_fpr"),
+        ({"evaluation_set": "balanced"}, "evaluation_set all"),
+        ({"start_token": "tokenizer"}, f"start_token .*{re.escape(made_up.TOKEN)}"),
+        ({"methods": ["ref"]}, "methods ref"),
+        ({"panels": [made_up.PANEL | {"length": 999}]}, "length 64"),
+        ({"panels": [made_up.PANEL | {"benchmark": "other"}]}, "other"),
+    ],
+)
+def test_nothing_that_matches_is_an_error_that_says_what_is_there(
+    results: Results, tmp_path: Path, change, said: str
+):
+    artifact = made_up.artifact("method_table") | change
+    blind_left_out = {"methods": ["loss"]} if "start_token" in change else {}
+    with pytest.raises(InputError, match=said):
+        render(artifact | blind_left_out, results, tmp_path)
+    assert not any(tmp_path.rglob("*.*"))
+
+
+def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: Path):
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        of = frame[frame["method"] == "dc_pdd"]
+        return pd.concat([frame, of.assign(reference="new_speeches", value=0.99)], ignore_index=True)
+
+    both = changed(results, tmp_path, "metrics", change)
+    with pytest.raises(InputError, match="dc_pdd has rows of several reference: new_speeches, old_speeches"):
+        method_table.render(made_up.artifact("method_table"), both)
+    named = made_up.artifact("method_table", panels=[made_up.PANEL | {"references": ["new_speeches"]}])
+    assert row_of(method_table.render(named, both), "DC-PDD").cells[0].value == 0.99
