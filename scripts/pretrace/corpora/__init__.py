@@ -1,6 +1,6 @@
 """Stream reference text, cut it into segments, count its tokens for any tokenizer."""
 
-from pretrace.corpora import docstrings, local, sotu
+from pretrace.corpora import docstrings, local, reviews, sotu
 from pretrace.corpora.counts import count_tokens, direct_counts, log_frequencies, reduce_counts
 from pretrace.corpora.segments import count_segments
 from pretrace.corpora.sources import SOURCES, corpus_source
@@ -17,6 +17,7 @@ __all__ = [
     "local",
     "log_frequencies",
     "reduce_counts",
+    "reviews",
     "sotu",
     "write_documents",
 ]

