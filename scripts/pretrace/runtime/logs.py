@@ -63,6 +63,7 @@ class Progress:
         self.note = ""
         self._start = time.monotonic()
         self._last = self._start
+        self._shown = -1
 
     def update(self, count: int = 1, note: str = "") -> None:
         self.done += count
@@ -73,9 +74,10 @@ class Progress:
             self._show()
 
     def _show(self) -> None:
+        self._shown = self.done
         elapsed = time.monotonic() - self._start
         line = tqdm.format_meter(
-            self.done, self.total, elapsed, ncols=100, prefix=self.what, unit=f" {self.unit}", ascii=True
+            self.done, self.total or 0, elapsed, ncols=100, prefix=self.what, unit=f" {self.unit}", ascii=True
         )
         log.info("%s%s", line, f", {self.note}" if self.note else "")
 
@@ -84,5 +86,5 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None:  # fmt: skip
-        if kind is None:
+        if kind is None and self._shown != self.done:
             self._show()

@@ -171,7 +171,16 @@ def _resolve_artifact(
                 f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
             )
     options = entry.get("options", {}) | own.get("options", {})
+    panels = [_first_of_runs(panel, runs) | panel for panel in panels]
     return entry | own | {"artifact": slug, "panels": panels, "options": options}
+
+
+def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
+    """What a panel shows where several could stand: the start token, corpus and reference model named first."""
+    own = [run for run in runs if (run["model"], run["benchmark"]) == (panel["model"], panel["benchmark"])]
+    corpora = [slug for run in own for slug in run["corpora"]][:1]
+    models = [slug for run in own for slug in run["references"]][:1]
+    return {"start_token": own[0]["start_token"], "references": corpora + models}
 
 
 def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:
