@@ -260,7 +260,8 @@ def test_tokenizers_without_the_property_encode_whole_documents(name, tokenizers
 PARTS = st.sampled_from([
     *(" ", " ", "  ", "    ", "\n", "\t", "\r\n", "\x85", "\x1c", "\x1f", "\u00a0", "\u3000", "▁", "▁▁"),
     *("a", "b", "the", "end", "def", "return", "x", "=", "(", ")", "1", "23", "4", ".", ",", "'s", "'re"),
-    *("é", "e\u0301", "\u0301", "\u212a", "elvin", "ange\u0301", "你好", "世", "🙂", "👍🏽", "\x00", "\ufeff"),
+    *("é", "e\u0301", "\u0301", "\u212a", "elvin", "ange\u0301"),
+    *("你好", "世", "🙂", "👍🏽", "\x00", "\ufeff"),
     *("<|sep|>", "<mask>", "New", "York", "New York", "stop"),
 ])  # fmt: skip
 DOCUMENTS = st.lists(st.lists(PARTS | st.text(max_size=3), max_size=14).map("".join), min_size=1, max_size=6)

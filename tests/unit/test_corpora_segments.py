@@ -15,7 +15,8 @@ from pretrace.corpora.segments import METASPACE, WHITE_SPACE, count_segments, se
 RULE = re.compile(r"(?<=[^\s▁\x1c-\x1f\x85])(?= +[^ ])")
 CHARACTERS = st.sampled_from(
     [*"    ab.1\n\t\r\x0b\x0c\x1c\x1f\x85\xa0▁é你🙂",
-     "\u1680", "\u2000", "\u200a", "\u200b", "\u2028", "\u205f", "\u3000", "\u2580", "\u2582", "\u0080", "\u0300", "\x00"]
+     "\u1680", "\u2000", "\u200a", "\u200b", "\u2028", "\u205f",
+     "\u3000", "\u2580", "\u2582", "\u0080", "\u0300", "\x00"]
 )  # fmt: skip
 DOCUMENTS = st.lists(st.text(CHARACTERS | st.characters(codec="utf-8"), max_size=30), max_size=8)
 

@@ -20,16 +20,20 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: Any, max_tokens: int | None = None) -> None:
-        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-        self._backend = _plain(backend) if hasattr(backend, "encode_batch_fast") else None
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
-        special = set(getattr(tokenizer, "all_special_ids", ()))
+        self._backend: Any = None
         self.cutting: Cutting | None = None
-        if self._backend is not None:
-            parts = json.loads(self._backend.to_str())
-            special |= {token["id"] for token in parts["added_tokens"] if token["special"]}
+        special = set(getattr(tokenizer, "all_special_ids", ()))
+        backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+        if hasattr(backend, "encode_batch_fast"):
+            description = backend.to_str()
+            parts = json.loads(description)
+            self._backend = type(backend).from_str(description)  # a copy: the caller's keeps its settings
+            self._backend.no_truncation()
+            self._backend.no_padding()
             self.cutting = cutting_of(parts) if max_tokens is None else None
+            special |= {token["id"] for token in parts["added_tokens"] if token["special"]}
         self.special = np.array(sorted(special), np.int64)
         self.size = 1 + max(chain(tokenizer.get_vocab().values(), special))
 
@@ -51,14 +55,6 @@ class Encoder:
         else:
             encoded = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
         return [ids[: self._max_tokens] for ids in encoded] if self._max_tokens else encoded
-
-
-def _plain(backend: Any) -> Any:
-    """A copy of the backend that neither truncates nor pads, so that the caller's own stays as it is."""
-    copy = type(backend).from_str(backend.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    return copy
 
 
 def _batches(texts: Iterable[str], weights: Iterable[int]) -> Iterator[tuple[list[str], list[int]]]:
