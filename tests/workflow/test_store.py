@@ -1,0 +1,196 @@
+"""A forward pass that is done is never done again: after a change, an edit, a failure or a kill.
+
+Each test counts passes by the store's files: a file that stays as it was had no second pass.
+"""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Project, copy_project, write_smoke
+
+SCORES = "results/smoke/scores/target/texts.parquet"
+HELD = Path("results/passes/store/.held")
+
+# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
+PLANTED = '''
+
+import os as _os
+import time as _time
+
+_write = Store.write
+
+
+def _planted(self, key, tables):
+    fault = _os.environ.get("PLANTED_FAULT")
+    if fault and len(list(self.path.glob("*.json"))) >= int(_os.environ["PLANTED_AFTER"]):
+        if fault == "raise":
+            raise RuntimeError("planted fault")
+        (self.path / ".held").write_text(str(_os.getpid()))
+        _time.sleep(600)
+    return _write(self, key, tables)
+
+
+Store.write = _planted
+'''
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory) -> Project:
+    """The smoke study up to its scores, in a project whose store can be made to fail."""
+    project = write_smoke(copy_project(tmp_path_factory.mktemp("scored") / "project"))
+    store = project.path / "scripts" / "pretrace" / "passes" / "store.py"
+    store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
+    project.smoke(SCORES)
+    return project
+
+
+@pytest.fixture
+def project(scored, tmp_path) -> Project:
+    import shutil
+
+    shutil.copytree(scored.path, tmp_path / "project", symlinks=True)
+    return Project(tmp_path / "project")
+
+
+def add_lowercase(project: Project) -> None:
+    study = project.study()
+    study["runs"][0]["methods"].append("lowercase")
+    project.write_study(study)
+
+
+def unchanged(before: dict[str, int], after: dict[str, int]) -> bool:
+    return all(after.get(name) == written for name, written in before.items())
+
+
+def lowercase_rows(project: Project) -> int:
+    import pandas as pd
+
+    return int((pd.read_parquet(project.path / SCORES).method == "lowercase").sum())
+
+
+def test_an_added_view_runs_alone(project):
+    before = project.stored()
+    add_lowercase(project)
+    project.smoke(SCORES)
+    after = project.stored()
+    assert unchanged(before, after)
+    assert len(after) - len(before) == 2, "lowercase of two lengths"
+    assert lowercase_rows(project) == 120
+
+
+def test_a_changed_view_runs_alone(project):
+    before = project.stored()
+    study = project.study()
+    study["runs"].append(study["runs"][0] | {"lengths": [16], "start_token": "none", "methods": ["loss"]})
+    study["runs"][-1].pop("references")
+    project.write_study(study)
+    project.smoke(SCORES)
+    after = project.stored()
+    assert unchanged(before, after)
+    assert len(after) - len(before) == 1
+
+    study["runs"][-1]["start_token"] = "<pad>"
+    project.write_study(study)
+    project.smoke(SCORES)
+    assert unchanged(after, project.stored())
+    assert len(project.stored()) - len(after) == 1
+
+
+def test_an_edited_text_is_never_answered_by_an_old_pass(project):
+    import pandas as pd
+
+    old = pd.read_parquet(project.path / SCORES)
+    before = project.stored()
+    texts = project.path / "smoke" / "texts.jsonl"
+    rows = [json.loads(line) for line in texts.read_text(encoding="utf-8").splitlines()]
+    rows[0]["input"] += " edited"
+    texts.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    project.smoke(SCORES)
+    after = project.stored()
+    assert unchanged(before, after)
+    assert len(after) - len(before) == 2, "the edited length, by the target and by its reference model"
+    new = pd.read_parquet(project.path / SCORES)
+    loss = [frame[frame.method == "loss"].set_index("id").score for frame in (old, new)]
+    assert loss[0]["16-00"] != loss[1]["16-00"]
+    assert loss[0]["32-00"] == loss[1]["32-00"]
+
+
+def test_a_job_that_raises_midway_keeps_what_it_finished(project):
+    before = project.stored()
+    add_lowercase(project)
+    failed = project.smoke(SCORES, check=False, PLANTED_FAULT="raise", PLANTED_AFTER=str(len(before) + 1))
+    assert failed.returncode != 0
+    assert "planted fault" in failed.stdout
+    midway = project.stored()
+    assert len(midway) - len(before) == 1
+    project.smoke(SCORES)
+    after = project.stored()
+    assert unchanged(midway, after)
+    assert len(after) - len(before) == 2
+    assert lowercase_rows(project) == 120
+
+
+def hold(project: Project):
+    """Start the study with one view more and wait until its job hangs in the second of the two new passes."""
+    stored = len(project.stored())
+    add_lowercase(project)
+    running = project.start(
+        "--cores", "2", SCORES, "--config", "study=smoke/smoke.yaml", "resamples=200",
+        PLANTED_FAULT="hang", PLANTED_AFTER=str(stored + 1),
+    )  # fmt: skip
+    deadline = time.monotonic() + 300
+    while not (project.path / HELD).exists():
+        assert running.poll() is None, (project.path / "started.log").read_text()
+        assert time.monotonic() < deadline, "the job never reached the planted hang"
+        time.sleep(0.2)
+    time.sleep(0.2)
+    return running, int((project.path / HELD).read_text())
+
+
+def test_a_job_killed_with_kill_9_is_finished_by_the_same_command(project):
+    before = project.stored()
+    running, job = hold(project)
+    midway = project.stored()
+    assert len(midway) - len(before) == 1
+    os.kill(job, signal.SIGKILL)
+    assert running.wait(timeout=120) != 0
+    project.smoke(SCORES)
+    assert unchanged(midway, project.stored())
+    assert len(project.stored()) - len(before) == 2
+    assert lowercase_rows(project) == 120
+
+
+def test_snakemake_killed_with_kill_9_is_finished_by_the_documented_commands(project):
+    before = project.stored()
+    running, job = hold(project)
+    midway = project.stored()
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(timeout=60)
+    try:
+        os.kill(job, signal.SIGKILL)  # a job in a process group of its own outlives Snakemake
+    except ProcessLookupError:
+        pass
+    project.run("--unlock", "--config", "study=smoke/smoke.yaml", "resamples=200")
+    project.smoke(SCORES, "--rerun-incomplete")
+    assert unchanged(midway, project.stored())
+    assert len(project.stored()) - len(before) == 2
+    assert lowercase_rows(project) == 120
+
+
+def test_a_damaged_pass_is_named_and_the_same_command_recomputes_it(project):
+    (name, *_) = project.stored()
+    file = project.path / "results" / "passes" / "store" / name
+    whole = file.read_bytes()
+    file.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+    (project.path / SCORES).unlink()
+    failed = project.smoke(SCORES, check=False)
+    assert failed.returncode != 0
+    assert name in failed.stdout
+    assert "run the same command again" in failed.stdout
+    assert "Traceback" not in failed.stdout
+    project.smoke(SCORES)
+    assert file.read_bytes() == whole
