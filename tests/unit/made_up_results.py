@@ -48,8 +48,8 @@ VIEW = {
 }
 
 A_GRID = (0.001, 0.01, 0.1, 1, 10)
-EPS_GRID = tuple(step / 2 for step in range(1, 21))
-PERCENTILES = tuple(range(10, 101, 10))
+EPS_GRID = tuple(step / 2 for step in range(1, 7))
+PERCENTILES = tuple(range(10, 51, 10))
 TPR = "tpr_at_5_fpr"
 
 

@@ -94,7 +94,7 @@ def test_heatmap_boxes_the_best_and_the_default_and_writes_every_value(heat):
     best = heat.frame[heat.frame["best"]].iloc[0]
     assert best["setting"] == "eps=2.5;percentile=40"
     assert best["value"] == heat.frame["value"].max()
-    assert len([text for text in axis.texts if text.get_text().startswith(".")]) == 200
+    assert len([text for text in axis.texts if text.get_text().startswith(".")]) == 30
 
 
 def test_bars_stand_for_the_named_settings_with_their_intervals(results: Results):

@@ -43,6 +43,7 @@ def page_of(folder: Path, **other) -> str:
             "gpu": [],
             "packages": {"numpy": "2.0", "gguf": None},
             "seeds": {"run": 0},
+            "passes": [{"model": "tiny-135m", "dtype": "bfloat16"}],
         },
         "warnings": [HOSTILE],
     }
@@ -111,6 +112,7 @@ def test_every_artifact_has_its_title_reading_and_files(folder: Path):
     assert "after SURP" in text
     assert "Not available in this study: it needs &lt;people&gt;" in text
     assert "not installed" in text
+    assert "<td>bfloat16</td>" in text
 
 
 def test_table_of_the_page_holds_the_numbers_bold_and_stars_of_the_markdown(folder: Path):

@@ -254,7 +254,7 @@ def test_setting_table_varies_one_parameter_and_marks_the_default(results: Resul
 def test_selection_gap_counts_the_grid_without_ablation_switches(results: Results):
     frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
     assert dict(frame["settings"]) == {
-        "loss": 1, "zlib": 1, "lowercase": 1, "min_k": 10, "min_k_pp": 10, "surp": 200, "dc_pdd": 5,
+        "loss": 1, "zlib": 1, "lowercase": 1, "min_k": 10, "min_k_pp": 10, "surp": 30, "dc_pdd": 5,
         "blind": 1,
     }  # fmt: skip
     assert frame.loc["dc_pdd", "gap"] == pytest.approx(0.016)

@@ -78,6 +78,7 @@ def render_report(
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
+        passes=provenance.get("passes") or [],
         warnings=warnings,
     )
     write_text(folder / "report.html", page)
@@ -123,10 +124,10 @@ def _width(svg: str) -> int:
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Provenance as lines, except packages and the configuration, which the page shows apart."""
+    """Provenance as lines, except packages, passes and the configuration, which the page shows apart."""
     lines = []
     for key, value in provenance.items():
-        if key in ("packages", "config") or value in (None, [], {}):
+        if key in ("packages", "passes", "config") or value in (None, [], {}):
             continue
         if isinstance(value, Mapping):
             value = ", ".join(f"{name} {inner}" for name, inner in sorted(value.items()))
