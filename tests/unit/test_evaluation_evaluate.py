@@ -103,6 +103,13 @@ def test_marks():
     )  # 1/6 is not
 
 
+def test_a_level_of_one_non_member_is_resolved():
+    for nonmembers, mark in ((99, "level_below_resolution"), (100, "")):
+        benchmark = texts(np.arange(nonmembers + 20) < 20)
+        metrics, _ = run(scores(benchmark, {("plain", ""): noise(nonmembers + 20)}), benchmark)
+        assert only(metrics, selection="default", metric="tpr_at_1_fpr")["marks"] == mark
+
+
 def test_intervals_of_few_documents_are_marked():
     document = np.where(LABEL == 1, [f"speech-{at % 20}" for at in range(200)], "address")
     benchmark = texts(LABEL, document=document)

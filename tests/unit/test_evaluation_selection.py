@@ -5,8 +5,14 @@ import logging
 import numpy as np
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+from scipy.special import ndtr
+from scipy.stats import binom
 
 from pretrace.evaluation import METRICS, selection
+from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.resampling import resample
+from pretrace.evaluation.selection import Estimate, Part, Rankings
+from pretrace.evaluation.significance import percentile_interval
 
 
 def test_a_grid_row_a_setting_and_intervals_only_where_asked():
@@ -78,6 +84,38 @@ def test_held_out_is_chosen_on_other_folds_and_measured_inside_each():
     assert held_out["value"] == pytest.approx(numerator / weight)
 
 
+def test_held_out_rates_are_chosen_by_that_rate():
+    """k=1 has the better AUC, k=2 the better TPR at low FPR, by much in every fold."""
+    broad = noise(1000) + (np.arange(1000) % 2)
+    narrow = noise(1000, seed=1) + 8.0 * (np.arange(1000) % 10 == 1)
+    benchmark = texts(np.arange(1000) % 2, fold=np.arange(1000) % 50 // 10)
+    metrics, _ = run(scores(benchmark, {("tuned", "k=1"): broad, ("tuned", "k=2"): narrow}), benchmark)
+    chosen = metrics[metrics["selection"] == "held_out"].set_index("metric")["setting"]
+    assert chosen["auc"] == "|".join(["k=1"] * 5)
+    assert chosen["tpr_at_1_fpr"] == chosen["tpr_at_1_fpr_strict"] == "|".join(["k=2"] * 5)
+
+
+def test_held_out_intervals_cover_where_a_fold_has_few_documents():
+    """With 3 or 4 documents of a class in a fold, redrawing inside folds would make intervals too short."""
+    document, hits, repetitions = np.arange(240) % 16, 0, 120
+    label = np.arange(240) < 120
+    fold = document % 5
+    rng = np.random.default_rng(0)
+    for seed in range(repetitions):
+        of_document = rng.normal(size=(2, 16))[label.astype(int), document]
+        values = 0.5 * of_document + rng.normal(size=240) + 0.5 * label
+        cell = Cell(
+            "text", "", None, "all", None, label, fold, tuple(range(5)), np.arange(240),
+            document + 16 * label, (Column("plain", "", "", "", -1, ""),), values[None],
+        )  # fmt: skip
+        held_out = [Estimate("held_out", 0, tuple(Part(0, one) for one in range(5)))]
+        rankings = Rankings(cell)
+        parts = [rankings.values(held_out, weights) for weights in resample(cell.groups, 300, seed)]
+        low, high = percentile_interval(np.concatenate(parts, axis=1))
+        hits += bool(low[0] <= ndtr(0.5 / np.sqrt(2 * 1.25)) <= high[0])
+    assert hits >= binom.ppf(0.001, repetitions, 0.94)
+
+
 def test_held_out_never_pools_scores_of_different_folds():
     """Each fold has a perfect scale of its own: non-members of one outscore members of the one before."""
     fold = np.arange(200) % 10 // 2
@@ -105,7 +143,7 @@ def leaked_auc(seed):
 
 
 def profits_from_leaks():
-    return np.mean([leaked_auc(seed) for seed in range(20)]) > 0.55
+    return np.mean([leaked_auc(seed) for seed in range(8)]) > 0.6
 
 
 def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
@@ -120,14 +158,14 @@ def test_looking_at_all_folds_to_choose_is_caught_too(monkeypatch):
 
     def held_out_auc(seed):
         benchmark = texts(LABEL)
-        columns = {("tuned", f"k={k}"): noise(200, seed=[seed, k]) for k in range(1, 80)}
+        columns = {("tuned", f"k={k}"): noise(200, seed=[seed, k]) for k in range(1, 41)}
         return only(
             run(scores(benchmark, columns), benchmark, resamples=10)[0], selection="held_out", metric="auc"
         )["value"]
 
-    assert abs(np.mean([held_out_auc(seed) for seed in range(10)]) - 0.5) < 0.03
+    assert abs(np.mean([held_out_auc(seed) for seed in range(5)]) - 0.5) < 0.04
     monkeypatch.setattr(selection, "training_weights", lambda cell: np.ones((len(cell.fold), 5)))
-    assert np.mean([held_out_auc(seed) for seed in range(10)]) > 0.55
+    assert np.mean([held_out_auc(seed) for seed in range(5)]) > 0.55
 
 
 def test_a_fold_without_a_class_has_no_weight():

@@ -41,10 +41,14 @@ def evaluate(
 
     Selections: `grid`, a row a setting, with intervals for the methods in `grid_intervals`; `default`,
     `best_on_test` and `held_out`, always with intervals, the settings taken as given. Each metric has its
-    settings chosen by itself; held-out metrics are computed inside each fold and averaged. The same
-    `resamples` serve every method of one subset, length, evaluation set and draw; they redraw documents (or
-    texts) of the whole class, and folds keep their texts. Texts without a score, for one method, and without
-    a label, for all, are left out. `settings` knows the methods' grids (default: `pretrace.methods`).
+    settings chosen by itself; held-out metrics are computed inside each fold and averaged with weights
+    n_members x n_nonmembers. The same `resamples` serve every method of one subset, length, evaluation set
+    and draw. They redraw the documents (or texts) of a whole class, each keeping its fold: redrawn within
+    folds, which hold few documents, they would scatter too little.
+
+    Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
+    the texts that both methods score. Texts without a score, for one method, and without a label, for all,
+    are left out. `settings` knows the methods' grids (default: `pretrace.methods`).
 
     Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
     matter.
