@@ -163,9 +163,9 @@ def test_looking_at_all_folds_to_choose_is_caught_too(monkeypatch):
             run(scores(benchmark, columns), benchmark, resamples=10)[0], selection="held_out", metric="auc"
         )["value"]
 
-    assert abs(np.mean([held_out_auc(seed) for seed in range(5)]) - 0.5) < 0.04
+    assert np.mean([held_out_auc(seed) for seed in range(24)]) < 0.53
     monkeypatch.setattr(selection, "training_weights", lambda cell: np.ones((len(cell.fold), 5)))
-    assert np.mean([held_out_auc(seed) for seed in range(5)]) > 0.55
+    assert np.mean([held_out_auc(seed) for seed in range(24)]) > 0.56
 
 
 def test_a_fold_without_a_class_has_no_weight():
