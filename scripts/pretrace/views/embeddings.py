@@ -1,0 +1,158 @@
+"""Views made from a model's own embedding table: words replaced by the nearest words in it.
+
+A word can be replaced, and can replace another, if the model's tokenizer has it as one token (after a space;
+Chinese words as they stand). Words are compared by the cosine of their embeddings, the table's mean subtracted
+first: it is common to all words and would hide what tells them apart.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.runtime.logs import log
+from pretrace.views.texts import NEIGHBOUR_PERCENT
+from pretrace.views.words import Span, core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
+from pretrace.views.wordnet import function_words
+
+NEAREST = 5
+"""How many nearest words a replacement is drawn from."""
+_AT_ONCE = 512  # words whose cosines with all others are alive at a time
+_SHORTEST = {False: 3, True: 2}  # letters of a word that carries meaning, in English and in Chinese
+
+
+@dataclass(frozen=True)
+class Replaceable:
+    """One text: how many words it has, and for each replaceable one its place and its nearest words."""
+
+    text: str
+    words: int
+    nearest: dict[Span, list[str]]
+
+    def with_replaced(self, count: int, rng: random.Random) -> str:
+        places = drawn(rng, list(self.nearest), count)
+        return replaced(
+            self.text,
+            {at: in_case_of(rng.choice(self.nearest[at]), self.text[slice(*at)]) for at in places},
+        )
+
+
+def synonyms_by_embeddings(
+    texts: Sequence[str],
+    embeddings: npt.NDArray[np.floating[Any]],
+    tokenizer: Any,
+    percent: int,
+    seeds: Sequence[int],
+    variants: int = 1,
+) -> list[list[str]]:
+    """For each text `variants` texts with int(words x percent / 100) of its words replaced.
+
+    `embeddings` [V, d] is the input embedding table of the model that `tokenizer` belongs to; `seeds` has one
+    seed a text, so that the view of a text does not depend on the others. Each replacement is drawn from the
+    NEAREST words; where fewer words than asked can be replaced, all of them are, and the log counts the texts.
+    """
+    found = _replaceable(texts, embeddings, tokenizer)
+    asked = [share_of(one.words, percent) for one in found]
+    _log_short(found, asked)
+    return [
+        [one.with_replaced(count, random.Random(f"{seed}-{variant}")) for variant in range(variants)]
+        for one, count, seed in zip(found, asked, seeds, strict=True)
+    ]
+
+
+def neighbours_by_embeddings(
+    texts: Sequence[str],
+    embeddings: npt.NDArray[np.floating[Any]],
+    tokenizer: Any,
+    count: int,
+    seeds: Sequence[int],
+) -> list[list[str]]:
+    """For each text `count` neighbours that differ from it in 5 % of its words, at least one.
+
+    Arguments as in `synonyms_by_embeddings`. A text without a replaceable word has no neighbour.
+    """
+    found = _replaceable(texts, embeddings, tokenizer)
+    asked = [max(1, share_of(one.words, NEIGHBOUR_PERCENT)) for one in found]
+    _log_short(found, asked)
+    made = []
+    for one, swaps, seed in zip(found, asked, seeds, strict=True):
+        rng = random.Random(seed)
+        made.append([one.with_replaced(swaps, rng) for _ in range(count)] if one.nearest else [])
+    return made
+
+
+def _log_short(found: Sequence[Replaceable], asked: Sequence[int]) -> None:
+    short = sum(len(one.nearest) < count for one, count in zip(found, asked, strict=True))
+    if short:
+        log.warning("%d of %d texts have fewer words to replace than asked; all were replaced", short, len(found))
+
+
+def _replaceable(
+    texts: Sequence[str], embeddings: npt.NDArray[np.floating[Any]], tokenizer: Any
+) -> list[Replaceable]:
+    """Each distinct word is compared with the vocabulary once, whatever the number of texts."""
+    chinese = [is_chinese(text) for text in texts]
+    tokens = {kind: _one_token_words(tokenizer, chinese=kind) for kind in set(chinese)}
+    spans = [word_spans(text) for text in texts]
+    places: list[dict[Span, str]] = []
+    for text, kind, words in zip(texts, chinese, spans, strict=True):
+        cores = (core(text, word) for word in words)
+        lowered = {at: text[slice(*at)].lower() for at in cores}
+        places.append({at: word for at, word in lowered.items() if word in tokens[kind]})
+    nearest = {
+        kind: _nearest_words(
+            sorted({word for at, its in zip(places, chinese, strict=True) if its == kind for word in at.values()}),
+            tokens[kind],
+            embeddings,
+        )
+        for kind in tokens
+    }
+    return [
+        Replaceable(text, len(words), {at: near[word] for at, word in place.items() if near[word]})
+        for text, words, place, near in zip(
+            texts, spans, places, (nearest[kind] for kind in chinese), strict=True
+        )
+    ]
+
+
+def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
+    """Lower-case word -> its token id, of all words that are one token inside a text, function words left out."""
+    written = {text.strip() for text in tokenizer.batch_decode([[id] for id in range(len(tokenizer))])}
+    words = sorted(
+        word
+        for word in written
+        if word.isalpha()
+        and len(word) >= _SHORTEST[chinese]
+        and is_chinese(word) == chinese
+        and word == word.lower()
+        and word not in function_words()
+    )
+    before = "\n" if chinese else "a "
+    encoded = tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
+    lead = len(tokenizer(before.strip(" "), add_special_tokens=False)["input_ids"])
+    return {word: ids[lead] for word, ids in zip(words, encoded, strict=True) if len(ids) == lead + 1}
+
+
+def _nearest_words(
+    asked: list[str], tokens: dict[str, int], embeddings: npt.NDArray[np.floating[Any]]
+) -> dict[str, list[str]]:
+    """Each asked word -> at most NEAREST other words, the nearest first."""
+    words = sorted(tokens)
+    table = embeddings[[tokens[word] for word in words]].astype(np.float32)
+    table -= table.mean(axis=0)
+    table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    rows = {word: row for row, word in enumerate(words)}
+    nearest: dict[str, list[str]] = {}
+    for start in range(0, len(asked), _AT_ONCE):
+        part = asked[start : start + _AT_ONCE]
+        own = [rows[word] for word in part]
+        cosines = table[own] @ table.T
+        cosines[range(len(part)), own] = -np.inf
+        best = np.argpartition(-cosines, kth=min(NEAREST, len(words) - 1), axis=1)[:, :NEAREST]
+        for word, likeness, found in zip(part, cosines, best, strict=True):
+            ordered = sorted((i for i in found if words[i] != word), key=lambda i: (-likeness[i], i))
+            nearest[word] = [words[i] for i in ordered]
+    return nearest

@@ -1,0 +1,163 @@
+"""Neighbours by a masked language model, as MIMIR makes them.
+
+Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL 2023.
+Unlike MIMIR's code: the closing special token is no place to swap at, noise goes on the word's input embedding
+(there, positions and their normalisation are added twice), special tokens are no candidates, and a capital
+first letter stays.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pretrace.runtime.logs import Progress, log
+from pretrace.views.texts import NEIGHBOUR_PERCENT
+from pretrace.views.words import Span, in_case_of, replaced, share_of
+
+if TYPE_CHECKING:
+    import torch
+
+DROPOUT = 0.7
+"""Share of the swapped token's input embedding that is set to 0, so that the model half forgets the token."""
+CANDIDATES = 6
+TRIALS = 1000
+"""Random choices of places a text, of which those with the likeliest swaps become its neighbours."""
+
+
+@dataclass(frozen=True)
+class Swap:
+    """The best other token at a place of the text; `weight` is p(other) / (1 - p(own))."""
+
+    place: Span
+    word: str
+    weight: float
+
+
+def neighbours_by_masked_model(
+    texts: Sequence[str],
+    model: Any,
+    tokenizer: Any,
+    count: int,
+    seeds: Sequence[int],
+    *,
+    batch_tokens: int = 16384,
+) -> list[list[str]]:
+    """For each text at most `count` different neighbours, in each of which 5 % of the tokens (at least one) are swapped.
+
+    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed
+    a text; `batch_tokens` bounds how many tokens go through the model at a time, and no neighbour depends on
+    it but by rounding. Tokens beyond the model's context are not swapped. A text with few tokens has fewer.
+    """
+    neighbours, cut = [], 0
+    with Progress("neighbours", total=len(texts), unit="texts") as progress:
+        for text, seed in zip(texts, seeds, strict=True):
+            encoded = _encoded(text, tokenizer, model)
+            cut += encoded.end < len(text.rstrip())
+            swaps = _swaps(text, encoded, model, tokenizer, seed, batch_tokens)
+            neighbours.append(_likeliest(text, swaps, count, np.random.default_rng(seed)))
+            progress.update(1)
+    if cut:
+        log.info("neighbours: %d of %d texts are longer than the model's context", cut, len(texts))
+    return neighbours
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A text's token ids with special tokens, and the indices and places in the text of the others."""
+
+    ids: list[int]
+    indices: list[int]
+    places: list[Span]
+
+    @property
+    def end(self) -> int:
+        return self.places[-1][1] if self.places else 0
+
+
+def _encoded(text: str, tokenizer: Any, model: Any) -> _Encoded:
+    context = min(tokenizer.model_max_length, model.config.max_position_embeddings)
+    found = tokenizer(
+        text,
+        truncation=True,
+        max_length=context,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )
+    indices = [i for i, special in enumerate(found["special_tokens_mask"]) if not special]
+    places = [tuple(found["offset_mapping"][i]) for i in indices]
+    return _Encoded(found["input_ids"], indices, places)
+
+
+def _swaps(
+    text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int, batch_tokens: int
+) -> list[Swap]:
+    """One swap for each place at which the model has a candidate that is not the token itself."""
+    special = set(tokenizer.all_special_ids)
+    swaps = []
+    for index, place, (ids, probabilities) in zip(
+        encoded.indices, encoded.places, _candidates(encoded, model, seed, batch_tokens), strict=True
+    ):
+        own = encoded.ids[index]
+        for id, probability in zip(ids[1:], probabilities[1:], strict=True):
+            if id != own and id not in special:
+                word = in_case_of(tokenizer.decode([id]).replace("##", "").strip(), text[slice(*place)][:1])
+                rest = 1 - probabilities[0]
+                swaps.append(Swap(place, word, probability / (rest if rest > 0 else 0.1)))
+                break
+    return swaps
+
+
+def _candidates(
+    encoded: _Encoded, model: Any, seed: int, batch_tokens: int
+) -> Iterator[tuple[list[int], list[float]]]:
+    """For each place: the token's own id and the likeliest ones, likeliest first, and their probabilities.
+
+    Row i of a batch is the text with noise on its i-th token alone; each token's noise depends on the seed.
+    """
+    import torch
+
+    device = next(model.parameters()).device
+    ids = torch.tensor(encoded.ids, device=device)
+    with torch.inference_mode():
+        embedded = model.get_input_embeddings()(ids)
+        kept = _kept(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
+        rows = max(1, batch_tokens // len(encoded.ids))
+        for start in range(0, len(encoded.indices), rows):
+            at = torch.tensor(encoded.indices[start : start + rows], device=device)
+            each = torch.arange(len(at), device=device)
+            batch = embedded.repeat(len(at), 1, 1)
+            batch[each, at] *= kept[start : start + rows] / (1 - DROPOUT)
+            logits = model(inputs_embeds=batch).logits[each, at].float()
+            probabilities = torch.softmax(logits, dim=-1)
+            best = probabilities.topk(min(CANDIDATES, probabilities.shape[1]), dim=-1)
+            own = probabilities.gather(1, ids[at, None])
+            yield from zip(
+                torch.cat([ids[at, None], best.indices], dim=1).tolist(),
+                torch.cat([own, best.values], dim=1).tolist(),
+                strict=True,
+            )
+
+
+def _kept(places: int, width: int, seed: int) -> "torch.Tensor":
+    """[places, width] bool: the parts of each token's embedding that stay, drawn on the CPU on every machine."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(places, width, generator=generator) >= DROPOUT
+
+
+def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generator) -> list[str]:
+    """The `count` different texts of the highest summed weight, of TRIALS random choices of places."""
+    if not swaps:
+        return []
+    size = max(1, share_of(len(swaps), NEIGHBOUR_PERCENT))
+    orders = rng.permuted(np.tile(np.arange(len(swaps)), (TRIALS, 1)), axis=1)
+    choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
+    weights = np.array([swap.weight for swap in swaps])[choices].sum(axis=1)
+    texts = []
+    for row in np.argsort(-weights, kind="stable"):
+        chosen = {swaps[i].place: swaps[i].word for i in choices[row]}
+        texts.append(replaced(text, chosen))
+    return list(dict.fromkeys(texts))[:count]

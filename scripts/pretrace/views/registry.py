@@ -1,0 +1,113 @@
+"""Views by name: single ones, and families whose names carry a number (`delete-10`) or a maker."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pretrace.runtime.errors import InputError, nearest
+
+Variants = Callable[[str, int], list[str]]
+NumberedVariants = Callable[[str, int, int], list[str]]
+
+_SLUG = r"[A-Za-z0-9._~-]+"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is done to a text, by name.
+
+    source  "text": `variants` gives the view of a text, a pure function of the text and a seed;
+            "model": made once by the checkpoint of `model` and stored as a table (text_id, variant, text);
+            "benchmark": brought by the benchmark's entry as a file, stored as such a table
+    number  percent of the words that change, or how many variants a text has; None where the name has none
+    """
+
+    name: str
+    family: str
+    source: Literal["text", "model", "benchmark"]
+    number: int | None = None
+    model: str = ""
+    function: Variants | None = field(default=None, repr=False)
+
+    @property
+    def materialised(self) -> bool:
+        """Whether the view is a stored table, an input of the jobs that use it."""
+        return self.source != "text"
+
+    def variants(self, text: str, seed: int) -> list[str]:
+        """Variant 0, 1, ... of one text; depends on nothing else, so only views of source "text" have it."""
+        if self.function is None:
+            raise ValueError(f"view '{self.name}' is a stored table, not a function of the text")
+        return self.function(text, seed)
+
+
+class _Views(dict[str, View]):
+    """The registered views; members of a family (`delete-12`) are found without standing here."""
+
+    def __missing__(self, name: str) -> View:
+        found = _of_family(name)
+        if found is None:
+            raise InputError(f"there is no view '{name}': {nearest(name, self)}")
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and _of_family(name) is not None)
+
+
+VIEWS: dict[str, View] = _Views()
+
+_FAMILIES: dict[str, tuple[range, NumberedVariants]] = {}
+
+
+def view(name: str) -> Callable[[Variants], Variants]:
+    """Register a function `(text, seed) -> variants` as the view `name`."""
+
+    def register(function: Variants) -> Variants:
+        if name in VIEWS:
+            raise ValueError(f"two views are called '{name}'")
+        VIEWS[name] = View(name, name, "text", function=function)
+        return function
+
+    return register
+
+
+def family(
+    name: str, *, numbers: range, usual: tuple[int, ...]
+) -> Callable[[NumberedVariants], NumberedVariants]:
+    """Register `(text, seed, number) -> variants` as the views `{name}-{number}`; `usual` numbers are listed."""
+
+    def register(function: NumberedVariants) -> NumberedVariants:
+        if name in _FAMILIES:
+            raise ValueError(f"two families of views are called '{name}'")
+        _FAMILIES[name] = (numbers, function)
+        VIEWS.update({f"{name}-{number}": VIEWS[f"{name}-{number}"] for number in usual})
+        return function
+
+    return register
+
+
+PERCENT = range(1, 100)
+COUNT = range(1, 1001)
+
+_MADE_BY_MODELS = {"synonym": PERCENT, "neighbours": COUNT}
+"""Families of `{family}_by_{model}-{number}`."""
+
+_BROUGHT = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
+
+
+def _of_family(name: str) -> View | None:
+    made = re.fullmatch(rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)", name)
+    if made and int(made["number"]) in _MADE_BY_MODELS.get(made["family"], ()):
+        return View(name, made["family"], "model", int(made["number"]), made["model"])
+    if brought := _BROUGHT.fullmatch(name):
+        number = int(brought["number"]) if brought["number"] else None
+        return View(name, "neighbours" if number else "paraphrase", "benchmark", number)
+    stem, _, written = name.rpartition("-")
+    if stem not in _FAMILIES or not re.fullmatch(r"[1-9]\d*", written):
+        return None
+    numbers, function = _FAMILIES[stem]
+    number = int(written)
+    if number not in numbers:
+        return None
+    return View(name, stem, "text", number, function=lambda text, seed: function(text, seed, number))

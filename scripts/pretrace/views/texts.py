@@ -1,0 +1,78 @@
+"""Views that are functions of the text alone."""
+
+import random
+
+from pretrace.views.registry import COUNT, PERCENT, family, view
+from pretrace.views.words import core, drawn, in_case_of, replaced, share_of, word_spans
+
+NEIGHBOUR_PERCENT = 5
+"""Share of the words in which a neighbour differs from its text."""
+
+
+@view("original")
+def original(text: str, seed: int) -> list[str]:
+    """The text as it is."""
+    return [text]
+
+
+@view("lowercase")
+def lowercase(text: str, seed: int) -> list[str]:
+    """The text in lower case; equal to the text itself in scripts without case."""
+    return [text.lower()]
+
+
+@family("delete", numbers=PERCENT, usual=(10, 15, 20))
+def delete(text: str, seed: int, percent: int) -> list[str]:
+    """The text without int(words x percent / 100) of its words, each taken with the space before it.
+
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
+    """
+    spans = word_spans(text)
+    before = {span: end for span, (_, end) in zip(spans[1:], spans, strict=False)}
+    gone = drawn(random.Random(seed), spans, share_of(len(spans), percent))
+    shortened = replaced(text, {(before.get(span, span[0]), span[1]): "" for span in gone})
+    return [shortened.lstrip() if spans and spans[0] in gone else shortened]
+
+
+@family("synonym", numbers=PERCENT, usual=(10, 15, 20))
+def synonym(text: str, seed: int, percent: int) -> list[str]:
+    """The text with int(words x percent / 100) of its words replaced by WordNet synonyms.
+
+    Fewer where fewer words have one. Needs WordNet's data on this machine, else `InputError`. English only.
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
+    """
+    from pretrace.views.wordnet import installed_wordnet
+
+    wordnet, rng, spans = installed_wordnet(), random.Random(seed), word_spans(text)
+    found = {place: wordnet.synonyms(text[slice(*place)]) for place in (core(text, span) for span in spans)}
+    chosen = drawn(rng, [place for place in found if found[place]], share_of(len(spans), percent))
+    return [
+        replaced(
+            text, {place: in_case_of(rng.choice(found[place]), text[slice(*place)]) for place in chosen}
+        )
+    ]
+
+
+@family("word_swaps", numbers=COUNT, usual=(25,))
+def word_swaps(text: str, seed: int, count: int) -> list[str]:
+    """`count` neighbours that need no model: in each, 5 % of the words (at least one) exchanged for others.
+
+    The others are drawn from the text's own words, so that a neighbour keeps its vocabulary and loses word
+    order; a masked language model's neighbours keep both better. No variant where the text has one word.
+    """
+    rng = random.Random(seed)
+    places = [place for place in (core(text, span) for span in word_spans(text)) if place[0] < place[1]]
+    words = sorted({text[slice(*place)] for place in places})
+    if len(words) < 2:
+        return []
+
+    def neighbour() -> str:
+        chosen = drawn(rng, places, max(1, share_of(len(places), NEIGHBOUR_PERCENT)))
+        return replaced(text, {place: _other(rng, words, text[slice(*place)]) for place in chosen})
+
+    return [neighbour() for _ in range(count)]
+
+
+def _other(rng: random.Random, words: list[str], word: str) -> str:
+    at = rng.randrange(len(words) - 1)
+    return words[at] if at < words.index(word) else words[at + 1]

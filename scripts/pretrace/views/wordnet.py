@@ -1,0 +1,122 @@
+"""Synonyms from WordNet's own files (wndb(5WN)), as NLTK's data or the system's package install them."""
+
+import os
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+
+from pretrace.runtime.errors import InputError
+
+_POS = ("noun", "verb", "adj", "adv")
+_SYSTEM = (Path("/usr/share/wordnet"), Path("/usr/local/share/wordnet"))
+
+# fmt: off
+_ENDINGS = {
+    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")),
+    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
+    "adv": (),
+}
+"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what stands there in the base form."""
+# fmt: on
+
+
+class WordNet:
+    """An index of lemmas and their synsets; synonyms are read when they are asked for."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._data = {pos: files[f"data.{pos}"] for pos in _POS}
+        self._index = {pos: _index(files[f"index.{pos}"]) for pos in _POS}
+        self._exceptions = {pos: _exceptions(files.get(f"{pos}.exc", b"")) for pos in _POS}
+        self._known: dict[str, list[str]] = {}
+
+    def synonyms(self, word: str) -> list[str]:
+        """Single words that share a sense with `word` in any part of speech, sorted, in lower case.
+
+        Empty for function words, for what holds other than letters and for words that WordNet does not have.
+        An inflected form has the synonyms of its base forms, uninflected, as public code has them.
+        """
+        word = word.lower()
+        if word not in self._known:
+            self._known[word] = self._find(word) if word.isalpha() and word not in function_words() else []
+        return self._known[word]
+
+    def _find(self, word: str) -> list[str]:
+        bases = {(pos, base) for pos in _POS for base in self._bases(word, pos)}
+        found = {
+            lemma
+            for pos, base in bases
+            for offset in self._index[pos][base]
+            for lemma in self._lemmas(pos, offset)
+        }
+        return sorted(lemma for lemma in found - {word, *(base for _, base in bases)} if lemma.isalpha())
+
+    def _bases(self, word: str, pos: str) -> list[str]:
+        """`word` where it stands in the index, else the base forms that do."""
+        forms = [word, *self._exceptions[pos].get(word, ())]
+        if not any(form in self._index[pos] for form in forms):
+            forms = [word[: -len(end)] + base for end, base in _ENDINGS[pos] if word.endswith(end)]
+        return [form for form in forms if form in self._index[pos]]
+
+    def _lemmas(self, pos: str, offset: int) -> list[str]:
+        """A line of data.pos: offset, file, type, hexadecimal count of words, then each word and its id."""
+        line = self._data[pos][offset : self._data[pos].index(b"\n", offset)].decode()
+        fields = line.split(" ")
+        return [fields[4 + 2 * i].partition("(")[0].lower() for i in range(int(fields[3], 16))]
+
+
+def _index(content: bytes) -> dict[str, tuple[int, ...]]:
+    """Lemma -> offsets of its synsets; a line ends in as many offsets as its third field says."""
+    index = {}
+    for line in content.decode().splitlines():
+        if line and not line.startswith(" "):  # the licence stands in indented lines
+            fields = line.split()
+            index[fields[0]] = tuple(map(int, fields[-int(fields[2]) :]))
+    return index
+
+
+def _exceptions(content: bytes) -> dict[str, list[str]]:
+    return {form: bases for form, *bases in map(str.split, content.decode().splitlines())}
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """English words that carry grammar: WordNet knows some of them as units or elements (a, in, will)."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
+
+
+@cache
+def installed_wordnet() -> WordNet:
+    """The WordNet of this machine: NLTK's data, then the system's. `InputError` where there is none."""
+    for place in places():
+        files = _files(place)
+        if files:
+            return WordNet(files)
+    raise InputError(
+        "the synonym views need WordNet's data, and it is not on this machine. Install it (python -m "
+        "nltk.downloader wordnet, or the system's package wordnet-base), or use synonym_by_MODEL-PERCENT, "
+        "which takes the nearest words in a model's embedding table."
+    )
+
+
+def places() -> list[Path]:
+    """Folders and archives where WordNet may lie, in the order they are tried."""
+    named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
+    prefix = [Path(sys.prefix) / part for part in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
+    system = [Path(part) / "nltk_data" for part in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")]
+    nltk = [*named, Path.home() / "nltk_data", *prefix, *system]
+    return [root / "corpora" / name for root in nltk for name in ("wordnet", "wordnet.zip")] + list(_SYSTEM)
+
+
+def _files(place: Path) -> dict[str, bytes]:
+    wanted = {f"{kind}.{pos}" for kind in ("data", "index") for pos in _POS} | {f"{pos}.exc" for pos in _POS}
+    if place.is_dir():
+        return {name: (place / name).read_bytes() for name in wanted if (place / name).is_file()}
+    if not place.is_file():
+        return {}
+    with zipfile.ZipFile(place) as archive:
+        names = {Path(name).name: name for name in archive.namelist()}
+        return {name: archive.read(names[name]) for name in wanted & set(names)}
