@@ -59,6 +59,11 @@ TEXTS = [
     "stop the world. stopping  stop",
     "K\u212aelvin and \u212a elvin K elvin ang\u00e9 ange\u0301",
     "12 345  6789   0,1 2.3",
+    "a city",
+    "a, city",
+    "un cafe\u0301 et un caf\u00e9s, deux the\u0301s ou deux th\u00e9s",
+    "un cafe\u0301",
+    "deux th\u00e9s",
     "in the end of the day  in the end",
     "def f(x):  return    x  ;  y",
 ]
@@ -72,6 +77,9 @@ ADDED = [
     AddedToken("stop", single_word=True, normalized=True),
     AddedToken("ang\u00e9", normalized=True),
     AddedToken("Kelvin", normalized=True),
+    AddedToken(" city", single_word=True, normalized=False),
+    AddedToken("un caf\u00e9", normalized=True),
+    AddedToken("deux the\u0301s", normalized=True),
     AddedToken(" end", normalized=False),
 ]
 
@@ -262,7 +270,7 @@ PARTS = st.sampled_from([
     *("a", "b", "the", "end", "def", "return", "x", "=", "(", ")", "1", "23", "4", ".", ",", "'s", "'re"),
     *("é", "e\u0301", "\u0301", "\u212a", "elvin", "ange\u0301"),
     *("你好", "世", "🙂", "👍🏽", "\x00", "\ufeff"),
-    *("<|sep|>", "<mask>", "New", "York", "New York", "stop"),
+    *("<|sep|>", "<mask>", "New", "York", "New York", "stop", " city", "un cafe\u0301", "deux th\u00e9s"),
 ])  # fmt: skip
 DOCUMENTS = st.lists(st.lists(PARTS | st.text(max_size=3), max_size=14).map("".join), min_size=1, max_size=6)
 
