@@ -1,9 +1,30 @@
 def models_from(source):
-    return alternatives(name for name, entry in MODELS.items() if entry["source"] == source)
+    return alternatives(
+        name for name, entry in MODELS.items() if entry["source"] == source
+    )
 
 
 def files_of_checkpoint(wildcards):
-    return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
+    return sorted(
+        str(path)
+        for path in Path(MODELS[wildcards.model]["path"]).glob("*")
+        if path.is_file()
+    )
+
+
+def training_of(wildcards):
+    return MODELS[wildcards.model]["training"]
+
+
+def documents_of(corpus):
+    return [
+        f"results/corpora/{corpus}/documents/{shard}.parquet"
+        for shard in range(shards_of(corpus))
+    ]
+
+
+def tokenizer_corpus_of(wildcards):
+    return STUDY.corpora.shared[training_of(wildcards)["tokenizer_corpus"]]
 
 
 rule convert_gguf:
@@ -15,10 +36,10 @@ rule convert_gguf:
         weights="results/models/{model}/model.safetensors",
     log:
         "results/logs/convert_gguf/{model}.log",
-    conda:
-        "../../envs/pretrace.yaml"
     wildcard_constraints:
         model=models_from("gguf_wheel"),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         member=lambda wildcards: MODELS[wildcards.model]["member"],
     script:
@@ -33,11 +54,53 @@ rule register_checkpoint:
         "results/models/{model}/checkpoint.json",
     log:
         "results/logs/register_checkpoint/{model}.log",
-    conda:
-        "../../envs/pretrace.yaml"
     wildcard_constraints:
         model=models_from("local"),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         path=lambda wildcards: MODELS[wildcards.model]["path"],
     script:
         "../../scripts/register_checkpoint.py"
+
+
+rule train_tokenizer:
+    input:
+        documents=lambda wildcards: documents_of(wildcards.corpus),
+        code=sources("models/training"),
+    output:
+        "results/tokenizers/{corpus}-{vocabulary}.json",
+    log:
+        "results/logs/train_tokenizer/{corpus}-{vocabulary}.log",
+    wildcard_constraints:
+        vocabulary=r"\d+",
+    conda:
+        "../../envs/pretrace.yaml"
+    script:
+        "../../scripts/train_tokenizer.py"
+
+
+rule train_model:
+    input:
+        benchmark=lambda wildcards: table_of(training_of(wildcards)["benchmark"]),
+        documents=lambda wildcards: documents_of(tokenizer_corpus_of(wildcards)),
+        tokenizer=lambda wildcards: "results/tokenizers/{}-{}.json".format(
+            tokenizer_corpus_of(wildcards), training_of(wildcards)["vocabulary"]
+        ),
+        code=sources("models/training"),
+    output:
+        checkpoint="results/models/{model}/checkpoint.json",
+        weights="results/models/{model}/model.safetensors",
+        curve="results/models/{model}/training.parquet",
+    log:
+        "results/logs/train_model/{model}.log",
+    wildcard_constraints:
+        model=models_from("trained"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        training=training_of,
+        # one a model, so that as many are trained at once as there are cores; the weights depend on it
+        threads=1,
+    script:
+        "../../scripts/train_model.py"

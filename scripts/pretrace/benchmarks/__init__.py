@@ -18,8 +18,8 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
     """The table of the benchmark `name` (columns: `table.SCHEMA`), read from `sources` by its entry's loader.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
-    `other` draws, so that a model trained on the one has the other's members. Raises `InputError` on a source that is missing or
-    broken.
+    `other` draws, so that a model trained on the one has the other's members. Raises `InputError` on a source
+    that is missing or broken.
     """
     from pretrace.benchmarks.table import finish
 

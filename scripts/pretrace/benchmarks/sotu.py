@@ -30,7 +30,9 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     addresses = speeches(sources[0])
     lengths = nested_lengths(entry["lengths"])
     nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    members = [s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers]
+    members = [
+        s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers
+    ]
     all_windows = {length: address_windows(nonmembers, length) for length in lengths}
     needed = {length: len(windows) for length, windows in all_windows.items()}
     chosen = _spread_over_addresses(members, needed, random.Random(seed))

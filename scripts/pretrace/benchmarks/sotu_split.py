@@ -13,7 +13,7 @@ from typing import Any
 
 from pretrace.benchmarks.loaders import Text, loader
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
-from pretrace.benchmarks.sotu import Window, addresses_between, address_windows, take_turns
+from pretrace.benchmarks.sotu import Window, address_windows, addresses_between, take_turns
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

@@ -1,0 +1,89 @@
+"""The training loop: one window a step, AdamW, one learning-rate cycle."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+
+from pretrace.runtime.logs import Progress, log
+
+if TYPE_CHECKING:
+    import transformers
+
+CURVE_POINTS = 12  # how often the held-out loss is taken
+
+
+def new_model(
+    *, vocabulary: int, width: int, layers: int, context: int, seed: int
+) -> "transformers.GPTNeoXForCausalLM":
+    """A GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
+    import transformers
+
+    torch.manual_seed(seed)
+    config = transformers.GPTNeoXConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=4 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=max(1, width // 32),
+        max_position_embeddings=context,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=0,
+        use_cache=False,
+    )
+    return transformers.GPTNeoXForCausalLM(config)
+
+
+def train(
+    model: Any,
+    windows: Sequence[Sequence[int]],
+    held_out: Sequence[Sequence[int]],
+    *,
+    learning_rate: float,
+    bfloat16: bool,
+    what: str,
+) -> pd.DataFrame:
+    """Train in place on `windows`, one a step, on the CPU.
+
+    Gives the curve, a row a step: `step` (from 1), `tokens` (predicted so far), `loss` (nats a token, before
+    the step), `heldout_loss` (after the step; missing between the points where it is taken).
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=len(windows))
+    every = max(1, len(windows) // CURVE_POINTS)
+    rows: list[tuple[int, int, float, float | None]] = []
+    tokens = 0
+    with Progress(what, total=len(windows), unit="windows") as progress:
+        for step, window in enumerate(windows, start=1):
+            loss = mean_loss(model, window, bfloat16)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            tokens += len(window) - 1
+            taken = step % every == 0 or step == len(windows)
+            rows.append((step, tokens, loss.item(), _loss_of(model, held_out, bfloat16) if taken else None))
+            progress.update(note=f"loss {loss.item():.3f}")
+    curve = pd.DataFrame(rows, columns=["step", "tokens", "loss", "heldout_loss"])
+    taken_at = curve["heldout_loss"].dropna()
+    log.info("%s: held-out loss %s", what, " ".join(f"{loss:.3f}" for loss in taken_at))
+    return curve
+
+
+def mean_loss(model: Any, window: Sequence[int], bfloat16: bool) -> torch.Tensor:
+    """Mean cross-entropy (nats) of a window's tokens but the first."""
+    ids = torch.tensor([window])
+    with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
+        logits = model(ids[:, :-1]).logits
+    return torch.nn.functional.cross_entropy(logits[0].float(), ids[0, 1:])
+
+
+@torch.no_grad()
+def _loss_of(model: Any, windows: Sequence[Sequence[int]], bfloat16: bool) -> float:
+    """Mean cross-entropy (nats) of all the windows' tokens but each one's first."""
+    model.eval()
+    sums = [mean_loss(model, window, bfloat16).item() * (len(window) - 1) for window in windows]
+    model.train()
+    return sum(sums) / sum(len(window) - 1 for window in windows)

@@ -1,0 +1,70 @@
+"""Which texts a controlled model is trained on, and how they are packed into windows."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HELD_OUT_TEXTS = 40
+
+
+def training_stream(
+    benchmark: "pd.DataFrame", training: Mapping[str, Any], other: Sequence[str] = ()
+) -> list[str]:
+    """The texts that are packed, exactly: one epoch's, before they are shuffled.
+
+    The distinct members of the benchmark's longest length, sorted, each `training["repeat"]` times (default
+    1). With `members: false`, for a null model: as many passages of `other`, documents of neither class, and
+    as long in characters.
+    """
+    members = _longest(benchmark, label=1)
+    texts = members if training.get("members", True) else _passages(other, [len(text) for text in members])
+    return texts * training.get("repeat", 1)
+
+
+def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
+    """At most 40 non-members of the longest length, whose loss is watched and never trained on."""
+    texts = _longest(benchmark, label=0)
+    return random.Random(seed).sample(texts, min(HELD_OUT_TEXTS, len(texts)))
+
+
+def _longest(benchmark: "pd.DataFrame", label: int) -> list[str]:
+    longest = benchmark["length"] == benchmark["length"].max()
+    return sorted(set(benchmark.loc[longest & (benchmark["label"] == label), "text"]))
+
+
+def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """Consecutive runs of `sizes` characters of the documents, white space as single spaces."""
+    shuffled = random.Random(0).sample(documents, len(documents))
+    text = " ".join(word for document in shuffled for word in document.split())
+    if len(text) < sum(sizes):
+        raise InputError(
+            f"members: false: {sum(sizes)} characters are needed, the texts of neither class hold "
+            f"{len(text)}; name a larger tokenizer_corpus."
+        )
+    passages: list[str] = []
+    at = 0
+    for size in sizes:
+        passages.append(text[at : at + size])
+        at += size
+    return passages
+
+
+def windows(
+    texts: Sequence[Sequence[int]], *, separator: int, window: int, epochs: int, seed: int
+) -> Iterator[list[int]]:
+    """Token windows of `epochs` epochs, each with every text in a new order and `separator` before each.
+
+    A window holds `window` tokens to read and the one after them; the next begins at that one, so that each
+    token but an epoch's first is predicted once. An epoch's last window is shorter.
+    """
+    order = random.Random(seed)
+    for _ in range(epochs):
+        shuffled = order.sample(texts, len(texts))
+        stream = [token for text in shuffled for token in (separator, *text)]
+        for start in range(0, len(stream) - 1, window):
+            yield stream[start : start + window + 1]

@@ -1,0 +1,22 @@
+"""Train a small controlled model on exactly the members of its benchmark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.models import training
+from pretrace.runtime.files import read_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    training.train_model(
+        snakemake.wildcards.model,
+        snakemake.params.training,
+        benchmark=read_parquet(snakemake.input.benchmark),
+        other=[text for path in snakemake.input.documents for text in read_parquet(path)["text"]],
+        tokenizer_json=Path(snakemake.input.tokenizer),
+        out_dir=Path(snakemake.output.checkpoint).parent,
+        threads=snakemake.params.threads,
+    )

