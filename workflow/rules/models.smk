@@ -1,15 +1,9 @@
 def models_from(source):
-    return alternatives(
-        name for name, entry in MODELS.items() if entry["source"] == source
-    )
+    return alternatives(name for name, entry in MODELS.items() if entry["source"] == source)
 
 
 def files_of_checkpoint(wildcards):
-    return sorted(
-        str(path)
-        for path in Path(MODELS[wildcards.model]["path"]).glob("*")
-        if path.is_file()
-    )
+    return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
 
 
 def training_of(wildcards):
@@ -17,10 +11,7 @@ def training_of(wildcards):
 
 
 def documents_of(corpus):
-    return [
-        f"results/corpora/{corpus}/documents/{shard}.parquet"
-        for shard in range(shards_of(corpus))
-    ]
+    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards_of(corpus))]
 
 
 def tokenizer_corpus_of(wildcards):
