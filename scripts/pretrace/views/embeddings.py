@@ -1,8 +1,8 @@
 """Views made from a model's own embedding table: words replaced by the nearest words in it.
 
-A word can be replaced, and can replace another, if the model's tokenizer has it as one token (after a space;
-Chinese words as they stand). Words are compared by the cosine of their embeddings, the table's mean subtracted
-first: it is common to all words and would hide what tells them apart.
+A word can be replaced, and can replace another, if the model's tokenizer has it as one token (after a
+space; Chinese words as they stand). Words are compared by the cosine of their embeddings, the table's mean
+subtracted first: it is common to all words and would hide what tells them apart.
 """
 
 import random
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from pretrace.runtime.logs import log
 from pretrace.views.texts import NEIGHBOUR_PERCENT
-from pretrace.views.words import Span, core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
 from pretrace.views.wordnet import function_words
+from pretrace.views.words import Span, core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
 
 NEAREST = 5
 """How many nearest words a replacement is drawn from."""
@@ -52,7 +52,7 @@ def synonyms_by_embeddings(
 
     `embeddings` [V, d] is the input embedding table of the model that `tokenizer` belongs to; `seeds` has one
     seed a text, so that the view of a text does not depend on the others. Each replacement is drawn from the
-    NEAREST words; where fewer words than asked can be replaced, all of them are, and the log counts the texts.
+    NEAREST words; where fewer words than asked can be replaced, all are, and the log counts the texts.
     """
     found = _replaceable(texts, embeddings, tokenizer)
     asked = [share_of(one.words, percent) for one in found]
@@ -87,7 +87,9 @@ def neighbours_by_embeddings(
 def _log_short(found: Sequence[Replaceable], asked: Sequence[int]) -> None:
     short = sum(len(one.nearest) < count for one, count in zip(found, asked, strict=True))
     if short:
-        log.warning("%d of %d texts have fewer words to replace than asked; all were replaced", short, len(found))
+        log.warning(
+            "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(found)
+        )
 
 
 def _replaceable(
@@ -104,7 +106,9 @@ def _replaceable(
         places.append({at: word for at, word in lowered.items() if word in tokens[kind]})
     nearest = {
         kind: _nearest_words(
-            sorted({word for at, its in zip(places, chinese, strict=True) if its == kind for word in at.values()}),
+            sorted(
+                {word for at, its in zip(places, chinese, strict=True) if its == kind for word in at.values()}
+            ),
             tokens[kind],
             embeddings,
         )
@@ -119,7 +123,7 @@ def _replaceable(
 
 
 def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
-    """Lower-case word -> its token id, of all words that are one token inside a text, function words left out."""
+    """Lower-case word -> token id, of all words but function words that are one token inside a text."""
     written = {text.strip() for text in tokenizer.batch_decode([[id] for id in range(len(tokenizer))])}
     words = sorted(
         word

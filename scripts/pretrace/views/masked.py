@@ -1,9 +1,9 @@
 """Neighbours by a masked language model, as MIMIR makes them.
 
 Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL 2023.
-Unlike MIMIR's code: the closing special token is no place to swap at, noise goes on the word's input embedding
-(there, positions and their normalisation are added twice), special tokens are no candidates, and a capital
-first letter stays.
+Unlike MIMIR's code: the closing special token is no place to swap at, noise goes on the word's input
+embedding (there, positions and their normalisation are added twice), special tokens are no candidates, and a
+capital first letter stays.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pretrace.models import Checkpoint
+from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.texts import NEIGHBOUR_PERCENT
 from pretrace.views.words import Span, in_case_of, replaced, share_of
@@ -24,6 +26,29 @@ DROPOUT = 0.7
 CANDIDATES = 6
 TRIALS = 1000
 """Random choices of places a text, of which those with the likeliest swaps become its neighbours."""
+
+
+def is_masked(checkpoint: Checkpoint) -> bool:
+    """Whether the checkpoint's configuration says that it is a masked language model."""
+    architectures = read_json(checkpoint.path / "config.json").get("architectures") or []
+    return any(name.endswith("ForMaskedLM") for name in architectures)
+
+
+def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
+    """The model in float32, in evaluation mode, its files verified; device auto is cuda if there is one."""
+    import torch
+    import transformers
+
+    checkpoint.verify(checkpoint.files)
+    model = transformers.AutoModelForMaskedLM.from_pretrained(
+        checkpoint.path,
+        dtype=torch.float32,
+        local_files_only=True,
+        use_safetensors=True,
+        trust_remote_code=False,
+    )
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    return model.to(chosen).eval()
 
 
 @dataclass(frozen=True)
@@ -44,11 +69,12 @@ def neighbours_by_masked_model(
     *,
     batch_tokens: int = 16384,
 ) -> list[list[str]]:
-    """For each text at most `count` different neighbours, in each of which 5 % of the tokens (at least one) are swapped.
+    """For each text at most `count` different neighbours, each with 5 % of the tokens (at least one) swapped.
 
-    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed
-    a text; `batch_tokens` bounds how many tokens go through the model at a time, and no neighbour depends on
-    it but by rounding. Tokens beyond the model's context are not swapped. A text with few tokens has fewer.
+    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one
+    seed a text; `batch_tokens` bounds how many tokens go through the model at a time, and no neighbour
+    depends on it but by rounding. Tokens beyond the model's context are not swapped. A text with few tokens
+    has fewer neighbours.
     """
     neighbours, cut = [], 0
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
@@ -141,7 +167,7 @@ def _candidates(
 
 
 def _kept(places: int, width: int, seed: int) -> "torch.Tensor":
-    """[places, width] bool: the parts of each token's embedding that stay, drawn on the CPU on every machine."""
+    """[places, width] bool: the parts of each token's embedding that stay; drawn on the CPU everywhere."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)

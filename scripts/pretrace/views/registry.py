@@ -75,7 +75,7 @@ def view(name: str) -> Callable[[Variants], Variants]:
 def family(
     name: str, *, numbers: range, usual: tuple[int, ...]
 ) -> Callable[[NumberedVariants], NumberedVariants]:
-    """Register `(text, seed, number) -> variants` as the views `{name}-{number}`; `usual` numbers are listed."""
+    """Register `(text, seed, number) -> variants` as views `{name}-{number}`; `usual` ones are listed."""
 
     def register(function: NumberedVariants) -> NumberedVariants:
         if name in _FAMILIES:

@@ -47,9 +47,7 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
     found = {place: wordnet.synonyms(text[slice(*place)]) for place in (core(text, span) for span in spans)}
     chosen = drawn(rng, [place for place in found if found[place]], share_of(len(spans), percent))
     return [
-        replaced(
-            text, {place: in_case_of(rng.choice(found[place]), text[slice(*place)]) for place in chosen}
-        )
+        replaced(text, {place: in_case_of(rng.choice(found[place]), text[slice(*place)]) for place in chosen})
     ]
 
 

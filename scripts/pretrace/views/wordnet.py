@@ -13,12 +13,14 @@ _SYSTEM = (Path("/usr/share/wordnet"), Path("/usr/local/share/wordnet"))
 
 # fmt: off
 _ENDINGS = {
-    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y")),
-    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")),
+    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+             ("men", "man"), ("ies", "y")),
+    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"),
+             ("ing", "")),
     "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adv": (),
 }
-"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what stands there in the base form."""
+"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what the base form has there."""
 # fmt: on
 
 
@@ -106,7 +108,9 @@ def places() -> list[Path]:
     """Folders and archives where WordNet may lie, in the order they are tried."""
     named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     prefix = [Path(sys.prefix) / part for part in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
-    system = [Path(part) / "nltk_data" for part in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")]
+    system = [
+        Path(part) / "nltk_data" for part in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    ]
     nltk = [*named, Path.home() / "nltk_data", *prefix, *system]
     return [root / "corpora" / name for root in nltk for name in ("wordnet", "wordnet.zip")] + list(_SYSTEM)
 

@@ -1,0 +1,228 @@
+"""Prefixes: passages of each class drawn from a benchmark, and what stays to be evaluated without them.
+
+Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024; Wang et al.,
+Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import seed_of
+from pretrace.runtime.logs import log
+from pretrace.views.overlap import overlapping
+from pretrace.views.stored import StoredView, viewed
+from pretrace.views.words import is_chinese
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KINDS = {"member": 1, "nonmember": 0}
+"""The kinds of shots that are drawn from a benchmark -> the label of their texts."""
+
+COLUMNS = ["draw", "subset", "length", "kind", "position", "text_id"]
+
+Texts = dict[str, str]
+"""Text id -> text, of one class, subset and length."""
+
+
+def draw_prefixes(benchmark: "pd.DataFrame", *, pool: int, draws: int, seed: int) -> "pd.DataFrame":
+    """The shots of each draw (columns: COLUMNS): `pool` texts of each class in each subset, in drawn order.
+
+    Where every text of the longest length begins with a text of each shorter length, the draw is made there
+    and shorter lengths use those leading texts; else each length has its own. Equal texts are drawn once. The
+    order of a draw depends on the seed, the draw and the text ids alone. `InputError` where a class has no
+    more than `pool` texts.
+    """
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for subset, of_subset in benchmark.groupby("subset", sort=True):
+        for kind, label in KINDS.items():
+            by_length = _by_length(of_subset[of_subset["label"].eq(label).fillna(False).astype(bool)])
+            where = f"{kind} texts{f' of {subset}' if subset else ''}"
+            if not by_length:
+                raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
+            leading = _leading(by_length)
+            log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
+            for draw in range(draws):
+                for length, ids in _drawn(by_length, leading, pool, (seed, draw), where):
+                    at = {"draw": draw, "subset": subset, "length": length, "kind": kind}
+                    rows += [at | {"position": place, "text_id": id} for place, id in enumerate(ids)]
+    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
+    return frame.sort_values(COLUMNS[:-1], ignore_index=True)
+
+
+def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
+    """Longest first; of equal texts the first stands for all."""
+    import pandas as pd
+
+    groups: dict[int | None, Texts] = {}
+    for length, group in texts.groupby("length", dropna=False):
+        once = group.sort_values("text_id").drop_duplicates("text")
+        groups[None if pd.isna(length) else int(str(length))] = dict(
+            zip(once["text_id"], once["text"], strict=True)
+        )
+    return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
+
+
+def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str, str]]:
+    """Length -> id of each longest text -> id of the text that it begins with; {} where one has none."""
+    longest, *shorter = by_length
+    found: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
+    for length in shorter:
+        starts = {text: id for id, text in by_length[length].items()}
+        sizes = sorted({len(text) for text in starts}, reverse=True)
+        of_length = {}
+        for id, text in by_length[longest].items():
+            first = next((text[:size] for size in sizes if text[:size] in starts and _ends(text, size)), None)
+            if first is None:
+                return {}
+            of_length[id] = starts[first]
+        found[length] = of_length
+    return found
+
+
+def _ends(text: str, size: int) -> bool:
+    """Whether a word ends at that place of the text."""
+    return size >= len(text) or text[size].isspace() or is_chinese(text)
+
+
+def _drawn(
+    by_length: Mapping[int | None, Texts],
+    leading: Mapping[int | None, Mapping[str, str]],
+    pool: int,
+    seed: tuple[int, int],
+    where: str,
+) -> Iterator[tuple[int | None, list[str]]]:
+    """The pool of each length, in drawn order."""
+    chosen: list[str] = []
+    for length, texts in by_length.items():
+        if not chosen or not leading:
+            if len(texts) <= pool:
+                raise InputError(
+                    f"a pool of {pool} {where} leaves none of the {len(texts)} of length {length} to "
+                    "evaluate; lower `pool` under the benchmark's key prefix."
+                )
+            chosen = _order(texts, "prefix", *seed)[:pool]
+        yield length, [leading[length][id] for id in chosen] if leading else chosen
+
+
+def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
+    """A seeded order in which the place of one text against another depends on no third one."""
+    return sorted(text_ids, key=lambda id: (seed_of(*seed, id), id))
+
+
+def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+    """What `without_prefixes` leaves out: ids of the draw's whole pool and of every text overlapping it."""
+    return overlapping(benchmark, prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
+
+
+def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+    """The ids that stay where, after `excluded`, the larger class is cut, in an order of the draw.
+
+    Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
+    """
+    left = benchmark[~benchmark["text_id"].isin(excluded(prefixes, benchmark, draw))]
+    seed = ("balanced", *prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
+    kept: set[str] = set()
+    for _, cell in left.groupby(["subset", "length"], dropna=False):
+        classes = [cell.loc[cell["label"].eq(label).fillna(False), "text_id"] for label in KINDS.values()]
+        smaller = min(map(len, classes))
+        kept.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
+    return kept
+
+
+SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
+"""What joins the shots of a prefix; the papers join them by nothing."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
+
+    kind         "nonmember", "member", or "zero_access": the target's own completions stand for members
+    separator    a key of SEPARATORS
+    manipulated  whether the shots go through the target texts' view as well
+    """
+
+    kind: str
+    separator: str = "none"
+    manipulated: bool = False
+
+    @property
+    def name(self) -> str:
+        changes = [f"separator={self.separator}"] if self.separator != "none" else []
+        changes += ["manipulate_prefix=true"] if self.manipulated else []
+        return ";".join([self.kind, *changes])
+
+    @classmethod
+    def named(cls, name: str) -> "Prefix":
+        """The prefix of that name; `InputError` where it has none."""
+        kind, *changes = name.split(";")
+        given = dict(change.partition("=")[::2] for change in changes)
+        prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
+        if prefix.name != name or kind not in {*KINDS, "zero_access"} or prefix.separator not in SEPARATORS:
+            raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, 'zero_access'])}")
+        return prefix
+
+
+def shots(
+    prefixes: "pd.DataFrame",
+    benchmark: "pd.DataFrame",
+    draw: int,
+    subset: str,
+    length: int | None,
+    prefix: str,
+    count: int,
+    *,
+    view: str = "original",
+    stored: Mapping[str, StoredView] | None = None,
+    completions: "pd.DataFrame | None" = None,
+) -> list[str]:
+    """The texts of the first `count` shots, in order; `SEPARATORS` has what joins them.
+
+    `prefixes` as `draw_prefixes` gives them. `view` is the target texts': the shots go through it where the
+    prefix is manipulated, with `stored` views as for the targets. `completions` as `zero_access.complete`
+    gives them. `InputError` where fewer shots were drawn.
+    """
+    wanted = Prefix.named(prefix)
+    if wanted.kind == "zero_access":
+        texts = _completed(completions, length)
+    else:
+        texts = _passages(prefixes, benchmark, draw, subset, length, wanted.kind)
+        if wanted.manipulated:
+            texts = dict(viewed(view, list(texts), list(texts.values()), stored or {}))
+    if len(texts) < count:
+        raise InputError(
+            f"{count} {wanted.kind} shots of length {length} are asked for, and draw {draw} has "
+            f"{len(texts)}; raise `pool` under the benchmark's key prefix, or ask for fewer shots."
+        )
+    return list(texts.values())[:count]
+
+
+def _passages(
+    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, subset: str, length: int | None, kind: str
+) -> Texts:
+    cell = prefixes[
+        prefixes["draw"].eq(draw)
+        & prefixes["subset"].eq(subset)
+        & prefixes["kind"].eq(kind)
+        & _of_length(prefixes, length)
+    ].sort_values("position")
+    texts = benchmark.loc[benchmark["text_id"].isin(cell["text_id"])].set_index("text_id")["text"]
+    return {id: texts[id] for id in cell["text_id"]}
+
+
+def _of_length(frame: "pd.DataFrame", length: int | None) -> Any:
+    return frame["length"].isna() if length is None else frame["length"].eq(length).fillna(False)
+
+
+def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
+    if completions is None:
+        raise InputError(
+            "zero-access shots are asked for, and the target's completions are not among the inputs."
+        )
+    rows = completions[_of_length(completions, length)].sort_values("position")
+    return {str(position): text for position, text in zip(rows["position"], rows["text"], strict=True)}

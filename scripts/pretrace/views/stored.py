@@ -1,0 +1,157 @@
+"""Views that are stored tables: made once by a model, or brought by a benchmark; and what a pass sends."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, seed_of
+from pretrace.runtime.logs import log
+from pretrace.views.registry import VIEWS, View
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+StoredView = Mapping[str, Sequence[str]]
+"""Text id -> its variants, in order; a text may be missing."""
+
+
+def schema() -> "pa.Schema":
+    """Of results/views/{benchmark}/{view}.parquet."""
+    import pyarrow as pa
+
+    return pa.schema([("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())])
+
+
+def make_view(
+    name: str, benchmark: "pd.DataFrame", checkpoint_json: Path, *, device: str = "auto", variants: int = 1
+) -> "pd.DataFrame":
+    """The table of a view that a model makes; columns as `schema()`, sorted.
+
+    `neighbours_by_{model}-{count}`: by masking, where the checkpoint is a masked language model, else by its
+    embedding table. `synonym_by_{model}-{percent}`: by its embedding table, `variants` of each text.
+    """
+    view = VIEWS[name]
+    if view.source != "model":
+        raise InputError(f"view '{name}' is not made by a model, so there is no table of it to make.")
+    ids, texts = benchmark["text_id"].tolist(), benchmark["text"].tolist()
+    seeds = [seed_of(name, id) for id in ids]
+    made = _made(view, texts, seeds, Path(checkpoint_json), device, variants)
+    return _table(name, dict(zip(ids, made, strict=True)), total=len(ids))
+
+
+def _made(
+    view: View, texts: list[str], seeds: list[int], checkpoint_json: Path, device: str, variants: int
+) -> list[list[str]]:
+    from pretrace.models import load_checkpoint, load_tokenizer, read_checkpoint
+    from pretrace.views.embeddings import neighbours_by_embeddings, synonyms_by_embeddings
+    from pretrace.views.masked import is_masked, load_masked_model, neighbours_by_masked_model
+
+    assert view.number is not None
+    checkpoint = read_checkpoint(checkpoint_json)
+    if is_masked(checkpoint):
+        if view.family != "neighbours":
+            raise InputError(
+                f"view '{view.name}': {view.model} is a masked language model; it makes neighbours."
+            )
+        model = load_masked_model(checkpoint, device)
+        return neighbours_by_masked_model(texts, model, load_tokenizer(checkpoint), view.number, seeds)
+    target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
+    embeddings = target.load().get_input_embeddings().weight.detach().numpy()
+    if view.family == "neighbours":
+        return neighbours_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds)
+    return synonyms_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds, variants)
+
+
+def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
+    """The table of a view that a benchmark brings: a file with `id`, `text` and, optionally, `variant`.
+
+    Without `variant`, a text's variants stand in the file's order. `InputError` names the line of a row that
+    belongs to no text of the benchmark, has no text, or repeats a variant.
+    """
+    from pretrace.benchmarks.local import rows
+
+    known = set(benchmark["text_id"])
+    found: dict[str, dict[int, str]] = {}
+    for where, row in rows(path):
+        id, text = str(row.get("id")), row.get("text")
+        if id not in known:
+            raise InputError(f"{where}: id '{id}' is no text of the benchmark; give the ids of its table.")
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"{where}: there is no text in column 'text'; fill it or drop the row.")
+        variant = _variant(where, row.get("variant"), len(found.get(id, {})))
+        if variant in found.setdefault(id, {}):
+            raise InputError(f"{where}: variant {variant} of '{id}' was given before; number them 0, 1, ...")
+        found[id][variant] = text
+    return _table(
+        name, {id: [by[number] for number in sorted(by)] for id, by in found.items()}, total=len(known)
+    )
+
+
+def _variant(where: str, value: Any, following: int) -> int:
+    if value is None:
+        return following
+    if str(value).isdecimal():
+        return int(value)
+    raise InputError(f"{where}: variant is {value!r}; it must be a whole number from 0.")
+
+
+def _table(name: str, variants: Mapping[str, Sequence[str]], *, total: int) -> "pd.DataFrame":
+    import pandas as pd
+
+    rows = [(id, number, text) for id, its in variants.items() for number, text in enumerate(its)]
+    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
+    without = total - frame["text_id"].nunique()
+    log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
+    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+
+
+def read_view(path: Path) -> StoredView:
+    """A stored view, ready to look up."""
+    frame = read_parquet(path).sort_values(["text_id", "variant"])
+    return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
+
+
+def viewed(
+    name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, StoredView]
+) -> Iterator[tuple[str, str]]:
+    """(text id, text) of the target texts as the view has them: variant 0; those without one are left out."""
+    for text_id, _, text in sent(text_ids, texts, view=name, companion="", stored=stored):
+        yield text_id, text
+
+
+def sent(
+    text_ids: Sequence[str],
+    texts: Sequence[str],
+    *,
+    view: str,
+    companion: str,
+    stored: Mapping[str, StoredView],
+) -> Iterator[tuple[str, int, str]]:
+    """(text id, variant, text) as a model reads it: each variant of the companion of the target's view.
+
+    The target's view is its variant 0. `stored` holds the stored views by name; of a text that they lack
+    nothing is sent. A stored companion was made of the texts as they are: with another view of the target it
+    raises `InputError`.
+    """
+    beside = VIEWS[companion or "original"]
+    if beside.materialised and view != "original":
+        raise InputError(
+            f"view '{companion}' is made of the benchmark's own texts; it cannot stand beside view '{view}'."
+        )
+    for text_id, text in zip(text_ids, texts, strict=True):
+        for seen in _variants(VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored)[:1]:
+            seed = (beside.name, view, text_id)
+            for variant, final in enumerate(_variants(beside, seen, text_id, seed, stored)):
+                yield text_id, variant, final
+
+
+def _variants(
+    view: View, text: str, text_id: str, seed: tuple[str, ...], stored: Mapping[str, StoredView]
+) -> Sequence[str]:
+    if not view.materialised:
+        return view.variants(text, seed_of(*seed))
+    if view.name not in stored:
+        raise InputError(f"view '{view.name}' is a stored table, and it is not among this job's inputs.")
+    return stored[view.name].get(text_id, ())

@@ -1,0 +1,57 @@
+"""Con-ReCall without access to members: the target completes the openings of well-known events.
+
+Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.2 and
+appendix C. Decoding is not stated there; it is greedy here, after what the tokenizer itself puts first.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_prompts(path: Path) -> list[str]:
+    """The openings, in order, of a YAML file with the key `prompts`."""
+    import yaml
+
+    prompts = (yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}).get("prompts")
+    if not prompts or not all(isinstance(prompt, str) and prompt for prompt in prompts):
+        raise InputError(f"{path}: the key prompts must hold a list of texts, one for each shot.")
+    return list(prompts)
+
+
+def zero_access_shots(prompts: Sequence[str], completions: Sequence[str]) -> list[str]:
+    """A shot is a prompt followed by its completion, which brings its own leading space."""
+    return [prompt + completion for prompt, completion in zip(prompts, completions, strict=True)]
+
+
+def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> "pd.DataFrame":
+    """The shots for texts of each length in words: columns `length`, `position`, `text`.
+
+    `target` is a `models.Target`. A completion has as many tokens as a text has words (the paper's rule), or
+    fewer where the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
+    """
+    import pandas as pd
+    import torch
+
+    model, tokenizer = target.load(), target.tokenizer
+    rows = []
+    for position, prompt in enumerate(prompts):
+        encoded = tokenizer(prompt, return_tensors="pt").to(model.device)
+        start = encoded["input_ids"].shape[1]
+        with torch.inference_mode():
+            ids = model.generate(
+                **encoded, max_new_tokens=max(lengths), do_sample=False, num_beams=1,
+                pad_token_id=tokenizer.eos_token_id,
+            )[0]  # fmt: skip
+        prompt_text = tokenizer.decode(ids[:start], skip_special_tokens=True)
+        for length in lengths:
+            whole = tokenizer.decode(ids[: start + length], skip_special_tokens=True)
+            [text] = zero_access_shots([prompt], [whole[len(prompt_text) :]])
+            rows.append({"length": length, "position": position, "text": text})
+    frame = pd.DataFrame(rows).astype({"length": "Int64"})
+    return frame.sort_values(["length", "position"], ignore_index=True)
