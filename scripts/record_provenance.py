@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 with job_log(snakemake.log[0]):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
     about = ("model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens", "threads")
+    counts = ("texts", "skipped", "truncated", "tokens")
     passes = [read_json(path) for path in snakemake.input.manifests]
-    record["passes"] = [{key: manifest[key] for key in about} for manifest in passes]
+    record["passes"] = [
+        {key: manifest[key] for key in about}
+        | {count: sum(view[count] for view in manifest["views"]) for count in counts}
+        for manifest in passes
+    ]
     write_json(snakemake.output[0], record)

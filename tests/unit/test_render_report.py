@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.render.provenance import provenance
 from pretrace.render.registry import render
-from pretrace.render.report import render_report
+from pretrace.render.report import incomplete_passes, render_report
 from pretrace.runtime.errors import InputError
 
 HOSTILE = "<script>alert('%')</script> & a_b"
@@ -143,3 +143,11 @@ def test_provenance_names_versions_the_configuration_and_seeds():
     assert first["seeds"] == {"run": 7}
     assert first["config_digest"] != second["config_digest"]
     assert first["config"] == {"study": "made_up", "resamples": 10}
+
+
+def test_truncated_and_skipped_texts_become_warnings():
+    whole = {"model": "m", "benchmark": "b", "texts": 9, "truncated": 0, "skipped": 0}
+    (warning,) = incomplete_passes({"passes": [whole, whole | {"truncated": 2, "skipped": 1}]})
+    assert "of 9 texts" in warning
+    assert "2 were longer" in warning
+    assert "1 had nothing" in warning

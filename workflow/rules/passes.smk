@@ -1,22 +1,29 @@
 def slug_of(registry, shared_name):
     """The study's own slug of an entry that the shared stages know as `shared_name`."""
-    return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
+    return next(
+        slug for slug, shared in registry.shared.items() if shared == shared_name
+    )
 
 
 def requests_of(wildcards):
     model = slug_of(STUDY.models, wildcards.model)
-    return plan.pass_requests(STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark))
+    return plan.pass_requests(
+        STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark)
+    )
 
 
 def asked(resource, default):
-    return lambda wildcards: MODELS[wildcards.model].get("resources", {}).get(resource, default)
+    return (
+        lambda wildcards: MODELS[wildcards.model]
+        .get("resources", {})
+        .get(resource, default)
+    )
 
 
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
-        code=sources("models", "views", "passes"),
     output:
         "results/passes/{model}/{benchmark}/{study}.json",
     log:
@@ -29,6 +36,7 @@ rule run_passes:
         mem_mb=asked("mem_mb", 4000),
         runtime=asked("runtime", 240),
     params:
+        code=sources("models", "views", "passes"),
         requests=requests_of,
         store="results/passes/store",
         dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),

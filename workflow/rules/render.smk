@@ -13,10 +13,16 @@ def files_for(kind):
             return []
         pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
         if kind == "benchmarks":
-            return [table_of(benchmark) for benchmark in sorted({benchmark for _, benchmark in pairs})]
+            return [
+                table_of(benchmark)
+                for benchmark in sorted({benchmark for _, benchmark in pairs})
+            ]
         if kind == "passes":
             return [manifest_of(*pair) for pair in pairs]
-        return [f"results/{STUDY.name}/{kind}/{model}/{benchmark}.parquet" for model, benchmark in pairs]
+        return [
+            f"results/{STUDY.name}/{kind}/{model}/{benchmark}.parquet"
+            for model, benchmark in pairs
+        ]
 
     return files
 
@@ -25,9 +31,16 @@ def paths_for(wildcards, input):
     """The same files by what they are of: kind -> list of (model, benchmark, path)."""
     pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
     benchmarks = sorted({benchmark for _, benchmark in pairs})
-    named = {kind: list(zip(pairs, input[kind])) for kind in ("metrics", "tests", "scores", "passes")}
-    paths = {kind: [[*pair, path] for pair, path in files] for kind, files in named.items()}
-    return paths | {"benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]}
+    named = {
+        kind: list(zip(pairs, input[kind]))
+        for kind in ("metrics", "tests", "scores", "passes")
+    }
+    paths = {
+        kind: [[*pair, path] for pair, path in files] for kind, files in named.items()
+    }
+    return paths | {
+        "benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]
+    }
 
 
 def benchmark_entries(wildcards):
@@ -35,13 +48,15 @@ def benchmark_entries(wildcards):
     return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
 
 
-RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}
+RENDER_INPUT = {
+    kind: files_for(kind)
+    for kind in ("metrics", "tests", "scores", "passes", "benchmarks")
+}
 
 
 rule render_table:
     input:
         **RENDER_INPUT,
-        code=sources("methods", "passes", "render"),
     output:
         csv="results/{study}/tables/{artifact}.csv",
         md="results/{study}/tables/{artifact}.md",
@@ -54,11 +69,12 @@ rule render_table:
         reading="results/{study}/readings/{artifact}.md",
     log:
         "results/{study}/logs/render_table/{artifact}.log",
-    conda:
-        "../../envs/pretrace.yaml"
     wildcard_constraints:
         artifact=alternatives(plan.artifacts_of_kind(STUDY, "table")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
+        code=sources("methods", "passes", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         paths=paths_for,
         entries=benchmark_entries,
@@ -70,7 +86,6 @@ rule render_table:
 rule render_figure:
     input:
         **RENDER_INPUT,
-        code=sources("methods", "passes", "render"),
     output:
         csv="results/{study}/figures/{artifact}.csv",
         pdf="results/{study}/figures/{artifact}.pdf",
@@ -84,11 +99,12 @@ rule render_figure:
         reading="results/{study}/readings/{artifact}.md",
     log:
         "results/{study}/logs/render_figure/{artifact}.log",
-    conda:
-        "../../envs/pretrace.yaml"
     wildcard_constraints:
         artifact=alternatives(plan.artifacts_of_kind(STUDY, "figure")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
+        code=sources("methods", "passes", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         paths=paths_for,
         entries=benchmark_entries,
@@ -101,7 +117,6 @@ rule record_provenance:
     input:
         manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
         study=str(STUDY.path),
-        code=sources("render"),
     output:
         "results/{study}/provenance.json",
     log:
@@ -109,6 +124,7 @@ rule record_provenance:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("render"),
         config=config,
     script:
         "../../scripts/record_provenance.py"
@@ -120,8 +136,6 @@ rule render_report:
         figures=figures_of_study,
         provenance="results/{study}/provenance.json",
         study=str(STUDY.path),
-        code=sources("render"),
-        template=os.path.relpath(ROOT / "scripts/pretrace/render/report.html.jinja"),
     output:
         "results/{study}/report.html",
     log:
@@ -129,6 +143,7 @@ rule render_report:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("render"),
         title=STUDY.title,
         artifacts=list(STUDY.artifacts.values()),
     script:

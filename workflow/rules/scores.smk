@@ -15,10 +15,12 @@ rule score_methods:
         manifest=lambda wildcards: manifest_of(wildcards.model, wildcards.benchmark),
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
         references=lambda wildcards: [
-            manifest_of(model, wildcards.benchmark) for model in references_of(wildcards)
+            manifest_of(model, wildcards.benchmark)
+            for model in references_of(wildcards)
         ],
-        counts=lambda wildcards: [counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)],
-        code=sources("passes", "methods"),
+        counts=lambda wildcards: [
+            counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)
+        ],
     output:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:
@@ -26,10 +28,13 @@ rule score_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
+        code=sources("passes", "methods"),
         runs=runs_of,
         references=references_of,
         corpora=corpora_of,
-        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get(
+            "language", "en"
+        ),
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

@@ -85,6 +85,16 @@ def render_report(
     return page
 
 
+def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:
+    """A warning for each model and benchmark whose passes truncated or skipped texts."""
+    return [
+        f"{one['model']} on {one['benchmark']}: of {one['texts']} texts in all views, {one['truncated']} were longer "
+        f"than the context and truncated, {one['skipped']} had nothing to score and were skipped."
+        for one in provenance.get("passes", ())
+        if one["truncated"] or one["skipped"]
+    ]
+
+
 def _section(artifact: Artifact, folder: Path) -> Section:
     shared = {
         "slug": artifact["artifact"],
