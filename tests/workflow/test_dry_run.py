@@ -7,7 +7,7 @@ import yaml
 @pytest.mark.parametrize("study", ["embedded"])
 def test_a_dry_run_of_a_registered_study_reads_clearly(project, study):
     planned = project.run("--dry-run", "--cores", "2", "--config", f"study={study}").stdout
-    for rule in ("fetch_package", "build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
+    for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
         assert rule in planned
 
 
