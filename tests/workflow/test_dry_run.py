@@ -38,10 +38,10 @@ GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl", "line 3", "label", "0, 1"]),
-        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl", "line 3", "empty"]),
-        (texts(*GOOD, "{"), ["texts.jsonl", "line 3", "JSON"]),
-        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl", "line 3", "text"]),
+        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl:3", "label", "0, 1"]),
+        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl:3", "empty"]),
+        (texts(*GOOD, "{"), ["texts.jsonl:3", "JSON"]),
+        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl:3", "text"]),
         (texts(GOOD[0]), ["texts.jsonl", "non-member"]),
         ("", ["texts.jsonl"]),
     ],
