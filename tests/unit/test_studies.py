@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
@@ -43,7 +44,12 @@ def test_every_registered_study_resolves():
 
 def test_defaults_of_a_run_are_filled_in(load):
     (run,) = load(study()).runs
-    assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == ("tokenizer", ["original"], [0], None)
+    assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == (
+        "tokenizer",
+        ["original"],
+        [0],
+        None,
+    )
     methods = {item["method"] for item in run["methods"]}
     assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
     assert not methods & {"dc_pdd", "ref"}, "without a corpus or a reference model these have no row"
@@ -59,7 +65,9 @@ def test_a_study_without_artifacts_gets_the_results_tables(load):
 
 
 def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
-    loaded = load(study(models={"tiny": {"source": "local", "path": checkpoint}}, runs=[RUN | {"model": "tiny"}]))
+    loaded = load(
+        study(models={"tiny": {"source": "local", "path": checkpoint}}, runs=[RUN | {"model": "tiny"}])
+    )
     assert loaded.models.shared["tiny"] == "mine~tiny"
     assert loaded.models.shared["smollm2-135m"] == "smollm2-135m"
     assert Path(loaded.models.entries["tiny"]["path"]).is_dir(), "paths are relative to the study file"
@@ -90,7 +98,10 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[RUN | {"benchmark": "soto"}]), ["runs.0.benchmark", "did you mean 'sotu'"]),
         (study(runs=[RUN | {"corpus": "docstring"}]), ["runs.0.corpora", "did you mean 'docstrings'"]),
         (study(runs=[RUN | {"methods": ["min-k"]}]), ["runs.0.methods.0", "unknown method 'min-k'", "min_k"]),
-        (study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]), ["methods.0", "epsilon", "did you mean 'eps'"]),
+        (
+            study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]),
+            ["methods.0", "epsilon", "did you mean 'eps'"],
+        ),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
         (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32, 64, 128, 256]"]),
@@ -101,14 +112,24 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         ({"runs": [RUN]}, ["missing key 'study'"]),
         (study(artifacts=["dc_pdd_tabel2"]), ["dc_pdd_tabel2", "dc_pdd_table"]),
         (
-            study(artifacts={"blind_audit": {"panels": [{"model": "smollm2-135m", "benchmark": "sotu_placebo"}]}}),
+            study(
+                artifacts={
+                    "blind_audit": {"panels": [{"model": "smollm2-135m", "benchmark": "sotu_placebo"}]}
+                }
+            ),
             ["artifacts.blind_audit.panels.0", "no run has"],
         ),
         (study(models={"m": {"source": "local"}}), ["models", "m", "missing key 'path'"]),
-        (study(models={"m": {"source": "local", "path": "gone"}}), ["models.m.path", "gone", "does not exist"]),
+        (
+            study(models={"m": {"source": "local", "path": "gone"}}),
+            ["models.m.path", "gone", "does not exist"],
+        ),
         (study(models={"m": {"source": "hug", "path": "."}}), ["m.source", "'hug' is not valid"]),
         (study(models={"smollm2-135m": {"source": "local", "path": "."}}), ["already in", "another slug"]),
-        (study(benchmarks={"b": {"source": "local", "path": "gone.jsonl"}}), ["benchmarks.b.path", "does not exist"]),
+        (
+            study(benchmarks={"b": {"source": "local", "path": "gone.jsonl"}}),
+            ["benchmarks.b.path", "does not exist"],
+        ),
         ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
         ("study: mine\nstudy: yours\n", ["line 2", "'study' stands twice"]),
         ("- a\n- b\n", ["a mapping of keys is needed"]),
@@ -127,7 +148,9 @@ def test_a_study_that_is_no_name_and_no_file_says_what_there_is():
         load_study(CONFIG | {"study": "embeded"}, ROOT / "config")
 
 
-@pytest.mark.parametrize(("key", "value"), [("resamples", "many"), ("threads", 0), ("device", "gpu"), ("resample", 5)])
+@pytest.mark.parametrize(
+    ("key", "value"), [("resamples", "many"), ("threads", 0), ("device", "gpu"), ("resample", 5)]
+)
 def test_run_wide_settings_are_checked(load, key, value):
     with pytest.raises(InputError, match=key):
         load(study(), **{key: value})

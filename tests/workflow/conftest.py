@@ -11,12 +11,25 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
-NOUNS = "nation congress people state union power peace war law freedom budget worker border school energy".split()
-VERBS = "must will can shall may did has keeps gives asks builds finds makes".split()
+NOUNS = (
+    "nation",
+    "congress",
+    "people",
+    "state",
+    "union",
+    "power",
+    "peace",
+    "law",
+    "budget",
+    "border",
+    "school",
+)
+VERBS = ("must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds")
 
 
 @dataclass(frozen=True)
@@ -25,7 +38,9 @@ class Project:
 
     path: Path
 
-    def run(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, check: bool = True, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -49,13 +64,17 @@ class Project:
         return os.environ | cache | changes
 
     def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
-        return self.run("--cores", "2", *arguments, "--config", "study=smoke/smoke.yaml", "resamples=200", **options)
+        return self.run(
+            "--cores", "2", *arguments, "--config", "study=smoke/smoke.yaml", "resamples=200", **options
+        )
 
     def study(self) -> dict:
         return yaml.safe_load((self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8"))
 
     def write_study(self, study: dict) -> None:
-        (self.path / "smoke" / "smoke.yaml").write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+        (self.path / "smoke" / "smoke.yaml").write_text(
+            yaml.safe_dump(study, sort_keys=False), encoding="utf-8"
+        )
 
     def manifest(self, model: str = "target") -> dict:
         path = self.path / "results" / "passes" / f"smoke~{model}" / "smoke~texts" / "smoke.json"
@@ -95,7 +114,9 @@ def write_smoke(project: Project) -> Project:
         for length in (16, 32) for number in range(60)
     ]  # fmt: skip
     (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
-    (folder / "corpus.txt").write_text("\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8")
+    (folder / "corpus.txt").write_text(
+        "\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8"
+    )
     panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (16, 32)]
     project.write_study(
         {
@@ -116,7 +137,9 @@ def write_smoke(project: Project) -> Project:
 
 
 def sentence(draw: random.Random, words: int) -> str:
-    return " ".join(draw.choice((NOUNS, VERBS)[place % 2]) + str(draw.randint(0, 9)) for place in range(words))
+    return " ".join(
+        draw.choice((NOUNS, VERBS)[place % 2]) + str(draw.randint(0, 9)) for place in range(words)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import yaml
 @pytest.mark.parametrize("study", ["embedded"])
 def test_a_dry_run_of_a_registered_study_reads_clearly(project, study):
     planned = project.run("--dry-run", "--cores", "2", "--config", f"study={study}").stdout
-    for rule in ("fetch_package", "build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
+    for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
         assert rule in planned
 
 
@@ -38,10 +38,10 @@ GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl", "line 3", "label", "0, 1"]),
-        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl", "line 3", "empty"]),
-        (texts(*GOOD, "{"), ["texts.jsonl", "line 3", "JSON"]),
-        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl", "line 3", "text"]),
+        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl:3", "label", "0, 1"]),
+        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl:3", "empty"]),
+        (texts(*GOOD, "{"), ["texts.jsonl:3", "JSON"]),
+        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl:3", "text"]),
         (texts(GOOD[0]), ["texts.jsonl", "non-member"]),
         ("", ["texts.jsonl"]),
     ],

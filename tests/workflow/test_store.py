@@ -3,8 +3,10 @@
 Each test counts passes by the store's files: a file that stays as it was had no second pass.
 """
 
+import contextlib
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -16,7 +18,7 @@ SCORES = "results/smoke/scores/target/texts.parquet"
 HELD = Path("results/passes/store/.held")
 
 # appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
-PLANTED = '''
+PLANTED = """
 
 import os as _os
 import time as _time
@@ -35,7 +37,7 @@ def _planted(self, key, tables):
 
 
 Store.write = _planted
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +52,6 @@ def scored(tmp_path_factory) -> Project:
 
 @pytest.fixture
 def project(scored, tmp_path) -> Project:
-    import shutil
-
     shutil.copytree(scored.path, tmp_path / "project", symlinks=True)
     return Project(tmp_path / "project")
 
@@ -170,10 +170,8 @@ def test_snakemake_killed_with_kill_9_is_finished_by_the_documented_commands(pro
     midway = project.stored()
     os.killpg(running.pid, signal.SIGKILL)
     running.wait(timeout=60)
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(job, signal.SIGKILL)  # a job in a process group of its own outlives Snakemake
-    except ProcessLookupError:
-        pass
     project.run("--unlock", "--config", "study=smoke/smoke.yaml", "resamples=200")
     project.smoke(SCORES, "--rerun-incomplete")
     assert unchanged(midway, project.stored())

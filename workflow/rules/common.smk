@@ -11,6 +11,7 @@ ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from pretrace.benchmarks.local import check as check_texts
+from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
@@ -97,3 +98,94 @@ def figures_of_study(wildcards):
         for artifact in plan.artifacts_of_kind(STUDY, "figure")
         for ending in ("csv", "pdf", "png", "svg")
     ]
+
+
+def download_named(wildcards):
+    return next(entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file)
+
+
+def models_from(source):
+    return alternatives(name for name, entry in MODELS.items() if entry["source"] == source)
+
+
+def files_of_checkpoint(wildcards):
+    return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
+
+
+def training_of(wildcards):
+    return MODELS[wildcards.model]["training"]
+
+
+def documents_of(corpus):
+    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards_of(corpus))]
+
+
+def tokenizer_corpus_of(wildcards):
+    return STUDY.corpora.shared[training_of(wildcards)["tokenizer_corpus"]]
+
+
+def shards_of(corpus):
+    return CORPORA[corpus].get("shards", 1)
+
+
+def slug_of(registry, shared_name):
+    """The study's own slug of an entry that the shared stages know as `shared_name`."""
+    return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
+
+
+def requests_of(wildcards):
+    model = slug_of(STUDY.models, wildcards.model)
+    return plan.pass_requests(STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark))
+
+
+def asked(resource, default):
+    return lambda wildcards: MODELS[wildcards.model].get("resources", {}).get(resource, default)
+
+
+def runs_of(wildcards):
+    return plan.runs_of(STUDY, wildcards.model, wildcards.benchmark)
+
+
+def references_of(wildcards):
+    return plan.references_of(STUDY, wildcards.model, wildcards.benchmark)
+
+
+def corpora_of(wildcards):
+    return plan.corpora_of(STUDY, wildcards.model, wildcards.benchmark)
+
+
+def needs_of(artifact):
+    return RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
+
+
+def files_for(kind):
+    """An input function: the files of one kind that an artifact's renderer reads, one a (model, benchmark) pair."""
+
+    def files(wildcards):
+        if kind not in needs_of(wildcards.artifact):
+            return []
+        pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+        if kind == "benchmarks":
+            return [table_of(benchmark) for benchmark in sorted({benchmark for _, benchmark in pairs})]
+        if kind == "passes":
+            return [manifest_of(*pair) for pair in pairs]
+        return [f"results/{STUDY.name}/{kind}/{model}/{benchmark}.parquet" for model, benchmark in pairs]
+
+    return files
+
+
+def paths_for(wildcards, input):
+    """The same files by what they are of: kind -> list of (model, benchmark, path)."""
+    pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+    benchmarks = sorted({benchmark for _, benchmark in pairs})
+    named = {kind: list(zip(pairs, input[kind])) for kind in ("metrics", "tests", "scores", "passes")}
+    paths = {kind: [[*pair, path] for pair, path in files] for kind, files in named.items()}
+    return paths | {"benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]}
+
+
+def benchmark_entries(wildcards):
+    pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+    return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
+
+
+RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}

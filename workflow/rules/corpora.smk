@@ -1,7 +1,3 @@
-def shards_of(corpus):
-    return CORPORA[corpus].get("shards", 1)
-
-
 rule write_documents:
     input:
         source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),

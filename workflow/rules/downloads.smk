@@ -2,12 +2,6 @@ localrules:
     fetch_package,
 
 
-def download_named(wildcards):
-    return next(
-        entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file
-    )
-
-
 rule fetch_package:
     output:
         "results/downloads/{file}",

@@ -12,8 +12,6 @@ rule evaluate_methods:
     params:
         code=sources("methods", "evaluation"),
         resamples=config["resamples"],
-        grid_intervals=lambda wildcards: plan.grid_intervals(
-            STUDY, wildcards.model, wildcards.benchmark
-        ),
+        grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
     script:
         "../../scripts/evaluate_methods.py"

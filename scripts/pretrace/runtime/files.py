@@ -55,7 +55,9 @@ def read_json(path: str | Path) -> Any:
         raise InputError(f"{path} is not valid JSON ({error}). {_REMEDY}") from error
 
 
-def write_parquet(path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None) -> None:
+def write_parquet(
+    path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None
+) -> None:
     """Write a table without pandas' metadata, so that equal tables give equal bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq

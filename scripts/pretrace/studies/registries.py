@@ -51,7 +51,9 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     if hidden := sorted(set(own) & set(registered)):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
     entries = {slug: _located(entry, path, f"{path}: {slug}") for slug, entry in registered.items()}
-    entries |= {slug: _located(entry, study_path, f"{study_path}: {kind}.{slug}") for slug, entry in own.items()}
+    entries |= {
+        slug: _located(entry, study_path, f"{study_path}: {kind}.{slug}") for slug, entry in own.items()
+    }
     shared = {slug: slug for slug in registered} | {slug: f"{study['study']}~{slug}" for slug in own}
     return Registry(kind, entries, shared)
 

@@ -22,9 +22,13 @@ def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool
     for key_node, _ in node.value:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str | int | float | bool | None):
-            raise yaml.constructor.ConstructorError(None, None, "a key must be a plain value", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "a key must be a plain value", key_node.start_mark
+            )
         if key in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key '{key}' stands twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key '{key}' stands twice", key_node.start_mark
+            )
         seen.add(key)
     return yaml.SafeLoader.construct_mapping(loader, node, deep=deep)
 
@@ -41,7 +45,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
     except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist. Check the path; it is relative to the working directory.") from error
+        raise InputError(
+            f"{path} does not exist. Check the path; it is relative to the working directory."
+        ) from error
     except IsADirectoryError as error:
         raise InputError(f"{path} is a folder; a YAML file is needed.") from error
     except UnicodeDecodeError as error:
@@ -67,29 +73,36 @@ def check(value: Any, schema: str, where: str) -> None:
     Raises:
         InputError: with one line for each mistake: file, key, what is wrong, what would be right.
     """
-    errors = sorted(_validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.path])
+    errors = sorted(
+        _validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.path]
+    )
     if errors:
         raise InputError("\n".join(f"{where}: {_explain(error)}" for error in errors))
 
 
 def _explain(error: ValidationError) -> str:
     key = ".".join(str(part) for part in error.absolute_path) or "top level"
-    schema, value = error.schema, error.instance
-    described = schema.get("description", "") if isinstance(schema, dict) else ""
+    schema: dict[str, Any] = error.schema if isinstance(error.schema, dict) else {}
+    value: Any = error.instance
+    wanted: Any = error.validator_value
+    described = schema.get("description", "")
     match error.validator:
         case "additionalProperties":
             valid = schema.get("properties", {})
             unknown = [name for name in value if name not in valid]
-            return "; ".join(f"unknown key '{_join(key, name)}': {nearest(str(name), valid)}" for name in unknown)
+            return "; ".join(
+                f"unknown key '{_join(key, name)}': {nearest(str(name), valid)}" for name in unknown
+            )
         case "required":
-            missing = [name for name in error.validator_value if name not in value]
+            missing = [name for name in wanted if name not in value]
             return f"{key}: missing key {', '.join(repr(name) for name in missing)}"
         case "enum":
-            return f"{key}: {value!r} is not valid: {nearest(str(value), [str(v) for v in error.validator_value])}"
+            return f"{key}: {value!r} is not valid: {nearest(str(value), [str(v) for v in wanted])}"
         case "type":
-            return f"{key}: {_kind(value)} {value!r} where {_types(error.validator_value)} is needed. {described}".strip()
+            found = f"{_kind(value)} {value!r}"
+            return f"{key}: {found} where {_types(wanted)} is needed. {described}".strip()
         case "pattern":
-            return f"{key}: {value!r} does not have the right form ({error.validator_value}). {described}".strip()
+            return f"{key}: {value!r} does not have the right form ({wanted}). {described}".strip()
         case "not":
             return f"{key}: {value!r} is reserved; choose another."
         case _:

@@ -88,7 +88,9 @@ def _check_references(
                 hint = nearest(entry["download"], downloads)
                 raise InputError(f"{where}.download: unknown download '{entry['download']}': {hint}")
             if "path" in entry and not Path(entry["path"]).exists():
-                raise InputError(f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file.")
+                raise InputError(
+                    f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
+                )
     for slug, entry in models.entries.items():
         if "tokenizer" in entry:
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
@@ -108,8 +110,9 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         if view not in VIEWS:
             raise InputError(f"{where}.views: unknown view '{view}': {nearest(view, VIEWS)}")
     for key in ("lengths", "subsets"):
-        if unknown := [value for value in run.get(key, []) if value not in benchmark.get(key, run[key])]:
-            raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {benchmark[key]}.")
+        there = benchmark.get(key) or run.get(key) or []
+        if unknown := [value for value in run.get(key, []) if value not in there]:
+            raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {there}.")
     return {
         "model": run["model"],
         "benchmark": run["benchmark"],
@@ -144,8 +147,12 @@ def _resolve_methods(run: Run, where: str, language: str, has_corpus: bool) -> l
     named = {item["method"] for item in chosen}
     controls = [name for name, method in METHODS.items() if method.scope == "benchmark"]
     chosen += [{"method": name, "parameters": {}} for name in controls if name not in named]
-    offers = {"language": language, "has_corpus": has_corpus, "has_references": bool(run.get("references"))}
-    return [item for item in chosen if applies(item["method"], **offers)]
+    has_references = bool(run.get("references"))
+    return [
+        item
+        for item in chosen
+        if applies(item["method"], language=language, has_corpus=has_corpus, has_references=has_references)
+    ]
 
 
 def _artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
@@ -161,7 +168,8 @@ def _resolve_artifact(
         raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, registered)}")
     entry = registered[slug]
     if entry["renderer"] not in RENDERERS:
-        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {nearest(entry['renderer'], RENDERERS)}")
+        hint = nearest(entry["renderer"], RENDERERS)
+        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     ran = {(run["model"], run["benchmark"]) for run in runs}
     panels = own.get("panels") or _panels_of(runs)
     for number, panel in enumerate(panels):
@@ -189,7 +197,12 @@ def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:
     for run in runs:
         for subset in run["subsets"] or [None]:
             for length in run["lengths"] or [None]:
-                cell = {"model": run["model"], "benchmark": run["benchmark"], "subset": subset, "length": length}
+                cell = {
+                    "model": run["model"],
+                    "benchmark": run["benchmark"],
+                    "subset": subset,
+                    "length": length,
+                }
                 panel = {key: value for key, value in cell.items() if value is not None}
                 if panel not in panels:
                     panels.append(panel)
