@@ -8,6 +8,7 @@ over texts with softmax, log_softmax and per-text statistics, as public code has
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from pretrace import models
 from pretrace.passes.engine import Engine

@@ -9,6 +9,7 @@ process: where other work keeps the machine busy, they are the steadier ones.
 """
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,9 @@ from typing import Any
 
 import numpy as np
 import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
 from bench_pass import texts
 
 from pretrace import models

@@ -1,5 +1,6 @@
 """What a model's forward pass leaves at each position for the statistics: hidden states, else logits."""
 
+import os
 from typing import Any
 
 import torch
@@ -18,6 +19,10 @@ class Features:
         self._module = model if self._head is None else model.base_model
         weight = next(model.parameters())
         self.device, self.dtype = weight.device, model.dtype
+        if self.device.type == "cpu":
+            # transformers reads it at each attention with a mask, as texts after a shared lead have: on a CPU
+            # grouped heads need not be repeated, which takes a seventh of such a pass
+            os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         config = model.config.get_text_config()
         self.vocabulary = config.vocab_size
         self.rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "")

@@ -66,20 +66,20 @@ def run(
         }
         for one in planned
     ]
-    written = {
-        **names,
-        "engine": ENGINE_VERSION,
+    how = {"batch_tokens": batch_tokens, "threads": threads}
+    written = {**names, "engine": ENGINE_VERSION, **_facts(target), **how, "views": entries}
+    write_json(manifest, written)
+    return written
+
+
+def _facts(target: Target) -> dict[str, Any]:
+    return {
         "checkpoint": target.digest,
         "dtype": target.dtype,
         "device": target.device,
         "vocabulary": target.vocabulary,
         "context": target.context,
-        "batch_tokens": batch_tokens,
-        "threads": threads,
-        "views": entries,
     }
-    write_json(manifest, written)
-    return written
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,11 +142,12 @@ def _agrees(way: Way, features: Features) -> bool:
 
 def _close(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features) -> bool:
     lead = torch.tensor([[token for part in parts for token in part]], device=features.device)
-    whole = features(torch.cat([lead.expand(len(texts), -1), texts], dim=1), use_cache=False).float()
-    after = whole[:, lead.shape[1] :]
-    off = torch.linalg.vector_norm(encoded.read(texts, parts).float() - after) / torch.linalg.vector_norm(
-        after
-    )
-    first = torch.linalg.vector_norm(encoded.last(parts).float() - whole[0, lead.shape[1] - 1])
-    first = first / torch.linalg.vector_norm(whole[0, lead.shape[1] - 1])
-    return bool(max(off, first) < _TOLERANCE[features.dtype])
+    whole = features(torch.cat([lead.expand(len(texts), -1), texts], dim=1), use_cache=False)
+    last, after = whole[0, lead.shape[1] - 1], whole[:, lead.shape[1] :]
+    off = max(_distance(encoded.last(parts), last), _distance(encoded.read(texts, parts), after))
+    return off < _TOLERANCE[features.dtype]
+
+
+def _distance(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """Euclidean, relative to the norm of what is expected."""
+    return float((found.float() - expected.float()).norm() / expected.float().norm())
