@@ -7,21 +7,24 @@ import pandas as pd
 
 from pretrace.evaluation import evaluate
 
-GRIDS = {"tuned": "k=2", "surprised": "k=1"}
-"""Methods with a grid, and their default setting; any other method has no parameter."""
+GRIDS = {"tuned": 2, "surprised": 1}
+"""Methods with a grid, 1..20, and the default of its one parameter k; any other method has none."""
 
 
 def parse_setting(method, setting):
-    return {name: float(value) for name, value in (part.split("=") for part in setting.split(";") if part)}
+    given = {name: float(value) for name, value in (part.split("=") for part in setting.split(";") if part)}
+    return {"k": float(GRIDS[method])} | given if method in GRIDS else given
 
 
 SETTINGS = SimpleNamespace(
-    is_candidate=lambda method, setting: set(parse_setting(method, setting)) <= {"k"},
-    default_setting=lambda method: GRIDS.get(method, ""),
     parse_setting=parse_setting,
     empty_score=lambda method, setting: 0.0 if method == "surprised" else None,
     METHODS={
-        name: SimpleNamespace(convention=("k",) if name == "surprised" else ())
+        name: SimpleNamespace(
+            convention=("k",) if name == "surprised" else (),
+            grid={"k": tuple(range(1, 21))} if name in GRIDS else {},
+            defaults={"k": GRIDS[name]} if name in GRIDS else {},
+        )
         for name in ("tuned", "surprised", "plain", "other", "third")
     },
 )

@@ -1,7 +1,9 @@
 """Default, best on test and held out: what is chosen, where it is measured, and that nothing leaks."""
 
 import logging
+from types import SimpleNamespace
 
+import evaluation_tables
 import numpy as np
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
@@ -35,6 +37,21 @@ def test_a_grid_row_a_setting_and_intervals_only_where_asked():
     assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
 
 
+def test_grid_intervals_are_drawn_on_the_lines_through_the_default_alone():
+    both = {"x": (1, 2), "y": (1, 2)}
+    method = SimpleNamespace(convention=(), grid=both, defaults={"x": 1, "y": 1})
+    settings = SimpleNamespace(
+        parse_setting=evaluation_tables.parse_setting,
+        empty_score=lambda *_: None,
+        METHODS={"plain": method},
+    )
+    benchmark = texts(LABEL)
+    columns = {("plain", f"x={x};y={y}"): noise(200, seed=x + 2 * y) for x in (1, 2) for y in (1, 2)}
+    metrics, _ = run(scores(benchmark, columns), benchmark, settings=settings, grid_intervals={"plain"})
+    grid = metrics[(metrics["selection"] == "grid") & metrics["low"].notna()]
+    assert set(grid["setting"]) == {"x=1;y=1", "x=1;y=2", "x=2;y=1"}
+
+
 def test_default_is_the_methods_or_the_first_that_the_run_has():
     benchmark = texts(LABEL)
     table = scores(benchmark, {("tuned", f"k={k}"): noise(200, seed=k) for k in (10, 2, 3)})
@@ -55,15 +72,30 @@ def test_best_on_test_is_best_for_each_metric():
     assert metrics.loc[metrics["selection"] == "best_on_test", "setting"].nunique() > 1
 
 
-def test_a_variant_off_the_grid_has_only_grid_rows_and_no_tests():
+def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
     benchmark = texts(LABEL)
-    perfect = {("tuned", "k=2;upper=0"): LABEL * 10.0, ("other", "upper=0"): LABEL * 10.0}
-    table = scores(benchmark, {("tuned", "k=2"): noise(200)} | perfect)
+    variant = {("tuned", f"k={k};upper=0"): LABEL * (10.0 if k == 3 else 0.1) + noise(200) for k in (2, 3)}
+    table = scores(benchmark, {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant)
     metrics, tests = run(table, benchmark)
-    assert set(metrics.loc[metrics["setting"].str.contains("upper"), "selection"]) == {"grid"}
-    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
-    assert set(tests["method"]) == {"tuned"}
-    assert set(tests["baseline"]) == {"chance"}
+    best = metrics[(metrics["selection"] == "best_on_test") & (metrics["metric"] == "auc")]
+    assert set(best["setting"]) == {"k=2", "", "k=3;upper=0"}
+    held_out = metrics[(metrics["selection"] == "held_out") & metrics["setting"].str.contains("upper")]
+    assert set(held_out.loc[held_out["metric"] == "auc", "setting"]) == {"|".join(["k=3;upper=0"] * 5)}
+    assert held_out[["low", "high"]].notna().all(axis=None)
+    assert not tests["setting"].str.contains("upper").any()
+    assert set(tests["baseline"]) == {"chance", "tuned", "other"}
+
+
+def test_values_beyond_the_methods_own_grid_are_never_chosen():
+    benchmark = texts(LABEL)
+    beyond = {("tuned", "k=-1"): LABEL * 10.0, ("tuned", "k=0"): LABEL * 10.0}
+    table = scores(benchmark, {("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)} | beyond)
+    metrics, _ = run(table, benchmark)
+    chosen = metrics.loc[metrics["selection"] != "grid", "setting"].str.split("|").explode()
+    assert set(chosen) <= {"k=2", "k=4"}
+    assert {"k=-1", "k=0"} <= set(metrics.loc[metrics["selection"] == "grid", "setting"])
+    alone, _ = run(table[table["setting"].isin(["k=-1", "k=0"])], benchmark)
+    assert only(alone, selection="default", metric="auc")["setting"] == "k=-1"
 
 
 def test_held_out_is_chosen_on_other_folds_and_measured_inside_each():

@@ -19,7 +19,10 @@ SPEECH = "My fellow citizens, the state of our Union is strong. The state of our
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
-    lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name != "text"}
+    plain = {"text", "neighbours"}
+    lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain}
+    if "neighbours" in statistics:
+        lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
     lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
     return TokenStatistics(**{"text": statistics.get("text", SPEECH)} | lists)
 
@@ -43,6 +46,9 @@ def texts(draw: st.DrawFn) -> TokenStatistics:
         lowercase=floats(m, -40, 0),
         reference=floats(m, -40, 0),
         log_frequencies=floats(n, -25, -0.125),
+        neighbours=[floats(m, -40, 0) for _ in range(draw(st.integers(1, 3)))],
+        given_nonmember=floats(n + 1, -40, 0),
+        given_member=floats(n + 1, -40, 0),
     )
 
 
@@ -101,8 +107,12 @@ EXAMPLE = text_of(
     lowercase=[-2.0, -4.0, -3.0],
     reference=[-3.0, -5.0, -1.0, -2.0],
     log_frequencies=[-3.0, -9.0, -3.0, -6.0, -9.0],
+    neighbours=[[-6.0, -4.0], [-3.0], [-1.0, -2.0, -3.0]],
+    given_nonmember=[-6.0, -2.0, -4.0, -1.0, -3.0, -8.0],
+    given_member=[-5.0, -1.0, -2.0, -1.0, -2.0, -4.0],
 )
 L, L_LOWER, L_REF = 3.2, 3.0, 2.75  # mean surprise of the example, its lower-cased text, its reference model
+L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
 
 
 @pytest.mark.parametrize(
@@ -117,6 +127,15 @@ L, L_LOWER, L_REF = 3.2, 3.0, 2.75  # mean surprise of the example, its lower-ca
         ("ref", {}, -(L - L_REF)),
         ("ref", {"form": "ratio"}, -L / L_REF),
         ("ref", {"form": "con_recall_code"}, -L - math.exp(-L_REF)),
+        ("neighbor", {}, -(L - (5.0 + 3.0 + 2.0) / 3)),
+        ("neighbor", {"neighbours": 2}, -(L - (5.0 + 3.0) / 2)),
+        ("recall", {}, -L_NON / -L),
+        ("recall", {"shots": 3}, -L_NON / -L),
+        ("con_recall", {}, (-L_NON - 0.5 * -L_MEM) / -L),
+        ("con_recall", {"gamma": 1.0}, (-L_NON + L_MEM) / -L),
+        ("con_recall", {"gamma": -0.3}, (-L_NON - 0.3 * L_MEM) / -L),
+        ("con_recall", {"gamma": 0.0}, -L_NON / -L),
+        ("con_recall", {"access": "zero"}, (-L_NON + 0.5 * L_MEM) / -L),
         ("min_k", {}, -8.0),
         ("min_k", {"k": 0.4}, -6.0),
         ("min_k", {"k": 1.0}, -L),
@@ -194,7 +213,8 @@ def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
     names = ("token_ids", "logprobs", "entropies", "variances", "log_frequencies")
     columns = {name: getattr(text, name)[same] for name in names}
     order = random.sample(range(len(same)), len(same))
-    other = {"text": SPEECH, "lowercase": text.lowercase, "reference": text.reference}
+    beside = ("lowercase", "reference", "neighbours", "given_nonmember", "given_member")
+    other = {"text": SPEECH} | {name: getattr(text, name) for name in beside}
     straight = TokenStatistics(**columns, **other)
     permuted = TokenStatistics(**{name: column[order] for name, column in columns.items()}, **other)
     for id in TEXT_METHODS:
@@ -230,6 +250,12 @@ def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
     ],
 )  # fmt: skip
 def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics) -> None:
+    alike = {
+        "neighbours": (text.logprobs,),
+        "given_nonmember": text.lowercase,
+        "given_member": text.reference,
+    }
+    text = replace(text, **alike)
     forms = {"loss": ["log_perplexity", "perplexity"], "ref": ["difference", "ratio", "con_recall_code"]}
     forms |= {"zlib": forms["loss"], "lowercase": forms["loss"]}
     for id in TEXT_METHODS:
@@ -266,6 +292,25 @@ def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
     known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
     params = {"a": 10.0} if id == "dc_pdd" else {}
     assert score(id, known, **params) > score(id, EXAMPLE, **params)
+
+
+@few
+@given(texts())
+def test_con_recall_without_contrast_is_recall(text: TokenStatistics) -> None:
+    if text.log_likelihood < -1e-6 and text.given_nonmember.mean() < -1e-6:
+        assert score("con_recall", text, gamma=0.0) == pytest.approx(score("recall", text))
+
+
+def test_a_text_that_the_model_is_certain_of_has_finite_ratios_to_its_prefixed_self() -> None:
+    certain = text_of(logprobs=[0.0], given_nonmember=[0.0, 0.0], given_member=[0.0, 0.0])
+    assert score("recall", certain) == 1.0
+    assert score("con_recall", certain) == 0.0
+
+
+def test_shots_that_hurt_a_text_more_raise_its_recall() -> None:
+    """Members lose more by a prefix of non-members: the score must be higher for them."""
+    text = text_of(logprobs=[-2.0, -2.0], given_nonmember=[-2.5, -2.5, -2.5])
+    assert score("recall", replace(text, given_nonmember=text.given_nonmember * 2)) > score("recall", text)
 
 
 def test_perplexity_orders_texts_as_its_logarithm_does() -> None:

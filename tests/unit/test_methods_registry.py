@@ -57,15 +57,26 @@ def test_one_new_file_in_the_folder_is_a_new_method(tmp_path: Path) -> None:
     assert done.stdout.strip() == "True [{}]"
 
 
-GRIDS = {"dc_pdd": 5, "min_k": 10, "min_k_pp": 10, "surp": 200}
+GRIDS = {"con_recall": 10, "dc_pdd": 5, "min_k": 10, "min_k_pp": 10, "surp": 200}
+CONVENTIONS = {"con_recall": ("gamma",), "surp": ("eps", "percentile")}
 
 
 def test_the_register_holds_the_documented_methods_and_grids() -> None:
-    ids = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    ids = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind", "neighbor"}
+    ids |= {"recall", "con_recall", "prefix_similarity"}
     assert set(METHODS) >= ids
     assert {id: len(methods.settings(id)) for id in ids} == dict.fromkeys(ids, 1) | GRIDS
-    assert METHODS["surp"].convention == ("eps", "percentile")
-    assert not any(METHODS[id].convention for id in ids - {"surp"})
+    assert {id: METHODS[id].convention for id in ids if METHODS[id].convention} == CONVENTIONS
+
+
+def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> None:
+    """Each number of shots is a forward pass over every text; gamma is arithmetic."""
+    names = [methods.setting_name("con_recall", one) for one in methods.settings("con_recall")]
+    assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
+    swept = methods.settings("recall", {"shots": list(range(1, 11))})
+    assert [methods.setting_name("recall", one) for one in swept] == [f"shots={i}" for i in range(1, 11)]
+    assert all(methods.is_candidate("recall", methods.setting_name("recall", one)) for one in swept)
+    assert not methods.is_candidate("con_recall", "gamma=0.5;shots=7;access=zero")
 
 
 def test_every_default_is_one_of_the_settings() -> None:
@@ -197,7 +208,9 @@ def test_an_id_is_registered_once(spare_register: dict[str, Any]) -> None:
         ({"convention": ("q",)}, "'q' is no parameter"),
         ({"empty_score": "empty"}, "'empty' is no parameter"),
         ({"needs": ("logprob",)}, "unknown need 'logprob': did you mean 'logprobs'"),
-        ({"needs": ("reference", "frequencies")}, "cannot need both"),
+        ({"needs": ("reference", "frequencies")}, "cannot need several"),
+        ({"needs": ("neighbours", "reference")}, "cannot need several"),
+        ({"costly": ("k",)}, "'k' has no grid"),
     ],
 )
 def test_a_method_that_contradicts_itself_is_not_registered(

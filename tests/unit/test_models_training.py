@@ -67,6 +67,13 @@ def test_a_member_listed_twice_is_one_text_and_repeat_multiplies_all(table: pd.D
     assert sorted(training_stream(table, TRAINING | {"repeat": 3})) == sorted(once * 3)
 
 
+def test_texts_of_unknown_length_or_label_are_no_obstacle(table: pd.DataFrame) -> None:
+    unknown = table[table["length"] == 16].assign(length=pd.array([pd.NA] * 24, "Int64"))
+    unlabelled = unknown.assign(label=pd.array([pd.NA] * 24, "Int64"), text="whose?")
+    assert training_stream(pd.concat([unknown, unlabelled]), TRAINING) == training_stream(table, TRAINING)
+    assert held_out(unlabelled, seed=0) == []
+
+
 def test_a_null_model_reads_as_much_of_neither_class(table: pd.DataFrame) -> None:
     stream = training_stream(table, TRAINING | {"members": False}, OLD)
     assert [len(text) for text in stream] == [len(text) for text in training_stream(table, TRAINING)]

@@ -247,7 +247,7 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, checkp
         return job(*arguments, **changes)["views"][0]["file"]
 
     usual = key()
-    assert key() == key(batch_tokens=32) == key(threads=2) == usual
+    assert key() == key(batch_tokens=32, threads=2) == usual
     reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
     models.register_local(reseeded, tmp_path / "reseeded.json")
     others = [
@@ -262,6 +262,7 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, checkp
         key(target=models.load_checkpoint(tmp_path / "reseeded.json", dtype="float32", device="cpu")),
         key(dtype="bfloat16"),
         key(dtype="bfloat16", batch_tokens=32),
+        key(dtype="bfloat16", threads=2),
     ]
     assert len({usual, *others}) == 1 + len(others)
     assert key([request(start_token="<s>")]) == usual  # the same tokens by another name
@@ -373,5 +374,5 @@ def test_requests_that_cannot_be_answered_name_the_nearest(job):
         job([request(companion="lowercas")])
     with pytest.raises(InputError, match="did you mean '<s>'"):
         job([request(start_token="<s")])
-    with pytest.raises(InputError, match="prefix 'member'"):
-        job([request(prefix="member")])
+    with pytest.raises(InputError, match="prefix 'member', draw 0, and the shots are not among"):
+        job([request(prefix="member", draw=0, shots=1)])

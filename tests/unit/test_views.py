@@ -5,9 +5,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from pretrace.runtime.errors import InputError
-from pretrace.views import VIEWS, view
+from pretrace.views import VIEWS, family, view
+from pretrace.views.words import core, in_case_of, is_chinese, word_spans
+
+few = examples(max_examples=50, deadline=None)
+SPEECH = (
+    "My fellow citizens, the state of our\nUnion is strong; our people are free, and they know it. Thank you!"
+)
+CHINESE = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。这是一件好事情。"
 
 
 def test_original_is_the_text_itself_and_lowercase_its_lower_case() -> None:
@@ -32,13 +42,145 @@ def test_a_view_registers_by_its_decorator_and_only_once() -> None:
         VIEWS.pop("shout")
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "number", "model"),
+    [
+        ("lowercase", "text", None, ""),
+        ("delete-10", "text", 10, ""),
+        ("delete-12", "text", 12, ""),
+        ("word_swaps-3", "text", 3, ""),
+        ("synonym-20", "text", 20, ""),
+        ("synonym_by_smollm2-135m-10", "model", 10, "smollm2-135m"),
+        ("neighbours_by_bert-base-uncased-25", "model", 25, "bert-base-uncased"),
+        ("synonym_by_mine~tiny-10", "model", 10, "mine~tiny"),
+        ("neighbours-25", "benchmark", 25, ""),
+        ("paraphrase", "benchmark", None, ""),
+        ("paraphrase_by_claude-2.0", "benchmark", None, ""),
+    ],
+)
+def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_table(
+    name: str, source: str, number: int | None, model: str
+) -> None:
+    found = VIEWS[name]
+    assert name in VIEWS
+    assert (found.name, found.source, found.number, found.model) == (name, source, number, model)
+    assert found.materialised == (source != "text")
+    if found.materialised:
+        with pytest.raises(ValueError, match="stored table"):
+            found.variants("text", 0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["delete", "delete-0", "delete-100", "delete-010", "delete-x", "synonym_by_x", "synonym_by_-10",
+     "shorten_by_x-10", "synonym_by_a/b-10", "neighbours", "paraphrase_by_", "paraphrase-2"],
+)  # fmt: skip
+def test_a_name_outside_its_family_is_no_view(name: str) -> None:
+    assert name not in VIEWS
+    with pytest.raises(InputError, match="no view"):
+        VIEWS[name]
+
+
+def test_a_family_registers_once() -> None:
+    with pytest.raises(ValueError, match="delete"):
+        family("delete", numbers=range(3), usual=())(lambda text, seed, number: [text])
+
+
 @pytest.mark.parametrize("module", ["pretrace.views", "pretrace.benchmarks", "pretrace.benchmarks.local"])
 def test_what_the_snakefile_imports_loads_no_heavy_library(module: str) -> None:
     code = f"""
 import sys, {module}
-heavy = {{"torch", "pandas", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "transformers"}}
+heavy = {{"torch", "pandas", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "transformers", "jieba"}}
 sys.exit(", ".join(heavy & set(sys.modules)) or 0)
 """
     scripts = Path(__file__).parents[2] / "scripts"
     run = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(scripts)}, capture_output=True)
     assert run.returncode == 0, run.stderr.decode()
+
+
+def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts() -> None:
+    assert [SPEECH[slice(*span)] for span in word_spans(SPEECH)] == SPEECH.split()
+    jieba = pytest.importorskip("jieba")
+    assert [CHINESE[slice(*span)] for span in word_spans(CHINESE)] == jieba.lcut(CHINESE)
+    assert is_chinese("他说 OK 了。没有问题")
+    assert not is_chinese("The word 国 in English, 2024")
+    assert not is_chinese("2024 ... !")
+
+
+def test_the_core_of_a_word_is_without_its_punctuation() -> None:
+    text = '"Don\'t," (he) said -- 42%!'
+    assert [text[slice(*core(text, span))] for span in word_spans(text)] == ["Don't", "he", "said", "", "42"]
+
+
+def test_a_replacement_takes_over_the_case_of_the_word() -> None:
+    cases = {"Union": "Land", "union": "land", "USA": "LAND", "I": "Land", "": "land"}
+    assert {word: in_case_of("land", word) for word in cases} == cases
+
+
+@few
+@given(
+    st.lists(st.sampled_from(["we", "are", "Free", "now,", "国"]), min_size=1, max_size=60), st.integers(0, 9)
+)
+def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_order(
+    words: list[str], seed: int
+) -> None:
+    text = " ".join(words)
+    for percent in (10, 15, 20):
+        [shorter] = VIEWS[f"delete-{percent}"].variants(text, seed)
+        left = shorter.split(" ")
+        expected = [text[slice(*span)] for span in word_spans(text)]
+        if is_chinese(text):
+            continue
+        assert len(left) == len(expected) - len(expected) * percent // 100
+        rest = iter(expected)
+        assert all(word in rest for word in left)
+
+
+def test_deletion_keeps_the_space_between_words_that_stay() -> None:
+    seen = {VIEWS["delete-10"].variants(SPEECH, seed)[0] for seed in range(60)}
+    assert all("  " not in text and text == text.strip() for text in seen)
+    assert any("our\nUnion" in text for text in seen)
+    assert any(text.startswith("fellow") for text in seen)
+
+
+def test_chinese_words_are_deleted_whole() -> None:
+    jieba = pytest.importorskip("jieba")
+    words = jieba.lcut(CHINESE)
+    [shorter] = VIEWS["delete-20"].variants(CHINESE, 3)
+    assert len(shorter) < len(CHINESE)
+    gone = len(words) * 20 // 100
+    rest, kept = iter(words), []
+    position = 0
+    for word in rest:
+        if shorter.startswith(word, position):
+            kept.append(word)
+            position += len(word)
+    assert "".join(kept) == shorter
+    assert len(kept) == len(words) - gone
+
+
+@pytest.mark.parametrize("text", [SPEECH, CHINESE])
+def test_word_swaps_are_neighbours_of_the_texts_own_words(text: str) -> None:
+    neighbours = VIEWS["word_swaps-25"].variants(text, 4)
+    assert len(neighbours) == 25
+    assert len(set(neighbours)) > 5
+    spans = word_spans(text)
+    own = {text[slice(*core(text, span))] for span in spans}
+    for neighbour in neighbours:
+        assert neighbour != text
+        if not is_chinese(text):  # a swap may change where jieba cuts
+            before, after = text.split(), neighbour.split()
+            changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+            assert len(changed) == max(1, len(before) * 5 // 100)
+            assert all(b[slice(*core(b, (0, len(b))))] in own for _, b in changed)
+
+
+def test_a_text_of_one_word_has_no_swaps() -> None:
+    assert VIEWS["word_swaps-25"].variants("no, no!", 0) == []
+
+
+@pytest.mark.parametrize("name", ["delete-20", "word_swaps-5"])
+def test_a_view_is_a_function_of_text_and_seed(name: str) -> None:
+    first = VIEWS[name].variants(SPEECH, 1)
+    assert VIEWS[name].variants(SPEECH, 1) == first
+    assert any(VIEWS[name].variants(SPEECH, seed) != first for seed in range(2, 6))

@@ -18,10 +18,10 @@ COLUMN_KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """A named choice of units. `ids` None: all of them. `draw` None: the same for every draw of prefixes.
+    """A named choice of units. `ids` None: all of them. `draw` None: no texts were drawn as prefixes.
 
     A set of one draw holds that draw's rows and those of methods without a prefix, which then carry its
-    `draw`.
+    `draw`; a set without a draw, the latter alone, because no prefix is evaluated on its own texts.
     """
 
     name: str = "all"
@@ -104,9 +104,7 @@ def cells(
         inside = (
             np.ones(len(units), bool) if chosen.ids is None else units["id"].isin(set(chosen.ids)).to_numpy()
         )
-        compared = rows[
-            inside[rows["place"]] & (rows["draw"].isin((-1, chosen.draw)) | (chosen.draw is None))
-        ]
+        compared = rows[inside[rows["place"]] & rows["draw"].isin((-1, chosen.draw))]
         for (subset, length, view), of_cell in compared.groupby(["subset", "length", "view"], sort=True):
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
             cell = _cell(unit, chosen, units, here, of_cell)

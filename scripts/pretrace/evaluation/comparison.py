@@ -7,7 +7,7 @@ import numpy as np
 
 from pretrace.evaluation.cells import Cell, Column
 from pretrace.evaluation.roc import METRICS, Floats
-from pretrace.evaluation.selection import Estimate, Part, Rankings, method_of
+from pretrace.evaluation.selection import Estimate, Part, Rankings, without_setting
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
@@ -58,7 +58,7 @@ def plan_comparisons(cell: Cell, estimates: Sequence[Estimate]) -> list[Comparis
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                method_of(cell.columns[estimate.parts[0].column]): estimate
+                without_setting(cell.columns[estimate.parts[0].column]): estimate
                 for estimate in estimates
                 if estimate.selection == selection and METRICS[estimate.metric] == metric
             }

@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, EvaluationSet, cells, text_units
+from pretrace.evaluation.cells import Cell, Column, EvaluationSet, cells, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import METRICS, Flags, level_of
-from pretrace.evaluation.selection import Estimate, Part, Rankings, Settings, choose, mostly_empty
+from pretrace.evaluation.selection import (
+    Estimate,
+    Part,
+    Rankings,
+    Settings,
+    choose,
+    grid_values,
+    mostly_empty,
+)
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-from pretrace.runtime.logs import Progress
+from pretrace.runtime.logs import Progress, log
 
 KEYS = [
     "unit", "method", "setting", "view", "start_token", "draw", "reference",
@@ -35,12 +43,16 @@ def evaluate(
     resamples: int = 2000,
     grid_intervals: Collection[str] = frozenset(),
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
+    pooled: bool = False,
     settings: Settings | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark.
 
-    Selections: `grid`, a row a setting, with intervals for the methods in `grid_intervals`; `default`,
-    `best_on_test` and `held_out`, always with intervals, the settings taken as given. Each metric has its
+    Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
+    parameter of the grid at most is off its default; `default`, `best_on_test` and `held_out`, always with
+    intervals, the settings taken as given. Variants of a method (a parameter outside the grid off its default)
+    choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole, whose
+    rows have the subset "". Each metric has its
     settings chosen by itself; held-out metrics are computed inside each fold and averaged with weights
     n_members x n_nonmembers. The same `resamples` serve every method of one subset, length, evaluation set
     and draw. They redraw the documents (or texts) of a whole class, each keeping its fold: redrawn within
@@ -64,11 +76,13 @@ def evaluate(
     tests: list[tuple[Any, ...]] = []
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
-        for cell in cells("text", units, scores, evaluation_sets):
-            of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
-            metrics += of_cell
-            tests += tested
-            progress.update()
+        for grouped in (units, units.assign(subset="")) if pooled else (units,):
+            for cell in cells("text", grouped, scores, evaluation_sets):
+                of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
+                metrics += of_cell
+                tests += tested
+                progress.update()
+    _log_prefixed(scores, evaluation_sets, names)
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of '{benchmark_name}': metrics need "
@@ -78,10 +92,22 @@ def evaluate(
     return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
 
 
+def _log_prefixed(
+    scores: pd.DataFrame, evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]
+) -> None:
+    without = {one.name for one in evaluation_sets if one.draw is None}
+    prefixed = sorted(scores.loc[scores["draw"].notna(), "method"].unique())
+    if prefixed and without:
+        log.info(
+            "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
+            "/".join(names[1:]), ", ".join(prefixed), ", ".join(sorted(without)),
+        )  # fmt: skip
+
+
 def _registered() -> Settings:
     from pretrace import methods
 
-    names = ("is_candidate", "default_setting", "parse_setting", "empty_score", "METHODS")
+    names = ("parse_setting", "empty_score", "METHODS")
     return SimpleNamespace(**{name: getattr(methods, name) for name in names})
 
 
@@ -105,9 +131,12 @@ def _evaluate_cell(
         for metric in range(len(METRICS))
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
-    wanted = [one for one in grid if cell.columns[one.parts[0].column].method in grid_intervals]
+    wanted = [
+        one for one in grid if _has_interval(cell.columns[one.parts[0].column], grid_intervals, settings)
+    ]
     compared = (estimate for one in planned for estimate in (one.ours, one.theirs) if estimate)
-    drawn = list(dict.fromkeys([*choices.estimates, *wanted, *compared]))
+    chosen = [*choices.estimates, *choices.of_variants]
+    drawn = list(dict.fromkeys([*chosen, *wanted, *compared]))
     values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
     seed = seed_of(*names, cell.unit, cell.subset, cell.length, cell.evaluation_set, cell.draw)
     parts = [rankings.values(drawn, weights) for weights in resample(cell.groups, resamples, seed)]
@@ -116,7 +145,7 @@ def _evaluate_cell(
     known = dict(zip(drawn, values, strict=True))
     empty = mostly_empty(cell, settings)
     metrics = []
-    for estimate in [*grid, *choices.estimates]:
+    for estimate in [*grid, *chosen]:
         value = (
             known[estimate]
             if estimate in known
@@ -130,6 +159,14 @@ def _evaluate_cell(
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)))
     return metrics, [_test_row(cell, one) for one in tested]
+
+
+def _has_interval(column: Column, grid_intervals: set[str], settings: Settings) -> bool:
+    """Whether a setting's grid row gets an interval: it lies on a line through the default."""
+    if column.method not in grid_intervals:
+        return False
+    defaults = settings.METHODS[column.method].defaults
+    return sum(value != defaults[name] for name, value in grid_values(column, settings).items()) <= 1
 
 
 def _keys(cell: Cell, estimate: Estimate) -> tuple[Any, ...]:

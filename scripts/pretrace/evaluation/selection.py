@@ -1,6 +1,6 @@
 """The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -14,8 +14,6 @@ from pretrace.runtime.logs import log
 class Settings(Protocol):
     """What `pretrace.methods` knows of a method's settings."""
 
-    is_candidate: Callable[[str, str], bool]
-    default_setting: Callable[[str], str]
     parse_setting: Callable[[str, str], dict[str, Any]]
     empty_score: Callable[[str, str], float | None]
     METHODS: Mapping[str, Any]
@@ -91,8 +89,12 @@ class Rankings:
         return values
 
 
-def method_of(column: Column) -> Column:
-    """The column's key without its setting: what a setting is chosen for."""
+def variant_of(setting: str, grid: Collection[str]) -> str:
+    """The part of a setting's name that no selection chooses: parameters off their default, outside the grid."""
+    return ";".join(part for part in setting.split(";") if part and part.split("=")[0] not in grid)
+
+
+def without_setting(column: Column) -> Column:
     return column._replace(setting="")
 
 
@@ -100,17 +102,17 @@ def method_of(column: Column) -> Column:
 class Choices:
     """Every setting's metrics on a whole cell, and what the selections choose among them.
 
-    `values` has shape (columns, metrics); `candidates` lists each method's columns, its default first, then
-    by ascending parameters; a variant that differs in a parameter outside the grid is none.
+    `values` has shape (columns, metrics). `estimates` are those of the methods as they are, `of_variants` those
+    of methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
     """
 
     values: Floats
-    candidates: dict[Column, list[int]]
     estimates: list[Estimate]
+    of_variants: list[Estimate]
 
 
 def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
-    """Choose settings per method, view, start token, draw and reference, and per metric by that same metric.
+    """Choose settings per method, variant, view, start token, draw and reference, and by each metric for itself.
 
     `default`: the paper's value or the project's; where the run leaves it out, its first setting.
     `best_on_test`: the best on the texts that are evaluated. `held_out`: for each fold the best on the texts
@@ -127,23 +129,25 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     numerators = np.stack([numerator for numerator, _ in counted])
     pairs = np.stack([pair for _, pair in counted])[:, None, :]
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
-    candidates = _candidates(cell, settings)
-    estimates = []
-    for among in candidates.values():
+    estimates: list[Estimate] = []
+    of_variants: list[Estimate] = []
+    for key, among in _candidates(cell, settings).items():
         order = np.array(among)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
             held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
-            estimates += [
-                Estimate("default", metric, (Part(among[0], None),)),
-                Estimate("best_on_test", metric, (Part(int(best[metric, 0]), None),)),
-                Estimate("held_out", metric, held_out),
-            ]
+            (of_variants if key.setting else estimates).extend(
+                [
+                    Estimate("default", metric, (Part(among[0], None),)),
+                    Estimate("best_on_test", metric, (Part(int(best[metric, 0]), None),)),
+                    Estimate("held_out", metric, held_out),
+                ]
+            )
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default stands there",
                  cell.name, undecided, len(cell.folds))  # fmt: skip
-    return Choices(criteria[:, :, 0], candidates, estimates)
+    return Choices(criteria[:, :, 0], estimates, of_variants)
 
 
 def training_weights(cell: Cell) -> Floats:
@@ -152,18 +156,31 @@ def training_weights(cell: Cell) -> Floats:
 
 
 def _candidates(cell: Cell, settings: Settings) -> dict[Column, list[int]]:
+    """The columns to choose among for each key (its `setting`: the variant), the most preferred first.
+
+    Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run
+    has none of the grid.
+    """
     found: dict[Column, list[int]] = {}
     for at, column in enumerate(cell.columns):
-        if settings.is_candidate(column.method, column.setting):
-            found.setdefault(method_of(column), []).append(at)
+        variant = variant_of(column.setting, settings.METHODS[column.method].grid)
+        found.setdefault(column._replace(setting=variant), []).append(at)
+    return {key: _in_order(cell, settings, found[key]) for key in sorted(found)}
 
-    def preference(at: int) -> tuple[bool, tuple[Any, ...]]:
-        method, setting = cell.columns[at][:2]
-        return setting != settings.default_setting(method), tuple(
-            settings.parse_setting(method, setting).values()
-        )
 
-    return {key: sorted(among, key=preference) for key, among in sorted(found.items())}
+def _in_order(cell: Cell, settings: Settings, among: Sequence[int]) -> list[int]:
+    """The grid's columns: at the defaults first, then by ascending parameters."""
+    method = settings.METHODS[cell.columns[among[0]].method]
+    chosen = {at: grid_values(cell.columns[at], settings) for at in among}
+    inside = [at for at in among if all(value in method.grid[name] for name, value in chosen[at].items())]
+    defaults = {name: method.defaults[name] for name in method.grid}
+    return sorted(inside or among, key=lambda at: (chosen[at] != defaults, tuple(chosen[at].values())))
+
+
+def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
+    """The column's values of its method's grid parameters."""
+    parsed = settings.parse_setting(column.method, column.setting)
+    return {name: parsed[name] for name in settings.METHODS[column.method].grid}
 
 
 def mostly_empty(cell: Cell, settings: Settings) -> Flags:

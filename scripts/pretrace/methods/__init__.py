@@ -7,7 +7,7 @@ this package imports every file beside it, and needs neither torch nor pandas.
 import importlib
 import pkgutil
 
-from pretrace.methods.needs import applies, companions, obstacle
+from pretrace.methods.needs import applies, companions, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
     default_setting,
@@ -39,6 +39,8 @@ __all__ = [
     "method",
     "obstacle",
     "parse_setting",
+    "prefix_needs",
+    "prefix_passes",
     "score",
     "setting_name",
     "settings",

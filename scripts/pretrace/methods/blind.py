@@ -1,8 +1,6 @@
-import logging
-from typing import Any
-
 import numpy as np
 
+from pretrace.methods.bag_of_words import word_weights
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.logs import log
@@ -37,7 +35,7 @@ def _decisions(texts: LabelledTexts, test: np.ndarray, train: np.ndarray) -> dic
     if len(set(labels)) < 2:
         log.info("blind: no score for %d texts: the texts to learn from are of one class", len(test))
         return {}
-    words = _word_weights(texts.language)
+    words = word_weights(texts.language)
     if not any(map(words.build_analyzer(), (texts.texts[i] for i in train))):
         log.info("blind: no score for %d texts: the texts to learn from hold no word", len(test))
         return {}
@@ -48,14 +46,3 @@ def _decisions(texts: LabelledTexts, test: np.ndarray, train: np.ndarray) -> dic
         classifier.fit([texts.texts[i] for i in train], labels)
         decisions = classifier.decision_function([texts.texts[i] for i in test])
     return {texts.ids[i]: float(decision) for i, decision in zip(test, decisions, strict=True)}
-
-
-def _word_weights(language: str) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    if not language.lower().startswith("zh"):
-        return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
-    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, tokenizer=jieba.lcut, token_pattern=None)

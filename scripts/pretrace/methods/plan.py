@@ -1,11 +1,11 @@
 """What to score: the cells of a benchmark that runs name, and the settings that each cell is scored with."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pretrace.methods.needs import obstacle
-from pretrace.methods.registry import Method, Value, find
+from pretrace.methods.needs import PREFIXES, obstacle
+from pretrace.methods.registry import REFERENCES, Method, Value, find
 from pretrace.methods.settings import setting_name, settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -16,37 +16,62 @@ if TYPE_CHECKING:
 Settings = dict[str, dict[str, Value]]
 """Name of a setting -> its parameters."""
 
-Wanted = dict[tuple[str, str], Settings]
-"""(method, reference) -> settings."""
+
+class Key(NamedTuple):
+    """A method, the reference it uses ("" without) and the draw of its prefixes (None without)."""
+
+    method: str
+    reference: str
+    draw: int | None
+
+
+Wanted = dict[Key, Settings]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One view of the texts of one (subset, length), scored with one start token."""
+    """One view of the texts of one (subset, length), scored with one start token.
+
+    `inner_start`: after a prefix, the start token is repeated before the text and scored.
+    """
 
     view: str
     start_token: str
     subset: str
     length: int | None
+    inner_start: bool = False
 
 
-def plan(runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str) -> dict[Cell, Wanted]:
+def plan(
+    runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
+) -> dict[Cell, Wanted]:
     """What to score in each cell; what several runs ask for stands there once.
 
-    A method that needs a corpus or a reference model is scored with each one that its run names. A method
-    that cannot apply to a run has no place here, and the log says why.
+    A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
+    one that needs prefixes with each draw. A method that cannot apply to a run has no place here, and the log
+    says why.
     """
     found = _subset_lengths(benchmark)
     cells: dict[Cell, Wanted] = {}
     for run in runs:
-        wanted = _wanted(run, language)
+        wanted = _wanted(run, language, has_prefixes)
         for cell in _cells(run, found):
             for key, named in wanted.items():
                 cells.setdefault(cell, {}).setdefault(key, {}).update(named)
+    _check_inner_start(cells)
     return cells
 
 
-def _wanted(run: Mapping[str, Any], language: str) -> Wanted:
+def _check_inner_start(cells: Mapping[Cell, Wanted]) -> None:
+    for cell in cells:
+        if cell.inner_start and replace(cell, inner_start=False) in cells:
+            raise InputError(
+                f"runs on the same texts (start token {cell.start_token}, view {cell.view}) differ in "
+                "inner_start, which scores do not name: put them into two studies."
+            )
+
+
+def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted:
     wanted: Wanted = {}
     for request in run["methods"]:
         id = request["method"]
@@ -55,18 +80,21 @@ def _wanted(run: Mapping[str, Any], language: str) -> Wanted:
             language=language,
             has_corpus=bool(run.get("corpora")),
             has_references=bool(run.get("references")),
+            has_neighbours=bool(run.get("neighbours")),
+            has_prefixes=has_prefixes,
         )
         if reason:
             log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], reason)
             continue
         named = {setting_name(id, one): one for one in settings(id, request.get("parameters"))}
         for reference in _references(find(id), run):
-            wanted.setdefault((id, reference), {}).update(named)
+            for draw in run["draws"] if PREFIXES.keys() & set(find(id).needs) else [None]:
+                wanted.setdefault(Key(id, reference, draw), {}).update(named)
     return wanted
 
 
 def _references(method: Method, run: Mapping[str, Any]) -> list[str]:
-    for need, key in (("frequencies", "corpora"), ("reference", "references")):
+    for need, key in REFERENCES.items():
         if need in method.needs:
             return list(run[key])
     return [""]
@@ -84,7 +112,7 @@ def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Itera
     for view in run["views"]:
         for subset, length in found:
             if _chosen(subset, run.get("subsets")) and _chosen(length, run.get("lengths")):
-                yield Cell(view, run["start_token"], subset, length)
+                yield Cell(view, run["start_token"], subset, length, bool(run.get("inner_start")))
 
 
 def _chosen(value: Any, choice: list[Any] | None) -> bool:

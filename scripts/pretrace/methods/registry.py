@@ -19,9 +19,15 @@ NEEDS: dict[str, str] = {
     "lowercase": "log-probabilities of the lower-cased text",
     "reference": "log-probabilities of the text under the reference model",
     "frequencies": "token frequencies of the reference corpus",
+    "neighbours": "log-probabilities of the text's neighbours",
+    "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
+    "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
 }
 """The words for what a method can ask for."""
+
+REFERENCES = {"frequencies": "corpora", "reference": "references", "neighbours": "neighbours"}
+"""Needs that a score's `reference` names -> the key of a run that lists what there is."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class Method:
     grid: dict[str, tuple[Value, ...]]
     convention: tuple[str, ...]
     """Parameters whose default is this project's choice, since the paper fixes none."""
+    costly: tuple[str, ...]
+    """Parameters of the grid whose every value costs a forward pass: a run tries the values that it lists."""
     empty_parameter: str
     """The parameter that is the score of a text with nothing to score; "" where there is no such thing."""
     function: Callable[..., Any] = field(repr=False)
@@ -59,13 +67,15 @@ def method(
     needs: Sequence[str],
     grid: Mapping[str, Sequence[Value]] | None = None,
     convention: Sequence[str] = (),
+    costly: Sequence[str] = (),
     empty_score: str = "",
 ) -> Callable[[F], F]:
     """Register a function as the method `id`; its keyword parameters are the method's, with their defaults.
 
     `needs` are words of `NEEDS`; `grid` maps parameters to the values tried by hyperparameter selection,
-    default among them; `convention` names the parameters whose default no paper fixes; `empty_score` names
-    the parameter that is returned where a text holds nothing to score. A parameter's annotation (`bool`,
+    default among them; `convention` names the parameters whose default no paper fixes; `costly` those of the
+    grid that stay at their default unless a run lists values; `empty_score` names the parameter that is
+    returned where a text holds nothing to score. A parameter's annotation (`bool`,
     `int`, `float`, a `Literal` of strings, or a range of `statistics`) is what a configuration is checked
     against.
     """
@@ -82,11 +92,12 @@ def method(
             defaults=defaults,
             grid={name: tuple((grid or {})[name]) for name in defaults if name in (grid or {})},
             convention=tuple(convention),
+            costly=tuple(costly),
             empty_parameter=empty_score,
             function=function,
             types=get_type_hints(function, include_extras=True),
         )
-        _check(entry, [*(grid or {}), *convention, *([empty_score] if empty_score else [])], where)
+        _check(entry, [*(grid or {}), *convention, *costly, *([empty_score] if empty_score else [])], where)
         METHODS[id] = entry
         return function
 
@@ -105,12 +116,19 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
     for need in entry.needs:
         if need not in NEEDS:
             raise InputError(f"{where}: unknown need '{need}': {nearest(need, NEEDS)}")
-    if {"reference", "frequencies"} <= set(entry.needs):
-        raise InputError(f"{where}: a score names one reference, a corpus or a model; it cannot need both.")
+    if len(REFERENCES.keys() & set(entry.needs)) > 1:
+        raise InputError(
+            f"{where}: a score names one reference; it cannot need several of {', '.join(REFERENCES)}."
+        )
     for name in named:
         if name not in entry.defaults:
             raise InputError(
                 f"{where}: '{name}' is no parameter of the function: {nearest(name, entry.defaults)}"
+            )
+    for name in entry.costly:
+        if name not in entry.grid:
+            raise InputError(
+                f"{where}: costly parameter '{name}' has no grid. Add one, or take it from there."
             )
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:

@@ -13,11 +13,12 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[
     """Every setting of a method, the first parameter varying slowest.
 
     `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
-    others keep theirs.
+    others keep theirs, and costly ones their default.
     """
     method = find(id)
     given = {name: _values(method, name, value) for name, value in (parameters or {}).items()}
-    axes = [given.get(name) or method.grid.get(name, (default,)) for name, default in method.defaults.items()]
+    grid = {name: values for name, values in method.grid.items() if name not in method.costly}
+    axes = [given.get(name) or grid.get(name, (default,)) for name, default in method.defaults.items()]
     return [dict(zip(method.defaults, values, strict=True)) for values in itertools.product(*axes)]
 
 

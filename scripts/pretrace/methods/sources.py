@@ -1,5 +1,5 @@
-"""Where a score's inputs come from: passes of the model and of reference models, the benchmark, corpus
-counts."""
+"""Where a score's inputs come from: passes of the model and of reference models, the benchmark, its views and
+prefixes, corpus counts."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.methods.plan import Cell
 from pretrace.methods.statistics import Floats
-from pretrace.methods.tables import PassRow, read_rows
+from pretrace.methods.tables import Beside, PassRow, read_rows, read_variants
 from pretrace.runtime.logs import log
+from pretrace.views.prefixes import shots
+from pretrace.views.stored import StoredView, viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,14 +29,18 @@ class Sources:
     references: Mapping[str, dict[str, Any]]
     counts: Mapping[str, Path]
     language: str
+    prefixes: "pd.DataFrame | None"
+    views: Mapping[str, StoredView]
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
+    _texts: dict[Cell, "pd.DataFrame"] = field(default_factory=dict)
 
-    def rows(self, cell: Cell, *, companion: str = "", reference: str = "") -> dict[str, PassRow]:
+    def rows(self, cell: Cell, beside: Beside | None = None, *, reference: str = "") -> dict[str, PassRow]:
         manifest = self.references.get(reference) if reference else self.manifest
-        if manifest is None:
-            return {}
-        return read_rows(manifest, self.store, cell, companion=companion)
+        return {} if manifest is None else read_rows(manifest, self.store, cell, beside)
+
+    def variants(self, cell: Cell, companion: str) -> dict[str, list[PassRow]]:
+        return read_variants(self.manifest, self.store, cell, Beside(companion=companion))
 
     def frequencies(self, corpus: str) -> Floats | None:
         """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
@@ -46,12 +52,24 @@ class Sources:
         return self._frequencies.get(corpus)
 
     def texts(self, cell: Cell) -> "pd.DataFrame":
-        """The benchmark's rows of a cell."""
-        frame = self.benchmark
-        length = (
-            frame["length"].isna() if cell.length is None else frame["length"].eq(cell.length).fillna(False)
-        )
-        return frame[frame["subset"].eq(cell.subset) & length.astype(bool)]
+        """The benchmark's rows of a cell; `text` as the cell's view has it, "" where it has none."""
+        if cell not in self._texts:
+            frame = self.benchmark
+            length = (
+                frame["length"].isna()
+                if cell.length is None
+                else frame["length"].eq(cell.length).fillna(False)
+            )
+            frame = frame[frame["subset"].eq(cell.subset) & length.astype(bool)]
+            seen = dict(viewed(cell.view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+            self._texts[cell] = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
+        return self._texts[cell]
+
+    def shots(self, cell: Cell, draw: int, prefix: str, count: int) -> tuple[str, ...]:
+        """The texts of the first `count` shots of a draw."""
+        assert self.prefixes is not None
+        drawn = shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count)
+        return tuple(drawn)
 
     def log_unscored(self) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):

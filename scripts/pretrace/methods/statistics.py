@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, inf
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ Floats = npt.NDArray[np.float64]
 Share = Annotated[float, (0, 1)]
 Percent = Annotated[int, (0, 100)]
 Positive = Annotated[float, (0, inf)]
+Count = Annotated[int, (0, inf)]
+
+Separator = Literal["none", "space", "newline"]
+"""What joins the shots of a prefix."""
 
 SMALLEST_LOSS = 1e-12
 """Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""
@@ -31,6 +35,11 @@ class TokenStatistics:
     lowercase       [m] float64, log-probabilities of the lower-cased text's own m tokens
     reference       [m] float64, log-probabilities under the reference model, by its own m tokens
     log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
+    neighbours      one array for each neighbour of the text, in order: its own tokens' log-probabilities
+    given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
+                    tokens, the first too, after a prefix of non-members
+    given_member    the same after a prefix of members
+    shots_used      how many shots of the prefixes stood in the model's context; of two prefixes the fewer
     """
 
     text: str | None
@@ -41,6 +50,10 @@ class TokenStatistics:
     lowercase: Floats | None = None
     reference: Floats | None = None
     log_frequencies: Floats | None = None
+    neighbours: tuple[Floats, ...] | None = None
+    given_nonmember: Floats | None = None
+    given_member: Floats | None = None
+    shots_used: int | None = None
 
     @cached_property
     def log_likelihood(self) -> float:
@@ -66,13 +79,18 @@ class TokenStatistics:
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown."""
+    """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown.
+
+    given_nonmember, given_member: the shots of one draw, for a method that needs prefixes.
+    """
 
     ids: list[str]
     texts: list[str]
     labels: list[int | None]
     folds: list[int]
     language: str
+    given_nonmember: tuple[str, ...] = ()
+    given_member: tuple[str, ...] = ()
 
 
 def mean(values: Floats) -> float:

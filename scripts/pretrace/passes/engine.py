@@ -1,30 +1,34 @@
 """Requests -> statistics: length-sorted batches under a token budget that halves when memory runs out."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
+from pretrace.passes.features import Features
+from pretrace.passes.lead import Lead
 from pretrace.passes.requests import Request
-from pretrace.passes.statistics import ROWS, Reduction, output_layer
+from pretrace.passes.sharing import Encoded, Way, way_of
+from pretrace.passes.statistics import ROWS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-_FALLBACK_ROWS = 512  # positions whose logits are alive at a time where the head cannot be applied apart
-
 
 class Engine:
-    """A loaded model and the token budget of its batches (padding counted), which only ever falls."""
+    """A loaded model, the lead it has encoded, and the token budget of its batches.
+
+    The budget counts padding and what stands before each text, but not a lead that texts share. It only ever
+    falls.
+    """
 
     def __init__(self, model: Any, name: str, batch_tokens: int) -> None:
         self.name = name
         self.batch_tokens = batch_tokens
-        self._model = model
-        self._device = next(model.parameters()).device
-        with torch.inference_mode():
-            self._head = output_layer(model)
-        if self._head is None:
+        self.features = Features(model)
+        self._encoded: Encoded | None = None
+        if not self.features.head_apart:
             log.info(
                 "%s: the output layer is not plain linear; its logits are taken from the whole model", name
             )
@@ -32,7 +36,7 @@ class Engine:
     def statistics(
         self,
         window: list[Request],
-        start: tuple[int, ...],
+        lead: Lead,
         *,
         full: bool,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
@@ -41,20 +45,22 @@ class Engine:
 
         Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
         at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that
-        is not finite.
+        is not finite. Of leads that begin with each other the longest should come first: it is encoded once
+        for all.
         """
         copies: dict[bytes, list[int]] = {}
         for index, request in enumerate(window):
             copies.setdefault(request.tokens.tobytes(), []).append(index)
         empty = np.zeros((len(ROWS[full]), 0), dtype=np.float32)
         results = [empty] * len(window)
-        todo = [indices for indices in copies.values() if window[indices[0]].skipped(start) is None]
+        todo = [indices for indices in copies.values() if window[indices[0]].skipped(lead) is None]
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
+        ahead = 0 if self._shares(lead) else len(lead.ids)
         while todo:
-            longest = len(start) + len(window[todo[0][0]].tokens)
+            longest = ahead + len(window[todo[0][0]].tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
-            computed = self._attempt([window[indices[0]] for indices in batch], start, full)
+            computed = self._attempt([window[indices[0]] for indices in batch], lead, full)
             if computed is None:
                 self._back_off(len(batch), longest, window[batch[0][0]])
                 continue
@@ -65,10 +71,10 @@ class Engine:
             del todo[: len(batch)]
         return results
 
-    def _attempt(self, batch: list[Request], start: tuple[int, ...], full: bool) -> list[np.ndarray] | None:
+    def _attempt(self, batch: list[Request], lead: Lead, full: bool) -> list[np.ndarray] | None:
         """The statistics of one batch, or None where memory does not suffice."""
         try:
-            computed = self._run(batch, start, full)
+            computed = self._run(batch, lead, full)
         except (RuntimeError, MemoryError) as error:
             if not _is_out_of_memory(error):
                 raise
@@ -83,7 +89,7 @@ class Engine:
         return computed
 
     def _back_off(self, texts: int, longest: int, request: Request) -> None:
-        if self._device.type == "cuda":
+        if self.features.device.type == "cuda":
             torch.cuda.empty_cache()
         if texts == 1:
             raise InputError(
@@ -93,49 +99,63 @@ class Engine:
         self.batch_tokens = max(min(self.batch_tokens, texts * longest) // 2, 1)
         log.warning("%s: out of memory; going on with %d tokens a batch", self.name, self.batch_tokens)
 
-    def _run(self, batch: list[Request], start: tuple[int, ...], full: bool) -> list[np.ndarray]:
-        """Right padding under causal attention needs no mask; the last token need not be read."""
-        rows = [np.concatenate([np.asarray(start, dtype=np.int32), request.tokens]) for request in batch]
-        first = max(len(start), 1)
-        width = max(map(len, rows)) - 1
-        inputs = np.zeros((len(rows), width), dtype=np.int64)
-        for place, row in zip(inputs, rows, strict=True):
-            place[: len(row) - 1] = row[:-1]
-        scored = [np.arange(first - 1, len(row) - 1) + number * width for number, row in enumerate(rows)]
-        targets = np.concatenate([row[first:] for row in rows])
+    @cached_property
+    def _way(self) -> Way | None:
         with torch.inference_mode():
-            values = self._forward(
-                torch.from_numpy(inputs).to(self._device),
-                [torch.from_numpy(positions).to(self._device) for positions in scored],
-                torch.from_numpy(targets).to(self._device, torch.int64),
-                full,
-            )
-        ends = np.cumsum([len(positions) for positions in scored])[:-1]
-        return np.split(values.cpu().numpy(), ends, axis=1)
+            return way_of(self.features, self.name)
+
+    def _shares(self, lead: Lead) -> bool:
+        return bool(lead.shots) and self._way is not None
+
+    def _encoding(self, lead: Lead) -> Encoded | None:
+        """The lead, encoded where texts share it: the one that is held, where that begins with it."""
+        if not lead.shots or self._way is None:
+            return None
+        if self._encoded is None or not self._encoded.serves(lead.parts):
+            self._encoded = None  # never two at a time
+            self._encoded = self._way(self.features, lead.parts)
+        return self._encoded
+
+    def _run(self, batch: list[Request], lead: Lead, full: bool) -> list[np.ndarray]:
+        """Right padding under causal attention needs no mask; the last token need not be read."""
+        with torch.inference_mode():
+            encoded = self._encoding(lead)
+            ahead = lead.ids if encoded is None else ()
+            rows = [np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens]) for request in batch]
+            inputs = np.zeros((len(rows), max(map(len, rows)) - 1), dtype=np.int64)
+            for place, row in zip(inputs, rows, strict=True):
+                place[: len(row) - 1] = row[:-1]
+            targets = [request.scored(lead).astype(np.int64) for request in batch]
+            step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
+            values = [
+                self._forward(inputs[at : at + step], targets[at : at + step], lead, encoded, full)
+                for at in range(0, len(rows), step)
+            ]
+        ends = np.cumsum([len(ids) for ids in targets])[:-1]
+        return np.split(torch.cat(values, dim=1).cpu().numpy(), ends, axis=1)
 
     def _forward(
-        self, inputs: torch.Tensor, scored: list[torch.Tensor], targets: torch.Tensor, full: bool
+        self, inputs: np.ndarray, targets: list[np.ndarray], lead: Lead, encoded: Encoded | None, full: bool
     ) -> torch.Tensor:
-        if self._head is None:
-            return self._forward_whole(inputs, scored, targets, full)
-        hidden = self._model.base_model(input_ids=inputs, use_cache=False).last_hidden_state
-        hidden = hidden.flatten(0, 1).index_select(0, torch.cat(scored))
-        return self._head.statistics(hidden, targets, full=full)
+        """`inputs` [texts, tokens] -> float32 [3 or 1, all targets]; each text's targets are its last tokens."""
+        read = self._read(self._sent(inputs), lead, encoded)
+        width = read.shape[1]
+        before = 0 if encoded else max(len(lead.ids), 1) - 1  # positions that predict no target
+        scored = [before + number * width + np.arange(len(ids)) for number, ids in enumerate(targets)]
+        rows = read.flatten(0, 1).index_select(0, self._sent(np.concatenate(scored)))
+        return self.features.statistics(rows, self._sent(np.concatenate(targets)), full=full)
 
-    def _forward_whole(
-        self, inputs: torch.Tensor, scored: list[torch.Tensor], targets: torch.Tensor, full: bool
-    ) -> torch.Tensor:
-        """Without a separate head: whole logits of a few texts at a time."""
-        out = torch.empty(len(ROWS[full]), len(targets), device=inputs.device)
-        width, done = inputs.shape[1], 0
-        texts = max(1, _FALLBACK_ROWS // width)
-        for at in range(0, len(inputs), texts):
-            logits = self._model(input_ids=inputs[at : at + texts], use_cache=False).logits.flatten(0, 1)
-            rows = torch.cat(scored[at : at + texts]) - at * width
-            span = slice(done, done + len(rows))
-            Reduction(logits.shape[-1], logits.device)(logits[rows], targets[span], out[:, span])
-            done = span.stop
-        return out
+    def _read(self, inputs: torch.Tensor, lead: Lead, encoded: Encoded | None) -> torch.Tensor:
+        """Features of each input token; after a shared lead, before them those of the lead's last token."""
+        if encoded is None:
+            return self.features(inputs, use_cache=False)
+        last = encoded.last(lead.parts).expand(len(inputs), 1, -1)
+        if inputs.shape[1] == 0:
+            return last
+        return torch.cat([last, encoded.read(inputs, lead.parts)], dim=1)
+
+    def _sent(self, values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(values).to(self.features.device)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -1,20 +1,21 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
 import contextlib
+import json
 import os
-import resource
-import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models import Target, start_token_ids
-from pretrace.passes.requests import ENGINE_VERSION, WINDOW, Cell, expand, key_of, windows
+from pretrace.passes.cost import Cost
+from pretrace.passes.lead import Ids, Lead, Shots, lead_of
+from pretrace.passes.requests import ENGINE_VERSION, WINDOW, Cell, expand, key_of, longest_text, windows
 from pretrace.passes.store import Store, table_of
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
+from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,17 +34,22 @@ def run(
     manifest: Path,
     batch_tokens: int,
     threads: int,
+    shots: Shots | None = None,
+    views: Mapping[str, StoredView] | None = None,
     window: int = WINDOW,
 ) -> dict[str, Any]:
     """Compute what the store does not hold yet and write the manifest; returns it.
 
-    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. Weights
-    load only if something is missing; each cell is in the store as soon as it is done. Raises `InputError`
-    for texts or weights that give no finite number, and for requests that the benchmark or the tokenizer
-    cannot answer.
+    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
+    gives the texts of a prefix (`lead.Shots`) and `views` holds the stored views, where requests ask for
+    them. Weights load only if something is missing; each cell is in the store as soon as it is done. Raises
+    `InputError` for texts or weights that give no finite number, and for requests that the benchmark, the
+    tokenizer, `shots` or `views` cannot answer.
     """
     kept = Store(store)
-    planned = [_plan(cell, target, batch_tokens, window) for cell in expand(requests, benchmark)]
+    kept.remove_abandoned()
+    plan = _Planner(target, shots, batch_tokens, threads, window)
+    planned = [plan(cell) for cell in expand(requests, benchmark, views or {})]
     records = {one.key: kept.record(one.key) for one in planned}
     missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"
@@ -51,7 +57,7 @@ def run(
     if missing:
         with _torch_settings(threads):
             records |= _compute(list(missing.values()), target, kept, name, batch_tokens)
-    views = [
+    entries = [
         {
             **one.cell.coordinates,
             "statistics": one.cell.statistics,
@@ -70,7 +76,7 @@ def run(
         "context": target.context,
         "batch_tokens": batch_tokens,
         "threads": threads,
-        "views": views,
+        "views": entries,
     }
     write_json(manifest, written)
     return written
@@ -78,20 +84,62 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """A cell with its start token, the number of its requests, and the key of its file in the store."""
+    """A cell with what stands before its texts, the number of its requests, and the key of its file."""
 
     cell: Cell
-    start: tuple[int, ...]
+    lead: Lead
     window: int
     requests: int
     key: str
 
 
-def _plan(cell: Cell, target: Target, batch_tokens: int, window: int) -> _Pass:
-    start = start_token_ids(target.tokenizer, cell.coordinates["start_token"])
-    asked = windows(cell, target, start, window)
-    key, requests = key_of(cell, asked, target=target, start=start, batch_tokens=batch_tokens)
-    return _Pass(cell, start, window, requests, key)
+@dataclass
+class _Planner:
+    target: Target
+    shots: Shots | None
+    batch_tokens: int
+    threads: int
+    window: int
+    longest: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, cell: Cell) -> _Pass:
+        lead = self._lead(cell, start_token_ids(self.target.tokenizer, cell.coordinates["start_token"]))
+        key, requests = key_of(
+            cell,
+            windows(cell, self.target, lead, self.window),
+            target=self.target,
+            lead=lead,
+            batch_tokens=self.batch_tokens,
+            threads=self.threads,
+        )
+        return _Pass(cell, lead, self.window, requests, key)
+
+    def _lead(self, cell: Cell, start: Ids) -> Lead:
+        if not cell.coordinates["prefix"]:
+            return Lead(start)
+        return lead_of(
+            cell.coordinates,
+            start,
+            tokenizer=self.target.tokenizer,
+            shots=self.shots,
+            context=self.target.context,
+            longest=self._longest(cell),
+        )
+
+    def _longest(self, cell: Cell) -> int:
+        """Counted once for all the prefixes that stand before the same texts."""
+        texts = json.dumps([cell.coordinates[key] for key in ("view", "companion", "subset", "length")])
+        if texts not in self.longest:
+            self.longest[texts] = longest_text(cell, self.target)
+        return self.longest[texts]
+
+
+def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
+    """Passes that share a lead follow each other, those with more shots first: a prefix is encoded once.
+
+    Sorted downwards, a lead stands right behind the leads that begin with it.
+    """
+    return sorted(missing, key=lambda one: one.lead.parts, reverse=True)
 
 
 def _compute(
@@ -102,8 +150,8 @@ def _compute(
     engine = Engine(target.load(), name, batch_tokens)
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
-        for one in missing:
-            cost = _Cost()
+        for one in _in_order(missing):
+            cost = Cost()
             sha256 = store.write(one.key, _tables(one, target, engine, cost, progress))
             record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
             store.finish(one.key, record)
@@ -113,7 +161,7 @@ def _compute(
 
 
 def _tables(
-    one: _Pass, target: Target, engine: "Engine", cost: "_Cost", progress: Progress
+    one: _Pass, target: Target, engine: "Engine", cost: Cost, progress: Progress
 ) -> Iterator["pa.Table"]:
     """The store's rows, window by window; nothing of a window outlives it."""
 
@@ -121,63 +169,16 @@ def _tables(
         cost.ran += tokens
         progress.update(texts, note=cost.note())
 
-    for requests in windows(one.cell, target, one.start, one.window):
-        values = engine.statistics(requests, one.start, full=one.cell.full, progress=report)
+    for requests in windows(one.cell, target, one.lead, one.window):
+        values = engine.statistics(requests, one.lead, full=one.cell.full, progress=report)
         cost.texts += len(requests)
-        cost.skipped += sum(request.skipped(one.start) is not None for request in requests)
+        cost.skipped += sum(request.skipped(one.lead) is not None for request in requests)
         cost.truncated += sum(request.truncated for request in requests)
         cost.tokens += sum(value.shape[1] for value in values)
-        table = table_of(requests, one.start, values)
+        table = table_of(requests, one.lead, values)
         del requests, values
         yield table
         del table
-
-
-class _Cost:
-    """Counts of one cell and what they took. `tokens`: scored and stored; `ran`: computed, repeats not."""
-
-    def __init__(self) -> None:
-        self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
-        self._begin = time.monotonic()
-
-    def note(self) -> str:
-        speed = self.ran / self._seconds()
-        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{_gpu_note()}"
-
-    def summary(self) -> str:
-        left = f"{self.skipped} skipped, {self.truncated} truncated"
-        return f"{self.texts} texts ({left}), {self.tokens} tokens in {self._seconds():.1f} s, {self.note()}"
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "texts": self.texts,
-            "skipped": self.skipped,
-            "truncated": self.truncated,
-            "tokens": self.tokens,
-            "seconds": round(self._seconds(), 3),
-            "tokens_per_second": round(self.ran / self._seconds(), 1),
-            "peak_memory_mb": round(_peak_memory_mb(), 1),
-            "peak_gpu_memory_mb": _peak_gpu_memory_mb(),
-        }
-
-    def _seconds(self) -> float:
-        return max(time.monotonic() - self._begin, 1e-6)
-
-
-def _peak_memory_mb() -> float:
-    """Of the process so far; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def _peak_gpu_memory_mb() -> float | None:
-    import torch
-
-    return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
-
-
-def _gpu_note() -> str:
-    peak = _peak_gpu_memory_mb()
-    return "" if peak is None else f", on the GPU {peak:.0f} MB"
 
 
 @contextlib.contextmanager

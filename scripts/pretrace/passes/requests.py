@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.models import Target
+from pretrace.passes.lead import Lead
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.files import seed_of
-from pretrace.views import VIEWS
+from pretrace.views.stored import StoredView, sent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +46,7 @@ class Cell:
     statistics: str
     text_ids: list[str]
     texts: list[str]
+    views: Mapping[str, StoredView]
 
     @property
     def full(self) -> bool:
@@ -55,45 +56,58 @@ class Cell:
     def name(self) -> str:
         """As in a log: `lowercase(original), start token <s>, main, 64 words`."""
         at = self.coordinates
-        view = f"{at['companion']}({at['view']})" if at["companion"] else at["view"]
-        length = "" if at["length"] is None else f", {at['length']} words"
-        return f"{view}, start token {at['start_token']}{', ' if at['subset'] else ''}{at['subset']}{length}"
+        parts = [f"{at['companion']}({at['view']})" if at["companion"] else at["view"]]
+        if at["prefix"]:
+            parts.append(f"{at['shots']} shots of {at['prefix']}, draw {at['draw']}")
+        inner = ", again before the text" if at["inner_start"] else ""
+        parts.append(f"start token {at['start_token']}{inner}")
+        parts += [at["subset"]] if at["subset"] else []
+        parts += [] if at["length"] is None else [f"{at['length']} words"]
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One text as the model is asked. `tokens`: int32, cut to the context, start token not among them."""
+    """One text as the model is asked.
+
+    tokens     int32, all that follows the lead: the text's tokens, cut to the context, after the lead's inner
+               start token where there is one
+    n_tokens   of the text, before it was cut
+    """
 
     text_id: str
     variant: int
     tokens: np.ndarray
     n_tokens: int
+    truncated: bool = False
 
-    @property
-    def truncated(self) -> bool:
-        return len(self.tokens) < self.n_tokens
+    def scored(self, lead: Lead) -> np.ndarray:
+        """The tokens that have a probability: all after a lead, else all but the first."""
+        return self.tokens if lead.ids else self.tokens[1:]
 
-    def scored(self, start: tuple[int, ...]) -> np.ndarray:
-        """The tokens that have a probability: all after a start token, else all but the first."""
-        return self.tokens if start else self.tokens[1:]
-
-    def skipped(self, start: tuple[int, ...]) -> str | None:
+    def skipped(self, lead: Lead) -> str | None:
         """Why there is nothing to score, or None."""
-        if len(self.tokens) == 0:
+        if self.n_tokens == 0:
             return "no tokens"
-        return "one token and no start token" if len(self.scored(start)) == 0 else None
+        return "one token and no start token" if len(self.scored(lead)) == 0 else None
 
 
-def expand(requests: list[dict[str, Any]], benchmark: "pd.DataFrame") -> list[Cell]:
-    """One cell a request, subset and length, sorted; where two differ in statistics alone, the full one."""
+def expand(
+    requests: list[dict[str, Any]], benchmark: "pd.DataFrame", views: Mapping[str, StoredView]
+) -> list[Cell]:
+    """One cell a request, subset and length, sorted; where two differ in statistics alone, the full one.
+
+    After a prefix there are log-probabilities alone, whatever the request says: no method reads more.
+    """
     groups = _groups(benchmark)
     cells: dict[str, Cell] = {}
     for request in requests:
         for subset, length in _chosen(request, groups):
             at = {**{key: request[key] for key in COORDINATES[:-2]}, "subset": subset, "length": length}
             place = json.dumps(at)
-            if request["statistics"] == "full" or place not in cells:
-                cells[place] = Cell(at, request["statistics"], *groups[subset, length])
+            statistics = "logprobs" if request["prefix"] else request["statistics"]
+            if statistics == "full" or place not in cells:
+                cells[place] = Cell(at, statistics, *groups[subset, length], views)
     return sorted(cells.values(), key=lambda cell: _order(cell.coordinates))
 
 
@@ -116,8 +130,6 @@ def _order(at: dict[str, Any]) -> list[tuple[bool, Any]]:
 
 
 def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
-    if request["prefix"]:
-        raise InputError(f"a pass has the prefix '{request['prefix']}', but this engine has no prefixes yet")
     for key, position in (("subsets", 0), ("lengths", 1)):
         present = {str(group[position]) for group in groups}
         for value in request[key] or ():
@@ -131,36 +143,43 @@ def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
     ]
 
 
-def windows(
-    cell: Cell, target: Target, start: tuple[int, ...], size: int = WINDOW
-) -> Iterator[list[Request]]:
+def windows(cell: Cell, target: Target, lead: Lead, size: int = WINDOW) -> Iterator[list[Request]]:
     """The cell's exact requests, by text id and variant, at most `size` of them alive at a time."""
-    sent = _sent(cell)
-    room = None if target.context is None else target.context - len(start)
+    texts = _sent(cell)
+    room = None if target.context is None else target.context - len(lead.ids) - len(lead.inner)
     while True:
-        window = _tokenized(islice(sent, size), target.tokenizer, room)
+        window = _tokenized(islice(texts, size), target.tokenizer, lead.inner, room)
         if not window:
             return
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
 
 
+def longest_text(cell: Cell, target: Target) -> int:
+    """Tokens of the cell's longest text, before it is cut."""
+    return max((len(ids) for _, _, ids in _encoded(_sent(cell), target.tokenizer)), default=0)
+
+
 def _sent(cell: Cell) -> Iterator[tuple[str, int, str]]:
-    """(text id, variant, text) as sent: the companion of the view of the text."""
-    view = VIEWS[cell.coordinates["view"]]
-    companion = VIEWS[cell.coordinates["companion"] or "original"]
-    for text_id, text in zip(cell.text_ids, cell.texts, strict=True):
-        variant = 0
-        for seen in view.variants(text, seed_of(view.name, text_id)):
-            for sent in companion.variants(seen, seed_of(companion.name, view.name, text_id)):
-                yield text_id, variant, sent
-                variant += 1
+    at = cell.coordinates
+    return sent(cell.text_ids, cell.texts, view=at["view"], companion=at["companion"], stored=cell.views)
 
 
-def _tokenized(sent: Iterable[tuple[str, int, str]], tokenizer: Any, room: int | None) -> list[Request]:
+def _tokenized(
+    texts: Iterable[tuple[str, int, str]], tokenizer: Any, inner: tuple[int, ...], room: int | None
+) -> list[Request]:
     requests: list[Request] = []
-    sent = iter(sent)
-    while part := list(islice(sent, _TOKENIZED_AT_ONCE)):
+    for text_id, variant, ids in _encoded(texts, tokenizer):
+        kept = ids[:room]
+        tokens = np.asarray([*inner, *kept], dtype=np.int32)
+        requests.append(Request(text_id, variant, tokens, len(ids), len(kept) < len(ids)))
+    return requests
+
+
+def _encoded(texts: Iterable[tuple[str, int, str]], tokenizer: Any) -> Iterator[tuple[str, int, list[int]]]:
+    """(text id, variant, token ids) of each (text id, variant, text), without special tokens."""
+    texts = iter(texts)
+    while part := list(islice(texts, _TOKENIZED_AT_ONCE)):
         encoded = tokenizer(
             [text for _, _, text in part],
             add_special_tokens=False,
@@ -168,27 +187,27 @@ def _tokenized(sent: Iterable[tuple[str, int, str]], tokenizer: Any, room: int |
             return_token_type_ids=False,
             verbose=False,
         )["input_ids"]
-        requests += [
-            Request(text_id, variant, np.asarray(ids[:room], dtype=np.int32), len(ids))
-            for (text_id, variant, _), ids in zip(part, encoded, strict=True)
-        ]
-    return requests
+        for (text_id, variant, _), ids in zip(part, encoded, strict=True):
+            yield text_id, variant, ids
 
 
 def key_of(
-    cell: Cell, asked: Iterable[list[Request]], *, target: Target, start: tuple[int, ...], batch_tokens: int
+    cell: Cell, asked: Iterable[list[Request]], *, target: Target, lead: Lead, batch_tokens: int, threads: int
 ) -> tuple[str, int]:
     """The key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
 
-    The token budget counts below float32 only, where a number depends on its batch.
+    The token budget and the threads count below float32 only, where a number depends on its batch and on the
+    order of a sum.
     """
     how = {
         "engine": ENGINE_VERSION,
         "checkpoint": target.digest,
         "dtype": target.dtype,
-        "batch_tokens": None if target.dtype == "float32" else batch_tokens,
+        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
         "statistics": cell.statistics,
-        "start": start,
+        "start": lead.start,
+        "shots": lead.shots,
+        "inner": lead.inner,
     }
     count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())

@@ -4,6 +4,8 @@ The record is written last: a file without one was not finished. Neither is ever
 share a store, and what a failed or killed job had finished is found by the next.
 """
 
+import contextlib
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pretrace.passes.lead import Lead
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
+
+_ABANDONED_AFTER = 24 * 3600  # seconds
 
 SCHEMA = pa.schema(
     [
@@ -33,9 +38,9 @@ SCHEMA = pa.schema(
 )
 
 
-def table_of(window: list[Request], start: tuple[int, ...], values: list[np.ndarray]) -> pa.Table:
+def table_of(window: list[Request], lead: Lead, values: list[np.ndarray]) -> pa.Table:
     """The store's rows of one window; `values` as `Engine.statistics` gives them."""
-    scored = [request.scored(start) for request in window]
+    scored = [request.scored(lead) for request in window]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], kind: pa.DataType) -> pa.Array:
@@ -52,8 +57,8 @@ def table_of(window: list[Request], start: tuple[int, ...], values: list[np.ndar
         *statistics,
         pa.array([request.n_tokens for request in window], pa.int32()),
         pa.array([request.truncated for request in window], pa.bool_()),
-        pa.nulls(len(window), pa.int32()),
-        pa.array([request.skipped(start) for request in window], pa.string()),
+        pa.array([lead.shots_used] * len(window), pa.int32()),
+        pa.array([request.skipped(lead) for request in window], pa.string()),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
@@ -61,6 +66,17 @@ def table_of(window: list[Request], start: tuple[int, ...], values: list[np.ndar
 class Store:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
+
+    def remove_abandoned(self) -> None:
+        """Remove unfinished files that nothing has written to for a day: their writer was killed.
+
+        A living job writes each window as it comes; should one be slower than that, it fails and stores nothing.
+        """
+        for part in sorted(self.path.glob(".*.part")):
+            with contextlib.suppress(FileNotFoundError):  # another job removed it first
+                if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
+                    part.unlink()
+                    log.info("removed %s: a killed job left it unfinished", part)
 
     def file(self, key: str) -> Path:
         return self.path / f"{key}.parquet"

@@ -38,10 +38,10 @@ def draw_prefixes(benchmark: "pd.DataFrame", *, pool: int, draws: int, seed: int
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for subset, of_subset in benchmark.groupby("subset", sort=True):
+    for subset, of_subset in benchmark.groupby(benchmark["subset"].astype(str), sort=True):
         for kind, label in KINDS.items():
             by_length = _by_length(of_subset[of_subset["label"].eq(label).fillna(False).astype(bool)])
-            where = f"{kind} texts{f' of {subset}' if subset else ''}"
+            where = f"{kind} texts{f' of {subset!s}' if subset else ''}"
             if not by_length:
                 raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
             leading = _leading(by_length)
@@ -61,9 +61,8 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
     groups: dict[int | None, Texts] = {}
     for length, group in texts.groupby("length", dropna=False):
         once = group.sort_values("text_id").drop_duplicates("text")
-        groups[None if pd.isna(length) else int(str(length))] = dict(
-            zip(once["text_id"], once["text"], strict=True)
-        )
+        words = None if pd.isna(length) else int(str(length))
+        groups[words] = dict(zip(once["text_id"], once["text"], strict=True))
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 

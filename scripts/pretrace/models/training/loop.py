@@ -63,10 +63,11 @@ def train(
             optimizer.step()
             schedule.step()
             tokens += len(window) - 1
-            taken = step % every == 0 or step == len(windows)
+            taken = bool(held_out) and (step % every == 0 or step == len(windows))
             rows.append((step, tokens, loss.item(), _loss_of(model, held_out, bfloat16) if taken else None))
             progress.update(note=f"loss {loss.item():.3f}")
     curve = pd.DataFrame(rows, columns=["step", "tokens", "loss", "heldout_loss"])
+    curve = curve.astype({"heldout_loss": "Float64"})
     taken_at = curve["heldout_loss"].dropna()
     log.info("%s: held-out loss %s", what, " ".join(f"{loss:.3f}" for loss in taken_at))
     return curve

@@ -33,8 +33,9 @@ def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
 
 
 def _longest(benchmark: "pd.DataFrame", label: int) -> list[str]:
-    longest = benchmark["length"] == benchmark["length"].max()
-    return sorted(set(benchmark.loc[longest & (benchmark["label"] == label), "text"]))
+    length = benchmark["length"].fillna(0)
+    chosen = (length == length.max()) & (benchmark["label"] == label).fillna(False)
+    return sorted(set(benchmark.loc[chosen, "text"]))
 
 
 def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:

@@ -1,0 +1,53 @@
+"""Where there is nothing to find: do more intervals miss chance than they may?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pretrace.evaluation.roc import Flags, Floats
+from pretrace.evaluation.significance import holm
+
+LEVEL = 0.05
+"""What share of 95 % intervals may miss."""
+
+
+@dataclass(frozen=True)
+class Misses:
+    """Of a table of metrics, the intervals that miss chance, and what chance allows.
+
+    `missed` and `p_holm` have shape (rows,). `p_count` is the chance of as many misses, were the rows
+    independent; `most_allowed` the largest number with a chance of 5 % or more.
+    """
+
+    missed: Flags
+    p_holm: Floats
+    p_count: float
+    most_allowed: int
+
+    @property
+    def count(self) -> int:
+        return int(self.missed.sum())
+
+
+def misses(value: ArrayLike, low: ArrayLike, high: ArrayLike, *, chance: float = 0.5) -> Misses:
+    """Count the 95 % intervals that do not hold `chance`; all arguments of shape (rows,), and no NaN.
+
+    The count is binomial where rows are independent; methods on the same texts are not, which makes large
+    counts likelier than `p_count` says. Each row's p is that of a normal error as wide as its interval,
+    because a bootstrap p cannot fall below 2 / (resamples + 1), which no correction over many rows survives.
+    """
+    from scipy.special import ndtr
+    from scipy.stats import binom
+
+    value, low, high = (np.asarray(one, dtype=np.float64) for one in (value, low, high))
+    missed = (low > chance) | (high < chance)
+    error = (high - low) / (2 * 1.959964)
+    ratio = np.divide(np.abs(value - chance), error, out=np.full(len(value), np.inf), where=error > 0)
+    p = np.where(value == chance, 1.0, 2 * ndtr(-ratio))
+    return Misses(
+        missed=missed,
+        p_holm=holm(p),
+        p_count=float(binom.sf(missed.sum() - 1, len(value), LEVEL)),
+        most_allowed=int(binom.isf(LEVEL, len(value), LEVEL)),
+    )

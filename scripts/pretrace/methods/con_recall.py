@@ -1,0 +1,31 @@
+from typing import Literal
+
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import SMALLEST_LOSS, Count, Separator, TokenStatistics, mean
+
+
+@method(
+    "con_recall",
+    needs=("logprobs", "nonmember_prefix", "member_prefix"),
+    grid={"gamma": tuple(i / 10 for i in range(1, 11)), "shots": tuple(range(1, 11))},
+    convention=("gamma",),
+    costly=("shots",),
+)
+def con_recall(
+    text: TokenStatistics,
+    *,
+    gamma: float = 0.5,
+    shots: Count = 7,
+    access: Literal["partial", "zero"] = "partial",
+    separator: Separator = "none",
+    manipulate_prefix: bool = False,
+) -> float:
+    """(LL(x given P_non) - gamma LL(x given P_mem)) / LL(x); the parameters but gamma say which prefixes.
+
+    `access=zero`: for want of members, P_mem is what the model itself makes of the openings of known events.
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024.
+    """
+    assert text.given_nonmember is not None
+    assert text.given_member is not None
+    contrast = mean(text.given_nonmember) - gamma * mean(text.given_member)
+    return -contrast / max(-text.log_likelihood, SMALLEST_LOSS)

@@ -1,0 +1,14 @@
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import Count, TokenStatistics, mean
+
+
+@method("neighbor", needs=("logprobs", "neighbours"))
+def neighbor(text: TokenStatistics, *, neighbours: Count = 25) -> float:
+    """-(L(x) - mean_j L(x~_j)) over the first `neighbours` neighbours (all, where a text has fewer), in nats.
+
+    Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL
+    2023.
+    """
+    assert text.neighbours is not None
+    chosen = text.neighbours[:neighbours]
+    return text.log_likelihood - sum(map(mean, chosen)) / len(chosen)

@@ -1,0 +1,53 @@
+"""What a model's forward pass leaves at each position for the statistics: hidden states, else logits."""
+
+from typing import Any
+
+import torch
+
+from pretrace.passes.statistics import ROWS, Reduction, output_layer
+
+_LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
+
+
+class Features:
+    """The base model's last hidden states where one linear layer makes logits of them, else the logits."""
+
+    def __init__(self, model: Any) -> None:
+        with torch.inference_mode():
+            self._head = output_layer(model)
+        self._module = model if self._head is None else model.base_model
+        weight = next(model.parameters())
+        self.device, self.dtype = weight.device, model.dtype
+        config = model.config.get_text_config()
+        self.vocabulary = config.vocab_size
+        self.rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "")
+
+    @property
+    def head_apart(self) -> bool:
+        return self._head is not None
+
+    def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
+        """[texts, tokens] -> [texts, tokens, width]; `cache` goes to the model."""
+        return self._of(self._module(input_ids=inputs, **cache))
+
+    def with_state(self, inputs: torch.Tensor) -> tuple[torch.Tensor, str, Any]:
+        """The features, and the cache that the model makes by itself, with the name by which it takes it."""
+        output = self._module(input_ids=inputs, use_cache=True)
+        name = "cache_params" if "cache_params" in output else "past_key_values"
+        return self._of(output), name, output[name]
+
+    def _of(self, output: Any) -> torch.Tensor:
+        found: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
+        return found
+
+    def texts_at_once(self, tokens: int) -> int | None:
+        """How many texts of so many tokens may be alive; None where only the budget of batches says so."""
+        return None if self.head_apart else max(1, _LOGITS_ALIVE // max(tokens, 1))
+
+    def statistics(self, rows: torch.Tensor, targets: torch.Tensor, *, full: bool) -> torch.Tensor:
+        """`rows` [n, width] and `targets` [n] -> float32 [3 or 1, n], rows as in `statistics.ROWS`."""
+        if self._head is not None:
+            return self._head.statistics(rows, targets, full=full)
+        out = torch.empty(len(ROWS[full]), len(targets), device=rows.device)
+        Reduction(rows.shape[-1], rows.device)(rows, targets, out)
+        return out

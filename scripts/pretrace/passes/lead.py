@@ -1,0 +1,100 @@
+"""What a model reads before every text of a cell: the start token, then the shots of a prefix.
+
+Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+from pretrace.views.prefixes import SEPARATORS, Prefix
+
+Ids = tuple[int, ...]
+
+Shots = Callable[[dict[str, Any]], Sequence[str]]
+"""Coordinates of a prefixed cell (`requests.COORDINATES`) -> the texts of its shots, first to last.
+
+Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the coordinates; gives at least
+`shots` texts, and for fewer shots the first of those for more.
+"""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What stands before a text, once for all texts of a cell.
+
+    start  ids of the start token, never scored
+    shots  ids of each shot that is used, in order; None where no prefix is asked for
+    inner  ids of the start token between prefix and text: scored, so they lead each request's own tokens
+    """
+
+    start: Ids = ()
+    shots: tuple[Ids, ...] | None = None
+    inner: Ids = ()
+
+    @cached_property
+    def parts(self) -> tuple[Ids, ...]:
+        """The pieces in which the lead is encoded: a lead of fewer shots is made of the first of them."""
+        return tuple(part for part in (self.start, *(self.shots or ())) if part)
+
+    @property
+    def shots_used(self) -> int | None:
+        return None if self.shots is None else len(self.shots)
+
+    @cached_property
+    def ids(self) -> Ids:
+        return tuple(chain.from_iterable(self.parts))
+
+
+def lead_of(
+    at: dict[str, Any], start: Ids, *, tokenizer: Any, shots: Shots | None, context: int | None, longest: int
+) -> Lead:
+    """The lead of the prefixed cell at these coordinates, whose longest text has `longest` tokens.
+
+    Each shot is tokenised apart, with the separator that stands before it, and so is the text. Joined first,
+    as public code has it, a shot's last word and the next one's first could merge into one token; a prefix of
+    more shots would then not begin with that of fewer, and could not share its encoding. The draws end
+    shots between words, so apart is also where the text's own borders are.
+
+    A prefix that does not fit into the context beside the longest text loses its first shots until it does:
+    all texts of a cell have the same prefix, so that their scores compare.
+    """
+    texts = _texts(at, shots)
+    inner = start if at["inner_start"] else ()
+    encoded = _encoded(texts, SEPARATORS[Prefix.named(at["prefix"]).separator], tokenizer)
+    for used in encoded:
+        if context is None or len(start) + len(inner) + sum(map(len, used)) + longest <= context:
+            break
+    if len(used) < len(texts):
+        log.warning(
+            "prefix '%s' (draw %s): %d of %d shots fit into the context of %s tokens beside texts of up to %d",
+            at["prefix"], at["draw"], len(used), len(texts), context, longest,
+        )  # fmt: skip
+    return Lead(start, used, inner if used else ())
+
+
+def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:
+    name = f"prefix '{at['prefix']}', draw {at['draw']}"
+    if shots is None:
+        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
+    if not at["shots"] or at["shots"] < 1:
+        raise InputError(f"a pass asks for {name} with {at['shots']} shots; ask for 1 or more.")
+    texts = list(shots(at))[: at["shots"]]
+    if len(texts) < at["shots"]:
+        raise InputError(f"{name} has {len(texts)} shots, and a pass asks for {at['shots']}.")
+    return texts
+
+
+def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
+    """The shots' ids, then without the first shot, without the first two, ..., and none at last."""
+
+    def ids(of: list[str]) -> list[Ids]:
+        found = tokenizer(of, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        return [tuple(one) for one in found["input_ids"]]
+
+    opening, following = ids(texts), ids([separator + text for text in texts])
+    return [(opening[first], *following[first + 1 :]) for first in range(len(texts))] + [()]

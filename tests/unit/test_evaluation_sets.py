@@ -1,0 +1,113 @@
+"""Evaluation sets of prefix draws, pooled subsets, signed Wasserstein distances, and audits of null models."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+
+from pretrace.evaluation import EvaluationSet, evaluation_sets, misses, signed_wasserstein
+from pretrace.evaluation.wasserstein import resampled_distances
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> pd.DataFrame:
+    words = [f"text {at} of its own words {at * 7} and {at * 11}" for at in range(30)]
+    label = np.r_[np.ones(20), np.zeros(10)]
+    return texts(label, text=words, document=[f"d{at}" for at in range(30)])
+
+
+@pytest.fixture(scope="module")
+def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
+    rows = [
+        {"draw": draw, "subset": "", "length": 64, "kind": kind, "position": 0, "text_id": f"64-{at:05d}"}
+        for draw, kind, at in ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
+    ]
+    return pd.DataFrame(rows).astype({"length": "Int64"})
+
+
+def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(benchmark, prefixes):
+    sets = {(one.name, one.draw): set(one.ids or ()) for one in evaluation_sets(benchmark, prefixes)}
+    everything = set(benchmark["text_id"])
+    assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
+    assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
+    labels = benchmark.set_index("text_id")["label"]
+    for draw in (0, 1):
+        kept = sets["balanced", draw]
+        assert kept < sets["without_prefixes", draw]
+        assert labels[sorted(kept)].value_counts().to_dict() == {0: 9, 1: 9}
+    assert set(sets) == {("all", None)} | {
+        (name, draw) for name in ("without_prefixes", "balanced") for draw in (0, 1)
+    }
+
+
+def test_a_benchmark_without_prefixes_has_one_set(benchmark):
+    assert evaluation_sets(benchmark) == [EvaluationSet()]
+
+
+def test_a_method_is_never_evaluated_on_the_texts_of_its_own_prefix(benchmark, prefixes):
+    values = noise(30)
+    table = pd.concat(
+        [scores(benchmark, {("plain", ""): values}), scores(benchmark, {("other", ""): values}, draw=0)]
+    )
+    metrics, _ = run(table, benchmark, evaluation_sets=evaluation_sets(benchmark, prefixes))
+    default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
+    assert set(default.loc[default["method"] == "other", "evaluation_set"]) == {
+        "without_prefixes",
+        "balanced",
+    }
+    of = only(default, method="other", evaluation_set="without_prefixes")
+    assert (of["n_members"], of["n_nonmembers"]) == (19, 9)
+
+
+def test_pooled_ranks_the_subsets_together_beside_each_alone():
+    parts = [texts(LABEL, subset=name) for name in ("early", "late")]
+    both = pd.concat(parts, ignore_index=True)
+    values = noise(400) + 0.5 * both["label"].to_numpy(dtype=float)
+    metrics, tests = run(scores(both, {("plain", ""): values}), both, pooled=True)
+    of = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
+    assert set(of.index) == set(tests["subset"]) == {"", "early", "late"}
+    assert of.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
+    assert (of.loc["", "n_members"], of.loc["early", "n_members"]) == (200, 100)
+
+
+@pytest.mark.parametrize("shift", [0.7, -0.7])
+def test_a_shift_has_its_own_length_and_direction(shift):
+    values = noise(50)
+    assert signed_wasserstein(values + shift, values) == pytest.approx(shift)
+
+
+def test_distance_is_the_area_between_the_distribution_functions():
+    values, reference = noise(40) * 2 + 0.3, noise(40, seed=1)
+    at = np.sort(np.r_[values, reference])
+    step = [(group[:, None] <= at[:-1]).mean(axis=0) for group in (values, reference)]
+    area = float((np.abs(step[0] - step[1]) * np.diff(at)).sum())
+    expected = np.sign(values.mean() - reference.mean()) * area
+    assert signed_wasserstein(values, reference) == pytest.approx(expected)
+    drawn = np.random.default_rng(3).integers(40, size=(5, 40))
+    assert resampled_distances(values, reference, drawn) == pytest.approx(
+        [signed_wasserstein(values[rows], reference[rows]) for rows in drawn]
+    )
+
+
+def test_misses_counts_intervals_beside_chance_and_what_chance_allows():
+    value = np.array([0.5, 0.55, 0.45, 0.60])
+    found = misses(value, value - 0.06, value + 0.06)
+    assert found.missed.tolist() == [False, False, False, True]
+    assert found.count == 1
+    assert found.p_count == pytest.approx(1 - 0.95**4)
+    p = math.erfc(0.10 / (0.12 / 3.919928) / math.sqrt(2))  # two-sided normal tail
+    assert found.p_holm[3] == pytest.approx(4 * p)
+    assert found.p_holm[0] == 1
+    assert found.most_allowed == 1
+
+
+def test_honest_intervals_are_rarely_called_leaks_and_a_leak_is_among_many():
+    value = 0.5 + noise(60) * 0.03
+    honest = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03)
+    assert honest.count <= honest.most_allowed
+    assert honest.p_holm.min() > 0.05
+    value[7] = 0.65
+    leak = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03)
+    assert np.flatnonzero(leak.p_holm < 0.05).tolist() == [7]

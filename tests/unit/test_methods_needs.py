@@ -1,0 +1,69 @@
+"""What runs must offer for a method, and the passes that a plan must request for it."""
+
+from typing import Any
+
+import pytest
+
+from pretrace.methods import METHODS, applies, companions, obstacle, prefix_needs
+
+NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
+
+
+@pytest.mark.parametrize(
+    ("id", "offer", "reason"),
+    [
+        ("neighbor", "has_neighbours", "the run names no view of neighbours"),
+        ("recall", "has_prefixes", "no prefixes are drawn from the benchmark"),
+        ("con_recall", "has_prefixes", "no prefixes are drawn from the benchmark"),
+        ("prefix_similarity", "has_prefixes", "no prefixes are drawn from the benchmark"),
+        ("ref", "has_references", "the run names no reference model"),
+        ("dc_pdd", "has_corpus", "the run names no corpus"),
+    ],
+)
+def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: str, reason: str) -> None:
+    assert obstacle(id, **NOTHING) == reason
+    assert applies(id, **NOTHING | {offer: True})
+
+
+def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:
+    assert companions(["loss", "lowercase"], ["word_swaps-25"]) == {"lowercase"}
+    assert companions(["neighbor"], ["word_swaps-25", "neighbours-25"]) == {"word_swaps-25", "neighbours-25"}
+
+
+def entry(method: str, **parameters: Any) -> dict[str, Any]:
+    return {"method": method, "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([entry("loss"), entry("blind"), entry("prefix_similarity")], set()),
+        ([entry("recall")], {("nonmember", 7)}),
+        ([entry("recall"), entry("con_recall")], {("nonmember", 7), ("member", 7)}),
+        ([entry("recall", shots=[1, 2])], {("nonmember", 1), ("nonmember", 2)}),
+        ([entry("con_recall", access="zero")], {("nonmember", 7), ("zero_access", 7)}),
+        (
+            [entry("con_recall", access=["zero", "partial"])],
+            {("nonmember", 7), ("zero_access", 7), ("member", 7)},
+        ),
+        (
+            [entry("con_recall", separator="space", access="zero", manipulate_prefix=True)],
+            {("nonmember;separator=space;manipulate_prefix=true", 7), ("zero_access;separator=space", 7)},
+        ),
+    ],
+)
+def test_each_prefix_and_number_of_shots_is_one_pass(
+    entries: list[dict[str, Any]], expected: set[tuple[str, int]]
+) -> None:
+    assert prefix_needs(entries) == expected
+
+
+def test_a_finer_gamma_needs_no_further_pass() -> None:
+    wide = prefix_needs([entry("con_recall", gamma=[i / 100 for i in range(-100, 101)])])
+    assert wide == prefix_needs([entry("con_recall")])
+
+
+def test_every_prefix_method_says_how_many_shots_it_takes() -> None:
+    for method in METHODS.values():
+        if {"nonmember_prefix", "member_prefix"} & set(method.needs):
+            assert method.defaults["shots"] == 7

@@ -1,0 +1,120 @@
+"""Synonyms from WordNet's files: a small one in the files' own format (wndb(5WN)), as folder and as archive."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pretrace.runtime.errors import InputError
+from pretrace.views import VIEWS, wordnet
+
+SYNSETS = {
+    "noun": [["citizen", "national", "subject"], ["city", "metropolis", "urban_center"], ["man", "adult_male", "chap"],
+             ["will", "volition"], ["angstrom", "a"]],
+    "verb": [["build", "construct"], ["run", "go"], ["run", "operate"], ["hope", "trust"], ["hop", "jump"]],
+    "adj": [["large", "big(a)"], ["good", "well(p)"]],
+    "adv": [["happily", "merrily"]],
+}  # fmt: skip
+EXCEPTIONS = {"verb": "ran run\n", "noun": "men man\n"}
+
+
+def write_wordnet(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    for pos, synsets in SYNSETS.items():
+        content, offsets = "  1 a licence in indented lines\n", {}
+        for words in synsets:
+            offset = len(content.encode())
+            fields = " ".join(f"{word} 0" for word in words)
+            content += f'{offset:08d} 03 {pos[0]} {len(words):02x} {fields} 000 | a gloss; "caf\u00e9"\n'
+            for word in words:
+                offsets.setdefault(word.partition("(")[0], []).append(offset)
+        (folder / f"data.{pos}").write_text(content, encoding="utf-8")
+        index = "".join(
+            f"{lemma} {pos[0]} {len(at)} 1 @ {len(at)} 0 {' '.join(f'{one:08d}' for one in at)}  \n"
+            for lemma, at in sorted(offsets.items())
+        )
+        (folder / f"index.{pos}").write_text("  1 a licence\n" + index)
+        (folder / f"{pos}.exc").write_text(EXCEPTIONS.get(pos, ""))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_other_wordnet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Only what NLTK_DATA names, so that a machine's own WordNet does not matter."""
+    monkeypatch.setattr(wordnet, "_SYSTEM", ())
+    monkeypatch.setattr(wordnet.sys, "prefix", str(tmp_path / "none"))
+    monkeypatch.setattr(wordnet.Path, "home", lambda: tmp_path / "none")
+    monkeypatch.setenv("NLTK_DATA", str(tmp_path / "nltk_data"))
+    wordnet.installed_wordnet.cache_clear()
+    yield
+    wordnet.installed_wordnet.cache_clear()
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> None:
+    write_wordnet(tmp_path / "nltk_data" / "corpora" / "wordnet")
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("citizen", ["national", "subject"]),
+        ("City", ["metropolis"]),  # not the two words urban_center
+        ("cities", ["metropolis"]),
+        ("builds", ["construct"]),
+        ("building", ["construct"]),
+        ("ran", ["go", "operate"]),
+        ("men", ["chap"]),
+        ("big", ["large"]),  # the syntactic marker (a) is no part of the word
+        ("hoping", ["jump", "trust"]),
+        ("happily", ["merrily"]),
+        ("a", []),  # the article, not the angstrom
+        ("will", []),
+        ("citizen's", []),
+        ("unheard", []),
+    ],
+)
+def test_synonyms_share_a_sense_of_a_base_form(installed: None, word: str, expected: list[str]) -> None:
+    assert wordnet.installed_wordnet().synonyms(word) == expected
+
+
+def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed: None) -> None:
+    text = (
+        "Big cities, and MEN will run; Citizen Jones ran happily away, he did build a house of his own there."
+    )
+    words = text.split()
+    assert len(words) == 20
+    for percent, count in ((10, 2), (15, 3), (20, 4)):
+        for seed in range(10):
+            [changed] = VIEWS[f"synonym-{percent}"].variants(text, seed)
+            pairs = [(a, b) for a, b in zip(words, changed.split(), strict=True) if a != b]
+            assert len(pairs) == count
+            for before, after in pairs:
+                stem, mark = before.rstrip(",;"), before[len(before.rstrip(",;")) :]
+                expected = wordnet.installed_wordnet().synonyms(stem)
+                assert after.removesuffix(mark).lower() in expected
+                assert after.endswith(mark)
+                assert after[0].isupper() == before[0].isupper()
+                assert after.removesuffix(mark).isupper() == stem.isupper()
+    assert VIEWS["synonym-20"].variants(text, 1) == VIEWS["synonym-20"].variants(text, 1)
+
+
+def test_where_fewer_words_have_synonyms_all_of_them_are_replaced(installed: None) -> None:
+    [changed] = VIEWS["synonym-90"].variants("A citizen of Zanzibar", 0)
+    assert changed in ("A national of Zanzibar", "A subject of Zanzibar")
+
+
+def test_nltks_archive_reads_as_its_folder_does(tmp_path: Path) -> None:
+    folder = write_wordnet(tmp_path / "elsewhere" / "wordnet")
+    archive = tmp_path / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as out:
+        for file in folder.iterdir():
+            out.write(file, f"wordnet/{file.name}")
+    assert wordnet.installed_wordnet().synonyms("cities") == ["metropolis"]
+
+
+def test_without_wordnet_the_error_says_how_to_get_it() -> None:
+    with pytest.raises(InputError, match=r"need WordNet's data.*nltk\.downloader wordnet.*synonym_by_MODEL"):
+        VIEWS["synonym-10"].variants("A citizen", 0)
