@@ -36,7 +36,17 @@ def changed(results: Results, folder: Path, kind: str, change) -> Results:
 
 
 def vars_of(results: Results) -> dict:
-    names = ("metrics", "tests", "scores", "benchmarks", "manifests", "store", "entries")
+    names = (
+        "metrics",
+        "tests",
+        "scores",
+        "benchmarks",
+        "manifests",
+        "prefixes",
+        "training",
+        "store",
+        "entries",
+    )
     return {name: getattr(results, name) for name in names}
 
 
@@ -144,7 +154,7 @@ def test_markdown_reads_back_what_was_written():
     )
     shown = parse(markdown(table))
     (block,) = shown.blocks
-    assert block.header == (("Method",), ("model", "bench & co", "64 words"), (hostile,))
+    assert (block.stub, block.columns) == ("Method", (("model", "bench & co", "64 words"), (hostile,)))
     (first_control, first), (second_control, second) = block.rows
     assert (first_control, second_control) == (False, True)
     assert (first[0].main, first[2].main) == (hostile, hostile)

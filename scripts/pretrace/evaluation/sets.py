@@ -17,7 +17,9 @@ def evaluation_sets(benchmark: "pd.DataFrame", prefixes: "pd.DataFrame | None" =
     each class.
     """
     sets = [EvaluationSet()]
-    for draw in [] if prefixes is None else sorted(map(int, prefixes["draw"].unique())):
+    if prefixes is None:
+        return sets
+    for draw in sorted(map(int, prefixes["draw"].unique())):
         left = frozenset(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
         equal = frozenset(balanced(prefixes, benchmark, draw))
         sets += [EvaluationSet("without_prefixes", draw, left), EvaluationSet("balanced", draw, equal)]

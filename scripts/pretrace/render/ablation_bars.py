@@ -10,7 +10,8 @@ from pretrace.render.names import chance_level, method_label, metric_label, pane
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record
 from pretrace.runtime.errors import InputError
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."))

@@ -8,7 +8,8 @@ import pandas as pd
 from pretrace.render.phrases import joined
 from pretrace.render.records import long_frame
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
 from pretrace.render.table import DASH, Block, Cell, Row, Table
 
 COLUMNS = (

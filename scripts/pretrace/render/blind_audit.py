@@ -24,7 +24,8 @@ from pretrace.render.records import (
     panel_record,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record, Results, records_of
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.table import Block, Cell, Row, Table
 
 COLUMNS = (("Benchmark",), ("Placebo",), ("Excess",), ("Beats blind?",))

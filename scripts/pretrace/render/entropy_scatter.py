@@ -12,7 +12,8 @@ from pretrace.render.names import panel_label
 from pretrace.render.phrases import Estimate, contains, signed_interval
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
 from pretrace.render.surprising import Reader, Tokens, estimate_of, resampled_means, tokens_of
 from pretrace.runtime.files import seed_of
 

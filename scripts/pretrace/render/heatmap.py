@@ -20,7 +20,8 @@ from pretrace.render.names import (
 from pretrace.render.phrases import joined
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
 from pretrace.runtime.errors import InputError
 
 EMPTY = "over_5_percent_empty"

@@ -3,7 +3,7 @@
 import re
 from itertools import groupby
 
-from pretrace.render.table import DASH, Block, Cell, Row, Table
+from pretrace.render.table import DASH, Block, Cell, Columns, Row, Table, header_rows
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -26,6 +26,8 @@ _ESCAPES = {
     "≥": r"\ensuremath{\geq}",
     "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
     "·": r"\ensuremath{\cdot}",
+    "±": r"\ensuremath{\pm}",
+    "\N{GREEK SMALL LETTER GAMMA}": r"\ensuremath{\gamma}",
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _ESCAPES)))
 
@@ -37,39 +39,44 @@ def escaped(text: str) -> str:
 
 def latex(table: Table) -> str:
     """A `table*` float, scaled down to the line where it is wider; needs booktabs and graphicx."""
-    width = len(table.columns) + 1
     lines = [
         r"% \usepackage{booktabs,graphicx}",
         r"\begin{table*}[t]",
         r"\centering",
         rf"\caption{{{escaped(table.caption)}}}",
         rf"\label{{tab:{table.label}}}",
-        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"\begin{{tabular}}{{l{'c' * len(table.columns)}}}",
-        r"\toprule",
-        *_header(table),
-        *(line for block in table.blocks for line in _block(block, width)),
-        r"\bottomrule",
-        r"\end{tabular}}",
-        r"\par\smallskip",
+    ]
+    for (columns, stub), blocks in groupby(
+        table.blocks, lambda block: (table.columns_of(block), table.stub_of(block))
+    ):
+        lines += _tabular(columns, stub, list(blocks))
+    lines += [
         rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(map(escaped, table.notes))}}}",
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _header(table: Table) -> list[str]:
-    """One line of the header at a time; neighbours with equal lines share a cell, except in the last line."""
-    depth = max(len(lines) for lines in table.columns)
-    padded = [(*lines, *[""] * (depth - len(lines))) for lines in table.columns]
-    rows = []
-    for level in range(depth):
-        last = level == depth - 1
-        groups = groupby(enumerate(padded), key=lambda item: (item[1][: level + 1], item[0] if last else 0))
-        cells = [_spanning(key[0][level], len(list(members))) for key, members in groups]
-        stub = escaped(table.stub) if level == depth - 1 else ""
-        rows.append(" & ".join([stub, *cells]) + r" \\")
-    return rows
+def _tabular(columns: Columns, stub: str, blocks: list[Block]) -> list[str]:
+    return [
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+        rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
+        r"\toprule",
+        *_header(columns, stub),
+        *(line for block in blocks for line in _block(block, len(columns) + 1)),
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\par\smallskip",
+    ]
+
+
+def _header(columns: Columns, stub: str) -> list[str]:
+    rows = header_rows(columns)
+    stubs = [""] * (len(rows) - 1) + [escaped(stub)]
+    return [
+        " & ".join([first, *(_spanning(text, span) for text, span in row)]) + r" \\"
+        for first, row in zip(stubs, rows, strict=True)
+    ]
 
 
 def _spanning(text: str, columns: int) -> str:

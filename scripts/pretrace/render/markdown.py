@@ -5,7 +5,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.render.table import MINUS, Cell, Row, Table
+from pretrace.render.table import MINUS, Cell, Columns, Row, Table, header_rows
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
 _ESCAPED = re.compile(r"\\([" + re.escape(string.punctuation) + "])")
@@ -22,8 +22,8 @@ def escaped(text: str) -> str:
 def markdown(table: Table) -> str:
     """Stacked pipe tables under bold headings, then the notes as a list; header lines are parted by ` · `."""
     parts = [f"**{escaped(table.caption)}**"]
-    header = [table.stub, *(LINE_BREAK.join(lines) for lines in table.columns)]
     for block in table.blocks:
+        header = [table.stub_of(block), *(LINE_BREAK.join(lines) for lines in table.columns_of(block))]
         if block.title:
             parts.append(f"**{escaped(block.title)}**")
         parts.append("\n".join([_line(map(escaped, header)), _rule(len(header)), *map(_row, block.rows)]))
@@ -62,7 +62,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """What `markdown` wrote: headings, header lines, rows (cells, whether a control) and notes."""
+    """What `markdown` wrote: headings, header lines by column, rows (whether a control, cells) and notes."""
 
     blocks: tuple["ShownBlock", ...]
     notes: tuple[str, ...]
@@ -71,8 +71,13 @@ class ShownTable:
 @dataclass(frozen=True)
 class ShownBlock:
     title: str
-    header: tuple[tuple[str, ...], ...]
+    stub: str
+    columns: Columns
     rows: tuple[tuple[bool, tuple[Shown, ...]], ...]
+
+    @property
+    def header(self) -> list[list[tuple[str, int]]]:
+        return header_rows(self.columns)
 
 
 def parse(text: str) -> ShownTable:
@@ -83,8 +88,8 @@ def parse(text: str) -> ShownTable:
     for part in text.strip().split("\n\n")[1:]:
         if part.startswith("|"):
             header, _, *rows = [_split(line) for line in part.splitlines()]
-            lines = tuple(tuple(_plain(cell).split(LINE_BREAK)) for cell in header)
-            blocks.append(ShownBlock(title, lines, tuple(map(_shown_row, rows))))
+            columns = tuple(tuple(_plain(cell).split(LINE_BREAK)) for cell in header[1:])
+            blocks.append(ShownBlock(title, _plain(header[0]), columns, tuple(map(_shown_row, rows))))
             title = ""
         elif part.startswith("- "):
             notes = [_plain(line.removeprefix("- ")) for line in part.splitlines()]

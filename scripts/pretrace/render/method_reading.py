@@ -1,9 +1,10 @@
 """What a table of methods against panels says, in sentences computed from it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 
-from pretrace.render.names import is_control, method_label, metric_label, panel_label
+from pretrace.render.method_columns import Column
+from pretrace.render.names import chance_level, is_control, method_label, metric_label, panel_label
 from pretrace.render.phrases import (
     Estimate,
     against_chance,
@@ -15,31 +16,20 @@ from pretrace.render.phrases import (
 )
 from pretrace.render.records import estimate, is_starred
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record
+from pretrace.render.selecting import Panel
 
-
-@dataclass(frozen=True)
-class Column:
-    """A panel with its metrics by selection and method, and its tests against the baseline by method.
-
-    `control`: it is a placebo; `placebo`: the panel that is its placebo, if any.
-    """
-
-    panel: Panel
-    control: bool
-    placebo: Panel | None
-    selected: Mapping[str, Mapping[str, Record]]
-    tests: Mapping[str, Record]
+FEW = 4
+"""As many columns are named one by one; of more, the reading counts."""
 
 
 def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     """Up to four sentences: the best method, the placebo, the blind classifier, the baseline."""
     selection = "held_out" if "held_out" in columns[0].selected else next(iter(columns[0].selected))
-    metric = artifact.get("metric", "auc")
+    metric = columns[0].metric
     shown = [column for column in columns if not column.control]
-    best = {id(column): _best(column, selection) for column in shown}
-    found = [(column, best[id(column)]) for column in shown if best[id(column)]]
-    sentences = [_leaders(found, metric, selection)] if found else []
+    found = [(column, best) for column in shown if (best := _best(column, selection))]
+    leaders = _leaders if len(found) <= FEW else _many_leaders
+    sentences = [leaders(found, metric, selection)] if found else []
     sentences += _placebo(columns, found, selection, metric)
     sentences += _blind(found, selection, metric)
     tested = [column for column in shown if column.tests]
@@ -48,10 +38,11 @@ def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     return sentences
 
 
-Best = tuple[str, Estimate] | None
+Best = tuple[str, Estimate]
+"""A method and what it reaches."""
 
 
-def _best(column: Column, selection: str) -> Best:
+def _best(column: Column, selection: str) -> Best | None:
     values = {
         method: row["value"] for method, row in column.selected[selection].items() if not is_control(method)
     }
@@ -66,9 +57,24 @@ def _leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: str) 
         f"{method_label(best[0])} on {panel_label(column.panel)} ({with_interval(best[1])}"
         f"{against_chance(best[1], metric)})"
         for column, best in found
-        if best
     ]
     return f"The highest {selection.replace('_', '-')} {metric_label(metric)} is that of {joined(parts)}."
+
+
+def _many_leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
+    """How often each method leads, how many of the leaders hold chance, and the highest of all."""
+    led = Counter(method_label(best[0]) for _, best in found)
+    counts = joined([f"{method} in {count}" for method, count in led.most_common()])
+    column, top = max(found, key=lambda item: item[1][1][0])
+    level = [best for _, best in found if against_chance(best[1], metric)]
+    chosen = selection.replace("_", "-")
+    text = (
+        f"Of {len(found)} columns, the highest {chosen} {metric_label(metric)} is that of {counts}; the largest "
+        f"is {with_interval(top[1])} ({method_label(top[0])} on {panel_label(column.panel)})"
+    )
+    if level:
+        text += f". In {len(level)} of them its interval includes chance ({chance_level(metric):g})"
+    return f"{text}."
 
 
 def _placebo(
@@ -79,7 +85,7 @@ def _placebo(
     for column, best in found:
         for control in columns:
             rows = control.selected[selection]
-            if best and column.placebo == control.panel and best[0] in rows:
+            if column.placebo == control.panel and best[0] in rows:
                 parts.append(_excess(best[0], best[1], estimate(rows[best[0]]), column.panel, metric))
     return [" ".join(parts)] if parts else []
 
@@ -103,7 +109,7 @@ def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) ->
     parts = []
     for column, best in found:
         rows = column.selected[selection]
-        if best and "blind" in rows:
+        if "blind" in rows:
             blind = estimate(rows["blind"])
             verdict = (
                 "more than every method" if blind[0] >= best[1][0] else f"less than {method_label(best[0])}"
@@ -112,6 +118,12 @@ def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) ->
     distinct = list(dict.fromkeys(parts))
     if not distinct:
         return []
+    if len(distinct) > FEW:
+        beaten = sum(part.endswith("more than every method") for part in parts)
+        return [
+            f"The blind classifier, which sees no model, reaches more than every method in {beaten} of "
+            f"{len(parts)} columns."
+        ]
     return [f"The blind classifier, which sees no model, reaches {'; '.join(distinct)}."]
 
 
@@ -125,6 +137,10 @@ def _baseline(baseline: str, columns: Sequence[Column]) -> str:
         for column in columns
     }
     parts = [f"{joined(methods)} on {panel}" for panel, methods in starred.items() if methods]
+    if len(parts) > FEW:
+        counts = Counter(method for methods in starred.values() for method in methods)
+        named = joined([f"{method} in {count}" for method, count in counts.most_common()])
+        return f"Significantly above {method_label(baseline)}, of {len(columns)} columns: {named}."
     if not parts:
         return f"No method is significantly above {method_label(baseline)} on any benchmark here."
     return f"Significantly above {method_label(baseline)}: {'; '.join(parts)}."

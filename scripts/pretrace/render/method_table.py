@@ -1,89 +1,116 @@
-"""Methods against models and benchmarks: DC-PDD tables 2 and 3."""
+"""Methods against models and benchmarks: DC-PDD tables 2 and 3, Con-ReCall tables 2 to 4, 7, 8, SURP tables."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
-import pandas as pd
-
-from pretrace.render.method_reading import Column, reading
+from pretrace.render.averages import note as average_note
+from pretrace.render.method_columns import Average, Column, columns_of, long_frame_of
+from pretrace.render.method_reading import reading
 from pretrace.render.names import (
     SELECTION_LABELS,
     SELECTION_NOTES,
     is_control,
     method_label,
     ordered,
-    panel_lines,
+    row_label,
 )
 from pretrace.render.phrases import INTERVALS, conditions
-from pretrace.render.records import (
-    STAR_LEVEL,
-    estimate,
-    is_starred,
-    long_frame,
-    number_record,
-    panel_record,
-    test_record,
-)
+from pretrace.render.records import STAR_LEVEL, estimate, is_starred
 from pretrace.render.registry import SELECTIONS, Artifact
-from pretrace.render.results import Panel, Results
-from pretrace.render.table import Block, Cell, Row, Table, bold_best, mark_notes, signs_of
+from pretrace.render.results import Results
+from pretrace.render.table import Block, Cell, Row, Table, bold_best, said_once, signs_of
+
+Group = tuple[str, Sequence[Column | Average]]
+"""What a block of the table shows, by its name."""
 
 
 def render(artifact: Artifact, results: Results) -> Table:
     """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
 
-    Bold is the highest method of a column; a star says that a method beats the baseline by the paired
-    bootstrap on held-out settings, Holm-corrected p <= 0.05.
+    Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
+    ...) puts panels that differ in it into blocks of their own; `average` (`averages.OVER`) adds the mean over
+    neighbouring panels that differ in that alone. Bold is the highest method of a column; a star says that a
+    method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
-    panels = results.panels(artifact)
-    columns = [_column(artifact, results, panel, panels) for panel in panels]
-    methods = ordered(
-        artifact, (method for column in columns for rows in column.selected.values() for method in rows)
-    )
-    blocks = tuple(_block(columns, methods, selection) for selection in _selections(artifact))
+    selections = [one for one in SELECTIONS if one in artifact.get("selection", SELECTIONS)]
+    groups = _groups(artifact, columns_of(artifact, results, selections))
+    every = [column for _, columns in groups for column in columns]
+    shown = [column for column in every if isinstance(column, Column)]
+    methods = ordered(artifact, {m for column in shown for rows in column.selected.values() for m in rows})
+    places = [(group, selection) for group in groups for selection in selections]
+    blocks, notes = said_once([_block(artifact, *place, methods) for place in places])
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
-        columns=tuple(panel_lines(column.panel, control=column.control) for column in columns),
+        columns=blocks[0].columns or (),
         blocks=blocks,
-        notes=tuple(_notes(artifact, columns, blocks)),
-        frame=_long(artifact, columns, methods, blocks),
-        reading=" ".join(reading(artifact, columns)),
+        notes=(*_notes(artifact, shown), *notes),
+        frame=long_frame_of(
+            blocks, [(selection, group[1], _there(group, methods)) for group, selection in places]
+        ),
+        reading=" ".join(reading(artifact, [one for one in shown if one.metric == shown[0].metric])),
     )
 
 
-def _selections(artifact: Artifact) -> list[str]:
-    wanted = artifact.get("selection", SELECTIONS)
-    return [selection for selection in SELECTIONS if selection in wanted]
+def _groups(artifact: Artifact, columns: Sequence[Column]) -> list[Group]:
+    key = artifact.get("options", {}).get("blocks", "")
+    average = artifact.get("options", {}).get("average", "")
+    names = list(dict.fromkeys(_block_name(column, key) for column in columns))
+    groups: list[Group] = []
+    for name in names:
+        own = [column for column in columns if _block_name(column, key) == name]
+        groups.append((name, _with_averages(own, average) if average else own))
+    return groups
 
 
-def _column(artifact: Artifact, results: Results, panel: Panel, panels: Sequence[Panel]) -> Column:
-    return Column(
-        panel=panel,
-        control=results.is_placebo(panel),
-        placebo=results.placebo_of(panel, panels),
-        selected={
-            selection: results.selected(artifact, panel, selection) for selection in _selections(artifact)
-        },
-        tests=results.bootstrap_tests(artifact, panel, artifact["baseline"])
-        if "baseline" in artifact
-        else {},
-    )
+def _block_name(column: Column, key: str) -> str:
+    value = column.panel.get(key, "") if key else ""
+    return f"{value} words" if key == "length" else str(value)
 
 
-def _block(columns: Sequence[Column], methods: Sequence[str], selection: str) -> Block:
+def _with_averages(columns: Sequence[Column], over: str) -> list[Column | Average]:
+    """The columns, and behind each group of two or more panels their averages, one a metric."""
+    found: list[Column | Average] = []
+    for _, members in groupby(columns, key=lambda column: column.group(over)):
+        group = list(members)
+        found += group
+        for metric in dict.fromkeys(column.metric for column in group):
+            averaged = tuple(column for column in group if column.metric == metric)
+            found += [Average(averaged, over)] if len(averaged) > 1 else []
+    return found
+
+
+def _there(group: Group, methods: Sequence[str]) -> list[str]:
+    """The methods that some column of the group has."""
+    found = {method for column in group[1] for rows in column.selected.values() for method in rows}
+    return [method for method in methods if method in found]
+
+
+def _block(artifact: Artifact, group: Group, selection: str, methods: Sequence[str]) -> Block:
+    name, columns = group
+    without = artifact.get("options", {}).get("blocks", "")
+    several = len({column.metric for column in columns}) > 1
     rows = [
         Row(
-            label=method_label(method) + (" (control, no model)" if is_control(method) else ""),
+            label=row_label(method),
             cells=tuple(_cell(column, method, selection) for column in columns),
             control=is_control(method),
         )
-        for method in methods
+        for method in _there(group, methods)
     ]
-    return Block(f"{SELECTION_LABELS[selection]} ({SELECTION_NOTES[selection]})", bold_best(rows))
+    title = f"{SELECTION_LABELS[selection]} ({SELECTION_NOTES[selection]})"
+    return Block(
+        f"{name}. {title}" if name else title,
+        bold_best(rows),
+        columns=tuple(column.lines(without=without, metric=several) for column in columns),
+    )
 
 
-def _cell(column: Column, method: str, selection: str) -> Cell:
+def _cell(column: Column | Average, method: str, selection: str) -> Cell:
+    if isinstance(column, Average):
+        found = column.of(method, selection)
+        return Cell() if found is None else Cell(*found[0], spread=found[1])
     rows = column.selected[selection]
     if method not in rows:
         return Cell()
@@ -97,7 +124,7 @@ def _cell(column: Column, method: str, selection: str) -> Cell:
     )
 
 
-def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block]) -> list[str]:
+def _notes(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     rows = [row for column in columns for rows in column.selected.values() for row in rows.values()]
     notes = conditions(artifact, rows)
     notes.append(
@@ -112,29 +139,5 @@ def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block
         notes.append(
             "A placebo column has two classes that the model knows alike: only what exceeds it is membership."
         )
-    return notes + mark_notes([row for block in blocks for row in block.rows])
-
-
-def _long(
-    artifact: Artifact, columns: Sequence[Column], methods: Sequence[str], blocks: Sequence[Block]
-) -> pd.DataFrame:
-    records = []
-    for selection, block in zip(_selections(artifact), blocks, strict=True):
-        for method, row in zip(methods, block.rows, strict=True):
-            for column, cell in zip(columns, row.cells, strict=True):
-                rows = column.selected[selection]
-                tests = column.tests if selection == "held_out" else {}
-                records.append(
-                    panel_record(column.panel)
-                    | {
-                        "placebo": column.control,
-                        "selection": selection,
-                        "method": method,
-                        "control": row.control,
-                    }
-                    | {"metric": artifact.get("metric", "auc")}
-                    | number_record(rows.get(method))
-                    | test_record(tests.get(method))
-                    | {"star": cell.star, "bold": cell.bold}
-                )
-    return long_frame(records)
+    over = artifact.get("options", {}).get("average", "")
+    return [*notes, average_note(over)] if over else notes

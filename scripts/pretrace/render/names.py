@@ -28,6 +28,13 @@ METHOD_LABELS = {
 CONTROLS = ("blind", "prefix_similarity", "longest_option", "odd_one_out")
 """Methods that see no model: what they reach shows nothing about one."""
 
+VARIANT_LABELS = {
+    "con_recall;access=zero": "Con-ReCall, zero access",
+    "ref;form=ratio": "Ref, ratio of losses",
+    "ref;form=con_recall_code": "Ref, as Con-ReCall's code",
+}
+"""Methods with a parameter outside their grid off its default; any other shows that parameter."""
+
 SELECTION_LABELS = {
     "held_out": "Held out",
     "default": "Default",
@@ -66,24 +73,57 @@ PARAMETER_LABELS = {
     ("surp", "percentile"): "log-probability percentile (%)",
     ("min_k", "k"): "share of tokens k",
     ("min_k_pp", "k"): "share of tokens k",
-    ("con_recall", "gamma"): "weight gamma",
+    ("con_recall", "gamma"): "weight of the member prefix \N{GREEK SMALL LETTER GAMMA}",
+    ("con_recall", "shots"): "shots in the prefix",
+    ("recall", "shots"): "shots in the prefix",
+}
+
+VIEW_LABELS = {
+    "original": "original",
+    "delete": "deletion",
+    "synonym": "synonyms",
+    "synonym_by": "synonyms by",
+    "paraphrase": "paraphrase",
+    "paraphrase_by": "paraphrase by",
 }
 
 
 def method_label(method: str) -> str:
-    return METHOD_LABELS.get(method, method)
+    """The name of a method, or of a variant as `method;parameter=value`."""
+    if method in METHOD_LABELS or method in VARIANT_LABELS:
+        return METHOD_LABELS.get(method) or VARIANT_LABELS[method]
+    name, *parameters = method.split(";")
+    return ", ".join([METHOD_LABELS.get(name, name), *(part.replace("=", " ") for part in parameters)])
+
+
+def row_label(method: str) -> str:
+    """A method as the label of a table's row, where a control says what it is."""
+    return method_label(method) + (" (control, no model)" if is_control(method) else "")
 
 
 def is_control(method: str) -> bool:
     return method in CONTROLS
 
 
+def view_label(view: str) -> str:
+    """`delete-10` as `deletion 10 %`; a view made by a model names it."""
+    name, _, rate = view.rpartition("-")
+    if not name or not rate.isdigit():
+        name, rate = view, ""
+    start, by, model = name.partition("_by_")
+    label = VIEW_LABELS.get(start + ("_by" if by else ""), start.replace("_", " "))
+    words = [label, *([model] if model else []), *([f"{rate} %"] if rate else [])]
+    return " ".join(words)
+
+
 def in_order(methods: Iterable[str]) -> list[str]:
     """Distinct methods in the order of METHODS.md, controls last, unknown ones between by name."""
     order = {method: place for place, method in enumerate(METHOD_LABELS)}
-    return sorted(
-        set(methods), key=lambda method: (is_control(method), order.get(method, len(order)), method)
-    )
+
+    def place(method: str) -> tuple[bool, int, str]:
+        return is_control(method), order.get(method.split(";")[0], len(order)), method
+
+    return sorted(set(methods), key=place)
 
 
 def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
@@ -128,9 +168,20 @@ def format_value(value: Any) -> str:
 
 
 def place_label(panel: Mapping[str, Any]) -> str:
-    """The subset and length of a panel as they follow a name: ` arxiv, 64 words`; none, nothing."""
+    """The subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
     subset = f" {panel['subset']}" if panel.get("subset") else ""
-    return subset + (f", {panel['length']} words" if panel.get("length") is not None else "")
+    length = [f"{panel['length']} words"] if panel.get("length") is not None else []
+    return ", ".join([subset, *length, *across_labels(panel)])
+
+
+def across_labels(panel: Mapping[str, Any]) -> list[str]:
+    """What tells a panel apart from others of one model, benchmark, subset and length."""
+    labels = {
+        "view": lambda: view_label(panel["view"]),
+        "draw": lambda: f"draw {panel['draw']}",
+        "reference": lambda: str(panel["reference"]),
+    }
+    return [label() for key, label in labels.items() if key in panel]
 
 
 def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
@@ -138,21 +189,24 @@ def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
     return f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
 
 
-def panel_lines(panel: Mapping[str, Any], *, control: bool = False) -> tuple[str, ...]:
-    """A column's header, one line each: model, benchmark with subset, length, and whether it is a control."""
+def panel_lines(panel: Mapping[str, Any], *, control: bool = False, without: str = "") -> tuple[str, ...]:
+    """A column's header, one line each: model, benchmark, subset, length, and whether it is a control.
+
+    `without` is one of these that the table says elsewhere.
+    """
+    shown = {key: panel.get(key) for key in ("model", "benchmark", "subset", "length") if key != without}
     if "label" in panel:
         lines = [str(panel["label"])]
     else:
-        lines = [panel["model"], panel["benchmark"] + (f" {panel['subset']}" if panel.get("subset") else "")]
-        if panel.get("length") is not None:
-            lines.append(f"{panel['length']} words")
+        lines = [str(shown[key]) for key in ("model", "benchmark", "subset") if shown.get(key)]
+        if shown.get("length") is not None:
+            lines.append(f"{shown['length']} words")
+    lines += across_labels({key: value for key, value in panel.items() if key != without})
     return (*lines, "placebo (control)") if control else tuple(lines)
 
 
 def panel_label(panel: Mapping[str, Any]) -> str:
     """A panel in running text: `smollm2-135m on sotu, 64 words`."""
-    return (
-        str(panel["label"])
-        if "label" in panel
-        else f"{panel['model']} on {panel['benchmark']}{place_label(panel)}"
-    )
+    if "label" in panel:
+        return ", ".join([str(panel["label"]), *across_labels(panel)])
+    return f"{panel['model']} on {panel['benchmark']}{place_label(panel)}"

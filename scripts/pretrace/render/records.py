@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.render.phrases import Estimate
-from pretrace.render.results import Panel, Record
+from pretrace.render.selecting import Panel, Record
 
 STAR_LEVEL = 0.05
 
@@ -37,7 +37,7 @@ def panel_record(panel: Panel) -> dict[str, Any]:
         "benchmark": panel["benchmark"],
         "subset": panel.get("subset", ""),
         "length": panel.get("length"),
-    }
+    } | {key: panel[key] for key in ("view", "draw", "reference") if key in panel}
 
 
 def number_record(row: Record | None) -> dict[str, Any]:

@@ -22,15 +22,17 @@ subset or length it stands for every one there is.
 
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
 SELECTIONS = ("held_out", "default", "best_on_test")
-COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit"})
+COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
+KINDS = ("metrics", "tests", "scores", "passes", "benchmarks", "prefixes", "training")
+"""What a renderer may read: by (model, benchmark) the first four, then by benchmark, the last by model."""
 
 
 @dataclass(frozen=True)
 class Renderer:
     """What a renderer reads and takes.
 
-    `needs` is a subset of metrics, tests, scores, benchmarks, passes; `required` and `optional` are its own
-    keys under `options`, beside `COMMON_OPTIONS`.
+    `needs` is a subset of `KINDS`; `required` and `optional` are its own keys under `options`, beside
+    `COMMON_OPTIONS`.
     """
 
     name: str
@@ -54,7 +56,12 @@ def _renderers(*renderers: Renderer) -> dict[str, Renderer]:
 
 RENDERERS = _renderers(
     Renderer("benchmark_statistics", "table", frozenset({"benchmarks"})),
-    Renderer("method_table", "table", frozenset({"metrics", "tests"})),
+    Renderer(
+        "method_table",
+        "table",
+        frozenset({"metrics", "tests"}),
+        optional=frozenset({"metrics", "blocks", "average"}),
+    ),
     Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
     Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),
     Renderer("selection_gap", "table", frozenset({"metrics"})),

@@ -8,25 +8,38 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.sets import evaluation_sets
 from pretrace.render.names import panel_label, place_label, where
 from pretrace.render.registry import Artifact
+from pretrace.render.selecting import (
+    Panel,
+    Record,
+    by,
+    check_unambiguous,
+    draw_of,
+    evaluation_set_of,
+    fixed,
+    listing,
+    nothing,
+    of_methods,
+    places,
+    with_variants,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 
-Panel = Mapping[str, Any]
-Record = Mapping[str, Any]
-"""A row of metrics or tests by column."""
-
 Pair = tuple[str, str]
 
-FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
+EACH = "*"
+"""A panel's subset that stands for every one."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Paths by (model, benchmark), or by benchmark for `benchmarks`; files are read once, when asked for.
+    """Paths by (model, benchmark), by benchmark for `benchmarks` and `prefixes`, by model for `training`.
 
-    `store` is the folder of the passes' store files; `entries` are the benchmarks' registry entries by slug.
+    Files are read once, when asked for. `store` is the folder of the passes' store files; `entries` are the
+    benchmarks' registry entries by slug.
     """
 
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
@@ -34,11 +47,17 @@ class Results:
     scores: Mapping[Pair, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
+    prefixes: Mapping[str, Path] = field(default_factory=dict)
+    training: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def _frames(self) -> dict[Path, pd.DataFrame]:
+        return {}
+
+    @cached_property
+    def _sets(self) -> dict[str, dict[tuple[str, int | None], Any]]:
         return {}
 
     def _read(self, what: str, paths: Mapping[Any, Path], key: Any) -> pd.DataFrame:
@@ -52,6 +71,10 @@ class Results:
 
     def benchmark(self, benchmark: str) -> pd.DataFrame:
         return self._read("texts", self.benchmarks, benchmark)
+
+    def loss_curve(self, model: str) -> pd.DataFrame:
+        """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
+        return self._read("loss curve", self.training, model)
 
     def entry(self, panel: Panel) -> Mapping[str, Any]:
         """The registry entry of a panel's benchmark."""
@@ -74,55 +97,66 @@ class Results:
         return None
 
     def panels(self, artifact: Artifact) -> list[Panel]:
-        """The artifact's panels, each with one subset ("" for none) and one length (None for none)."""
-        return [place for panel in artifact["panels"] for place in self._expanded(panel)]
+        """The artifact's panels, each with one subset ("" for none) and one length (None for none).
+
+        `options.across` maps one of view, draw, reference to the values for which each panel stands.
+        """
+        across = artifact.get("options", {}).get("across", {})
+        expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]
+        for key, values in across.items():
+            expanded = [{**panel, key: value} for panel in expanded for value in values]
+        return expanded
 
     def _expanded(self, panel: Panel) -> list[Panel]:
         pair = (panel.get("model"), panel["benchmark"])
         frame = self._read("metrics", self.metrics, pair) if pair in self.metrics else self.benchmark(pair[1])
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
-        places: list[Panel] = [
+        found: list[Panel] = [
             {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
             for subset, length in there.itertuples(index=False)
-            if subset == panel.get("subset", subset) and ("length" not in panel or length == panel["length"])
+            if _is_meant(subset, panel, set(there["subset"]))
+            and panel.get("length", length) in (length, None)
         ]
-        if len(places) > 1 and "label" in panel:
-            return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in places]
-        return places or [{"subset": "", "length": None, **panel}]
+        if len(found) > 1 and "label" in panel:
+            return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in found]
+        return found or [{"length": None, **panel, "subset": panel.get("subset", "")}]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
         """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection.
 
-        Raises `InputError` where none is there, or where rows of one method differ in a key that the artifact
-        does not fix.
+        A method whose parameters outside its grid are off their default is called `method;parameter=value`,
+        but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
+        or where rows of one method differ in a key that the artifact does not fix.
         """
         paths = self.metrics if what == "metrics" else self.tests
         frame = self._read(what, paths, (panel["model"], panel["benchmark"]))
-        metric, evaluation_set = artifact.get("metric", "auc"), artifact.get("evaluation_set", "all")
-        chosen = _at(frame, artifact, panel)
-        chosen = chosen[(chosen["metric"] == metric) & (chosen["evaluation_set"] == evaluation_set)]
-        if "methods" in artifact:
-            chosen = chosen[chosen["method"].isin(list(artifact["methods"]))]
+        metric = artifact.get("metric", "auc")
+        chosen = frame[(frame["metric"] == metric) & places(frame, panel)]
+        evaluation_set = evaluation_set_of(artifact, chosen["evaluation_set"].unique())
+        chosen = chosen[chosen["evaluation_set"] == evaluation_set]
+        chosen = chosen[fixed(chosen, artifact, panel)]
+        grid = chosen["selection"] == "grid"
+        chosen = of_methods(pd.concat([chosen[grid], with_variants(chosen[~grid])]), artifact)
         if chosen.empty and what == "metrics":
-            raise InputError(_nothing(artifact, panel, frame, metric, evaluation_set))
-        _check_unambiguous(chosen, artifact, panel)
+            raise InputError(nothing(artifact, panel, frame, metric, evaluation_set))
+        check_unambiguous(chosen, artifact, panel)
         return chosen
 
     def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
         """The metrics row of each method; empty where the selection has none."""
         rows = self.rows(artifact, panel)
         rows = rows[rows["selection"] == selection]
-        return _by(rows, "method", artifact, panel, selection)
+        return by(rows, "method", artifact, panel, selection)
 
     def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
-        """The metrics row of each setting of one method; raises where there is none."""
-        rows = self.rows({**artifact, "methods": [method]}, panel)
+        """The metrics row of each setting of one method, or of a variant's; raises where there is none."""
+        rows = self.rows({**artifact, "methods": [method.split(";")[0]]}, panel)
         rows = rows[rows["selection"] == "grid"]
         if rows.empty:
             raise InputError(
                 f"{where(artifact, panel)}: {method} has no grid rows; a run must score its grid"
             )
-        return _by(rows, "setting", artifact, panel, "grid")
+        return by(rows, "setting", artifact, panel, "grid")
 
     def default_setting(self, artifact: Artifact, panel: Panel, method: str) -> str:
         """The method's default setting on that panel; raises where it has none."""
@@ -136,18 +170,32 @@ class Results:
         rows = self.rows(artifact, panel, what="tests")
         held_out = (rows["selection"] == "held_out") & (rows["test"] == "bootstrap")
         rows = rows[held_out & (rows["baseline"] == baseline)]
-        return _by(rows, "method", artifact, panel, f"tests against {baseline}")
+        return by(rows, "method", artifact, panel, f"tests against {baseline}")
 
     def scores_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """Scores of the panel's labelled texts: the columns of the scores file and `label`."""
+        """Scores of the labelled texts of the panel's evaluation set: the columns of the file and `label`."""
         frame = self._read("scores", self.scores, (panel["model"], panel["benchmark"]))
-        frame = frame[_fixed(frame, artifact, panel)]
-        if "methods" in artifact:
-            frame = frame[frame["method"].isin(list(artifact["methods"]))]
-        _check_unambiguous(frame, artifact, panel)
-        texts = self.texts(artifact, panel)
+        frame = frame[fixed(frame, artifact, panel)]
+        texts = self.evaluated(artifact, panel)
         joined = frame.merge(texts[["text_id", "label"]], left_on="id", right_on="text_id", how="inner")
         return joined.drop(columns="text_id")
+
+    def evaluated(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
+        """The panel's labelled texts that belong to the artifact's evaluation set."""
+        texts = self.texts(artifact, panel)
+        wanted = artifact.get("evaluation_set", "all")
+        prefixed = panel["benchmark"] in self.prefixes
+        if wanted == "all" or (wanted == "without_prefixes" and not prefixed):
+            return texts
+        sets = self._evaluation_sets(panel["benchmark"])
+        return texts[texts["text_id"].isin(sets[wanted, draw_of(artifact, panel)])]
+
+    def _evaluation_sets(self, benchmark: str) -> Mapping[tuple[str, int | None], Any]:
+        if benchmark not in self._sets:
+            prefixes = self._read("prefixes", self.prefixes, benchmark)
+            sets = evaluation_sets(self.benchmark(benchmark), prefixes)
+            self._sets[benchmark] = {(one.name, one.draw): one.ids for one in sets}
+        return self._sets[benchmark]
 
     def texts(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
         """The panel's labelled texts; raises where there are none."""
@@ -160,9 +208,9 @@ class Results:
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """The panel's texts, unlabelled ones too; raises where there are none."""
         frame = self.benchmark(panel["benchmark"])
-        texts = frame[_places(frame, panel)]
+        texts = frame[places(frame, panel)]
         if texts.empty:
-            there = _listing(frame[["subset", "length"]])
+            there = listing(frame[["subset", "length"]])
             raise InputError(
                 f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}"
             )
@@ -176,89 +224,11 @@ class Results:
         return read_json(self.manifests[key])
 
 
-def _at(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-    return frame[_fixed(frame, artifact, panel) & _places(frame, panel)]
-
-
-def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
-    """Rows that agree with what the artifact or panel fixes; "" and null mean that a key does not apply."""
-    options = artifact.get("options", {})
-    keep = frame["unit"] == options.get("unit", "text")
-    keep &= frame["view"].isin([options.get("view", "original"), ""])
-    keep &= frame["draw"].isna() | (frame["draw"] == options.get("draw", 0))
-    start_token = panel.get("start_token", artifact.get("start_token"))
-    if start_token is not None:
-        keep &= frame["start_token"].isin([start_token, ""])
-    references = panel.get("references", options.get("references"))
-    if references is not None:
-        keep &= frame["reference"].isin([*references, ""])
-    return keep.fillna(False).astype(bool)
-
-
-def _places(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    length = frame["length"]
-    at_length = length.isna() if panel["length"] is None else length.eq(panel["length"])
-    return (frame["subset"].eq(panel["subset"]) & at_length).fillna(False).astype(bool)
-
-
-def _check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
-    for key in FREE_KEYS:
-        values = rows.groupby("method")[key].agg(lambda column: sorted(map(str, column.dropna().unique())))
-        for method, found in values.items():
-            if len(found) > 1:
-                raise InputError(
-                    f"{where(artifact, panel)}: {method} has rows of "
-                    f"several {key}: {', '.join(found)}; name one {_WHERE_TO_FIX[key]}"
-                )
-
-
-_WHERE_TO_FIX = {
-    "unit": "as options.unit",
-    "view": "as options.view",
-    "draw": "as options.draw",
-    "reference": "under the panel's references or options.references",
-    "start_token": "as start_token",
-}
-
-
-def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel, what: str) -> dict[str, Record]:
-    """Rows by a column in which none may come twice."""
-    twice = rows[key][rows[key].duplicated()]
-    if not twice.empty:
-        raise InputError(
-            f"{where(artifact, panel)}: {what} has two rows of {twice.iloc[0]}; "
-            "the file is not as evaluate writes it: delete it and run again"
-        )
-    return {str(row[key]): row for row in records_of(rows)}
-
-
-def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The frame's rows by column name."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
-    keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
-    wanted = f"metric {metric}, evaluation set {evaluation_set}"
-    if "start_token" in artifact:
-        wanted += f", start token {artifact['start_token']}"
-    return (
-        f"{where(artifact, panel)}: no row with {wanted}"
-        f"{_methods_note(artifact)}; there are: {_listing(frame[keys])}"
-    )
-
-
-def _methods_note(artifact: Artifact) -> str:
-    return f", methods {', '.join(artifact['methods'])}" if "methods" in artifact else ""
-
-
-def _listing(frame: pd.DataFrame) -> str:
-    """Each column with its distinct values, for an error message."""
-    parts = []
-    for column in frame.columns:
-        values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
-        parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
-    return "; ".join(parts)
+def _is_meant(subset: str, panel: Panel, there: set[str]) -> bool:
+    """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
+    if "subset" not in panel:
+        return subset == "" or "" not in there
+    return subset != "" if panel["subset"] == EACH else subset == panel["subset"]
 
 
 def _slashed(key: Any) -> str:

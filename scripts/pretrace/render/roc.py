@@ -13,7 +13,8 @@ from pretrace.render.names import is_control, method_label, ordered, panel_label
 from pretrace.render.phrases import against_chance, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record
 from pretrace.runtime.errors import InputError
 
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]

@@ -9,7 +9,8 @@ from pretrace.render.names import is_control, method_label, metric_label, ordere
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record, Results, records_of
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.table import Block, Cell, Row, Table, signed
 
 COLUMNS = ("Settings", "Best on test", "Held out", "Gap")

@@ -8,7 +8,8 @@ from pretrace.render.names import method_label, metric_label, panel_label, param
 from pretrace.render.phrases import INTERVALS, Estimate, against_chance, conditions, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Record, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record
 from pretrace.render.table import Block, Cell, Row, Table
 
 By = Mapping[str, Record]

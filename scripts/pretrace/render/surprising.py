@@ -10,7 +10,8 @@ import pandas as pd
 from pretrace.render.drawing import interval_of
 from pretrace.render.names import where
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Panel, Results
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
 from pretrace.runtime.errors import InputError
 
 RESAMPLES = 2000

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +18,8 @@ DASH = "\N{EN DASH}"
 class Cell:
     """A number with its interval, or words; neither is a dash: missing is missing, never zero.
 
-    `signs` are the letters of notes (marks); `star` says significantly better than the baseline.
+    `signs` are the letters of notes (marks); `star` says significantly better than the baseline; `spread` is a
+    standard deviation, in place of an interval.
     """
 
     value: float | None = None
@@ -28,6 +30,7 @@ class Cell:
     star: bool = False
     signs: tuple[str, ...] = ()
     signed: bool = False
+    spread: float | None = None
 
     @property
     def number(self) -> str:
@@ -39,6 +42,8 @@ class Cell:
 
     @property
     def interval(self) -> str:
+        if self.spread is not None:
+            return f"± {self.spread:.3f}"
         if self.value is None or self.low is None or self.high is None:
             return ""
         low, high = (signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
@@ -51,6 +56,10 @@ def signed(value: float, digits: int) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
+Columns = tuple[tuple[str, ...], ...]
+"""Header lines per column; neighbours share what they begin with."""
+
+
 @dataclass(frozen=True)
 class Row:
     label: str
@@ -60,10 +69,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows under a heading of their own; an empty title has no heading."""
+    """Rows under a heading of their own; an empty title has no heading.
+
+    `columns` and `stub` are its own where it has others than the table.
+    """
 
     title: str
     rows: tuple[Row, ...]
+    columns: Columns | None = None
+    stub: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,11 +87,17 @@ class Table:
     caption: str
     label: str
     stub: str
-    columns: tuple[tuple[str, ...], ...]
+    columns: Columns
     blocks: tuple[Block, ...]
     notes: tuple[str, ...]
     frame: pd.DataFrame
     reading: str
+
+    def columns_of(self, block: Block) -> Columns:
+        return self.columns if block.columns is None else block.columns
+
+    def stub_of(self, block: Block) -> str:
+        return self.stub if block.stub is None else block.stub
 
     def write(self, files: dict[str, Path]) -> None:
         """Write csv, md, tex and the reading, each atomically."""
@@ -88,6 +108,21 @@ class Table:
         write_text(files["md"], markdown(self))
         write_text(files["tex"], latex(self))
         write_text(files["reading"], self.reading + "\n")
+
+
+def header_rows(columns: Columns) -> list[list[tuple[str, int]]]:
+    """Header lines, each as (text, number of columns it spans), as many to every column.
+
+    Neighbours share a cell where they agree so far; in the last line each column has its own.
+    """
+    depth = max(map(len, columns))
+    padded = [(*lines, *[""] * (depth - len(lines))) for lines in columns]
+    rows = []
+    for level in range(depth):
+        last = level == depth - 1
+        groups = groupby(enumerate(padded), key=lambda item: (item[1][: level + 1], item[0] if last else 0))
+        rows.append([(key[0][level], len(list(members))) for key, members in groups])
+    return rows
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -127,8 +162,24 @@ def signs_of(marks: str) -> tuple[str, ...]:
     return tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks.split(";") if mark))
 
 
-def mark_notes(rows: Sequence[Row]) -> list[str]:
-    """A note for each sign that the rows show."""
-    shown = {sign for row in rows for cell in row.cells for sign in cell.signs}
-    by_sign = sorted((sign, mark) for mark, sign in MARK_SIGNS.items())
-    return [f"{sign}: {MARK_NOTES[mark]}." for sign, mark in by_sign if sign in shown]
+def said_once(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], list[str]]:
+    """The blocks without the signs that every number carries, and the notes on all signs.
+
+    A mark of the whole table is said once below it, not in each cell.
+    """
+    cells = [cell for block in blocks for row in block.rows for cell in row.cells if cell.value is not None]
+    shared = set.intersection(*(set(cell.signs) for cell in cells)) if len(cells) > 1 else set()
+    by_sign = {sign: mark for mark, sign in MARK_SIGNS.items()}
+    notes = [f"Of every number: {MARK_NOTES[by_sign[sign]]}." for sign in sorted(shared & by_sign.keys())]
+    shown = {sign for cell in cells for sign in cell.signs} - shared
+    notes += [f"{sign}: {MARK_NOTES[by_sign[sign]]}." for sign in sorted(shown & by_sign.keys())]
+    return tuple(
+        replace(block, rows=tuple(_without(row, shared) for row in block.rows)) for block in blocks
+    ), notes
+
+
+def _without(row: Row, signs: set[str]) -> Row:
+    cells = (
+        replace(cell, signs=tuple(sign for sign in cell.signs if sign not in signs)) for cell in row.cells
+    )
+    return replace(row, cells=tuple(cells))

@@ -101,8 +101,9 @@ def _drawn(
         if not chosen or not leading:
             if len(texts) <= pool:
                 raise InputError(
-                    f"a pool of {pool} {where} leaves none of the {len(texts)} of length {length} to "
-                    "evaluate; lower `pool` under the benchmark's key prefix."
+                    f"a pool of {pool} {where} leaves none of the {len(texts)}"
+                    f"{f' of length {length}' if length else ''} to evaluate; "
+                    "lower `pool` under the benchmark's key prefix."
                 )
             chosen = _order(texts, "prefix", *seed)[:pool]
         yield length, [leading[length][id] for id in chosen] if leading else chosen

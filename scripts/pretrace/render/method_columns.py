@@ -1,0 +1,128 @@
+"""The columns of a table of methods: panels by metric, and averages of neighbouring ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render import averages
+from pretrace.render.names import is_control, metric_label, panel_lines
+from pretrace.render.phrases import Estimate
+from pretrace.render.records import estimate, long_frame, number_record, panel_record, test_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record
+from pretrace.render.table import Block
+
+
+@dataclass(frozen=True)
+class Column:
+    """A panel and a metric: its metrics rows by selection and method, its tests against the baseline by method.
+
+    `control`: it is a placebo; `placebo`: the panel that is its placebo, if any.
+    """
+
+    panel: Panel
+    metric: str
+    control: bool
+    placebo: Panel | None
+    selected: Mapping[str, Mapping[str, Record]]
+    tests: Mapping[str, Record]
+
+    def group(self, over: str) -> tuple[Any, ...]:
+        """What the columns have in common that are averaged with this one."""
+        return averages.group_key(self.panel, over)
+
+    def lines(self, *, without: str, metric: bool) -> tuple[str, ...]:
+        lines = panel_lines(self.panel, control=self.control, without=without)
+        return (*lines, metric_label(self.metric)) if metric else lines
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of columns of one metric over `over` (`averages.OVER`)."""
+
+    columns: tuple[Column, ...]
+    over: str
+
+    @property
+    def metric(self) -> str:
+        return self.columns[0].metric
+
+    @property
+    def selected(self) -> Mapping[str, Mapping[str, Record]]:
+        return self.columns[0].selected
+
+    def of(self, method: str, selection: str) -> tuple[Estimate, float | None] | None:
+        rows = [column.selected[selection] for column in self.columns]
+        values = [estimate(row[method]) if method in row else None for row in rows]
+        return averages.average(values, self.over)
+
+    def lines(self, *, without: str, metric: bool) -> tuple[str, ...]:
+        """The lines that its columns share, then its own."""
+        every = [panel_lines(column.panel, without=without) for column in self.columns]
+        shared = [lines[0] for lines in zip(*every, strict=False) if len(set(lines)) == 1]
+        own = (*shared[: max(map(len, every)) - 1], "average")
+        return (*own, metric_label(self.metric)) if metric else own
+
+
+def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) -> list[Column]:
+    """A column for each panel and metric, in the order of the panels."""
+    panels = results.panels(artifact)
+    metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
+    return [
+        _column({**artifact, "metric": metric}, results, panel, panels, selections)
+        for panel in panels
+        for metric in metrics
+    ]
+
+
+def _column(
+    artifact: Artifact, results: Results, panel: Panel, panels: Sequence[Panel], selections: Sequence[str]
+) -> Column:
+    return Column(
+        panel=panel,
+        metric=artifact["metric"],
+        control=results.is_placebo(panel),
+        placebo=results.placebo_of(panel, panels),
+        selected={selection: results.selected(artifact, panel, selection) for selection in selections},
+        tests=results.bootstrap_tests(artifact, panel, artifact["baseline"])
+        if "baseline" in artifact
+        else {},
+    )
+
+
+def long_frame_of(
+    blocks: Sequence[Block], shown: Sequence[tuple[str, Sequence[Column | Average], Sequence[str]]]
+) -> pd.DataFrame:
+    """Every number once: `shown` says the selection, columns and methods of each block."""
+    records = [
+        _record(column, method, selection) | {"star": cell.star, "bold": cell.bold}
+        for block, (selection, columns, methods) in zip(blocks, shown, strict=True)
+        for method, row in zip(methods, block.rows, strict=True)
+        for column, cell in zip(columns, row.cells, strict=True)
+    ]
+    return long_frame(records)
+
+
+def _record(column: Column | Average, method: str, selection: str) -> dict[str, Any]:
+    keys = {"selection": selection, "method": method, "control": is_control(method), "metric": column.metric}
+    if isinstance(column, Average):
+        first = column.columns[0].panel
+        found = column.of(method, selection)
+        value, low, high = found[0] if found else (None, None, None)
+        row = {"setting": "", "value": value, "low": low, "high": high, "marks": ""}
+        start = (
+            panel_record(first) | averages.labels(column.over) | {"placebo": False, "average": column.over}
+        )
+        return start | keys | row | {"sd": found[1] if found else None} | test_record(None)
+    tests = column.tests if selection == "held_out" else {}
+    return (
+        panel_record(column.panel)
+        | {"placebo": column.control, "average": ""}
+        | keys
+        | number_record(column.selected[selection].get(method))
+        | {"sd": None}
+        | test_record(tests.get(method))
+    )

@@ -1,0 +1,130 @@
+"""Which rows of a file a panel of an artifact shows, and what is said where that is none or not clear."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.evaluation.selection import variant_of
+from pretrace.methods import METHODS
+from pretrace.render.names import where
+from pretrace.render.registry import Artifact
+from pretrace.runtime.errors import InputError
+
+Panel = Mapping[str, Any]
+Record = Mapping[str, Any]
+"""A row of metrics or tests by column."""
+
+FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
+WITHOUT_PREFIXES = "without_prefixes"
+
+
+def places(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
+    """Rows of the panel's subset and length; its subset "" is all of a benchmark that has subsets."""
+    length, subset = frame["length"], frame["subset"].eq(panel["subset"])
+    if panel["subset"] == "" and not subset.any():
+        subset = frame["subset"].notna()
+    at_length = length.isna() if panel["length"] is None else length.eq(panel["length"])
+    return (subset & at_length).fillna(False).astype(bool)
+
+
+def fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
+    """Rows that agree with what the artifact or panel fixes; "" and null mean that a key does not apply."""
+    options = artifact.get("options", {})
+    keep = frame["unit"] == options.get("unit", "text")
+    keep &= frame["view"].isin([panel.get("view", options.get("view", "original")), ""])
+    keep &= frame["draw"].isna() | (frame["draw"] == draw_of(artifact, panel))
+    start_token = panel.get("start_token", artifact.get("start_token"))
+    if start_token is not None:
+        keep &= frame["start_token"].isin([start_token, ""])
+    references = panel.get("references", options.get("references"))
+    if "reference" in panel:
+        references = [panel["reference"]]
+    if references is not None:
+        keep &= frame["reference"].isin([*references, ""])
+    return keep.fillna(False).astype(bool)
+
+
+def draw_of(artifact: Artifact, panel: Panel) -> int:
+    """The draw of prefixes that the panel shows."""
+    return int(panel.get("draw", artifact.get("options", {}).get("draw", 0)))
+
+
+def evaluation_set_of(artifact: Artifact, there: Sequence[str]) -> str:
+    """The artifact's evaluation set; where no prefix was drawn, all texts are those without prefixes."""
+    wanted = str(artifact.get("evaluation_set", "all"))
+    return "all" if wanted == WITHOUT_PREFIXES and wanted not in there else wanted
+
+
+def with_variants(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of chosen settings, each method with what no selection chooses: `con_recall;access=zero`."""
+    pairs = zip(rows["method"], rows["setting"], strict=True)
+    return rows.assign(method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs])
+
+
+def named_variant(method: str, setting: str) -> str:
+    variant = variant_of(setting, METHODS[method].grid if method in METHODS else ())
+    return f"{method};{variant}" if variant else method
+
+
+def of_methods(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
+    """Rows of the artifact's methods, or, where it names none, of all but variants."""
+    if "methods" in artifact:
+        return rows[rows["method"].isin(list(artifact["methods"]))]
+    return rows[~rows["method"].str.contains(";")]
+
+
+def check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
+    """Raise `InputError` where rows of one method differ in a key that nothing fixes."""
+    for key in FREE_KEYS:
+        values = rows.groupby("method")[key].agg(lambda column: sorted(map(str, column.dropna().unique())))
+        for method, found in values.items():
+            if len(found) > 1:
+                raise InputError(
+                    f"{where(artifact, panel)}: {method} has rows of "
+                    f"several {key}: {', '.join(found)}; name one {_WHERE_TO_FIX[key]}"
+                )
+
+
+_WHERE_TO_FIX = {
+    "unit": "as options.unit",
+    "view": "as options.view",
+    "draw": "as options.draw",
+    "reference": "under the panel's references or options.references",
+    "start_token": "as start_token",
+}
+
+
+def by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel, what: str) -> dict[str, Record]:
+    """Rows by a column in which none may come twice."""
+    twice = rows[key][rows[key].duplicated()]
+    if not twice.empty:
+        raise InputError(
+            f"{where(artifact, panel)}: {what} has two rows of {twice.iloc[0]}; "
+            "the file is not as evaluate writes it: delete it and run again"
+        )
+    return {str(row[key]): row for row in records_of(rows)}
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The frame's rows by column name."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
+    """What to say where no row matches."""
+    keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
+    wanted = f"metric {metric}, evaluation set {evaluation_set}"
+    if "start_token" in artifact:
+        wanted += f", start token {artifact['start_token']}"
+    methods = f", methods {', '.join(artifact['methods'])}" if "methods" in artifact else ""
+    return f"{where(artifact, panel)}: no row with {wanted}{methods}; there are: {listing(frame[keys])}"
+
+
+def listing(frame: pd.DataFrame) -> str:
+    """Each column with its distinct values, for an error message."""
+    parts = []
+    for column in frame.columns:
+        values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
+        parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
+    return "; ".join(parts)

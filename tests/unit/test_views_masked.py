@@ -1,0 +1,122 @@
+"""Neighbours by a masked language model, on a tiny random one."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_checkpoints import masked_model
+
+from pretrace.views.masked import DROPOUT, _candidates, _encoded, _kept, neighbours_by_masked_model
+
+WORDS = [f"{first}{second}" for first in "bdfgklmnprstvz" for second in ("ado", "emi", "oru", "ula")]
+VOCABULARY = [*WORDS, "##s", "##ing", "##ed", ",", "."]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+    return masked_model(tmp_path_factory.mktemp("bert"), VOCABULARY)
+
+
+def texts(count: int, words: int, marks: tuple[str, ...] = ("", "", ",", ".")) -> list[str]:
+    rng = random.Random(3)
+    return [" ".join(rng.choice(WORDS) + rng.choice(marks) for _ in range(words)) for _ in range(count)]
+
+
+def neighbours(tiny: tuple[Any, Any], given: list[str], count: int = 25, **options: Any) -> list[list[str]]:
+    seeds = options.pop("seeds", range(len(given)))
+    return neighbours_by_masked_model(given, *tiny, count, list(seeds), **options)
+
+
+def test_batches_do_not_change_a_neighbour(tiny: tuple[Any, Any]) -> None:
+    given = texts(3, words=30)
+    one_at_a_time = neighbours(tiny, given, batch_tokens=1)
+    assert neighbours(tiny, given) == one_at_a_time
+    assert neighbours(tiny, given, batch_tokens=150) == one_at_a_time
+
+
+def test_the_neighbours_of_a_text_do_not_depend_on_the_others(tiny: tuple[Any, Any]) -> None:
+    given = texts(3, words=30)
+    together = neighbours(tiny, given, seeds=[7, 8, 9])
+    assert neighbours(tiny, given[2:], seeds=[9]) == together[2:]
+    assert neighbours(tiny, given[2:], seeds=[10]) != together[2:]
+
+
+def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny: tuple[Any, Any]) -> None:
+    given = texts(2, words=40, marks=("",))
+    for text, found in zip(given, neighbours(tiny, given), strict=True):
+        assert len(found) == len(set(found)) == 25
+        for neighbour in found:
+            assert sum(a != b for a, b in zip(text.split(), neighbour.split(), strict=True)) == 2
+
+
+def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny: tuple[Any, Any]) -> None:
+    """MIMIR's code swaps at the closing special token, whose place is (0, 0): the whole text came twice."""
+    text = "Bado   emi-Demi\t(foru)  lula."
+    tokens = tiny[1](text)
+    assert len(tokens["input_ids"]) == 11
+    places = [tuple(place) for place in tokens.encodings[0].offsets[1:-1]]
+    found = neighbours(tiny, [text], count=1000)[0]
+    assert 5 <= len(found) <= len(places)  # one swap each
+    for neighbour in found:
+        fits = [
+            (start, end)
+            for start, end in places
+            if neighbour.startswith(text[:start]) and neighbour.endswith(text[end:])
+        ]
+        assert fits
+        assert not any(
+            special in neighbour for special in ("[SEP]", "[CLS]", "[MASK]", "[UNK]", "[PAD]", "##")
+        )
+    starts = [neighbour for neighbour in found if neighbour.endswith(text[4:])]
+    assert all(neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts)
+
+
+def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny: tuple[Any, Any]) -> None:
+    """Plain loop: forward pass of the text with one input embedding dropped out and the others as they are."""
+    model, tokenizer = tiny
+    [text] = texts(1, words=12)
+    encoded = _encoded(text, tokenizer, model)
+    ids = torch.tensor([tokenizer(text)["input_ids"]])
+    kept = _kept(len(encoded.indices), 32, seed=5)
+    assert kept.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
+    for place, (found, probabilities) in enumerate(_candidates(encoded, model, 5, 10_000)):
+        embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
+        embedded[0, place + 1] = torch.where(kept[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
+        with torch.no_grad():
+            expected = torch.softmax(model(inputs_embeds=embedded).logits[0, place + 1], dim=-1)
+        best = expected.topk(6)
+        own = ids[0, place + 1].item()
+        assert found == [own, *best.indices.tolist()]
+        assert probabilities == pytest.approx([expected[own].item(), *best.values.tolist()], abs=1e-5)
+
+
+def test_tokens_beyond_the_context_are_not_swapped(tiny: tuple[Any, Any]) -> None:
+    [text] = texts(1, words=100)
+    end = tiny[1](text).encodings[0].offsets[61][1]
+    assert len(tiny[1](text)["input_ids"]) > 64
+    for neighbour in neighbours(tiny, [text])[0]:
+        assert neighbour.endswith(text[end:])
+        assert neighbour != text
+
+
+def test_a_text_without_tokens_has_no_neighbour(tiny: tuple[Any, Any]) -> None:
+    assert neighbours(tiny, [" ", WORDS[0]])[0] == []
+
+
+def test_the_checkpoint_says_whether_it_is_a_masked_model(tmp_path: Path) -> None:
+    from tiny_checkpoints import causal_checkpoint
+
+    from pretrace.models import read_checkpoint, register_local
+    from pretrace.views.masked import is_masked, load_masked_model
+
+    model, _ = masked_model(tmp_path / "bert", VOCABULARY)
+    register_local(tmp_path / "bert", tmp_path / "bert.json")
+    checkpoint = read_checkpoint(tmp_path / "bert.json")
+    assert is_masked(checkpoint)
+    assert not is_masked(read_checkpoint(causal_checkpoint(tmp_path / "llama", WORDS)))
+    loaded = load_masked_model(checkpoint, "cpu")
+    assert not loaded.training
+    ids = torch.tensor([[2, 7, 8, 3]])
+    assert torch.equal(loaded(ids).logits, model(ids).logits)

@@ -1,0 +1,258 @@
+"""Prefix draws: nested, seeded, within a class; and nothing that overlaps the pool is evaluated."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+from pretrace.views import VIEWS, Prefix
+from pretrace.views.overlap import overlapping
+from pretrace.views.prefixes import COLUMNS, SEPARATORS, balanced, draw_prefixes, excluded, shots
+
+
+def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    plain = {"subset": "", "length": None, "document": "", "label": 1, "fold": 0}
+    return pd.DataFrame([plain | row for row in rows]).astype({"length": "Int64", "label": "Int64"})
+
+
+def nested(*, documents: int = 6, of: int = 8, lengths: tuple[int, ...] = (32, 64, 128), subset: str = "",
+           joined: str = " ") -> pd.DataFrame:  # fmt: skip
+    """Consecutive texts of `of` longest lengths a document and class, every shorter length cut from them."""
+    rows = []
+    for label in (0, 1):
+        for number in range(documents):
+            document = f"{'am'[label]}{subset}{number}"
+            words = [f"{document}w{i}" for i in range(of * max(lengths))]
+            rows += [
+                {"text_id": f"{document}-{length:03d}-{start // length:04d}",
+                 "text": joined.join(words[start : start + length]), "label": label, "subset": subset,
+                 "length": length, "document": document}
+                for length in lengths for start in range(0, len(words), length)
+            ]  # fmt: skip
+    return benchmark_of(rows).sort_values("text_id", ignore_index=True)
+
+
+def words_of(benchmark: pd.DataFrame, ids: Any) -> set[str]:
+    return {word for text in benchmark.loc[benchmark["text_id"].isin(ids), "text"] for word in text.split()}
+
+
+def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> None:
+    table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
+    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
+    assert list(prefixes.columns) == COLUMNS
+    texts = table.set_index("text_id")
+    assert len(prefixes) == 3 * 2 * 3 * 2 * 7
+    for (_, subset, length, kind), pool in prefixes.groupby(["draw", "subset", "length", "kind"]):
+        assert pool["position"].tolist() == list(range(7))
+        own = texts.loc[pool["text_id"]]
+        assert own["text"].is_unique
+        assert set(own["subset"]) == {subset}
+        assert set(own["length"]) == {length}
+        assert set(own["label"]) == {int(kind == "member")}
+
+
+def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
+    table = nested()
+    text = table.set_index("text_id")["text"]
+    prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
+    pools = prefixes.set_index(["draw", "kind", "length", "position"])["text_id"]
+    for draw, kind, position in {(d, k, p) for d, k, _, p in pools.index}:
+        longest = text[pools[draw, kind, 128, position]].split()
+        for length in (32, 64):
+            assert text[pools[draw, kind, length, position]].split() == longest[:length]
+
+
+def test_chinese_texts_without_spaces_nest_too() -> None:
+    table = nested(joined="")
+    table["text"] = [text.replace("w", "国家人民") for text in table["text"]]
+    text = table.set_index("text_id")["text"]
+    pools = draw_prefixes(table, pool=7, draws=1, seed=0).set_index(["kind", "length", "position"])["text_id"]
+    for kind in ("member", "nonmember"):
+        assert text[pools[kind, 128, 3]].startswith(text[pools[kind, 32, 3]])
+
+
+def test_lengths_of_separate_texts_are_drawn_each_for_itself() -> None:
+    rows = [
+        {"text_id": f"{length}-{i}-{label}", "text": f"{length} {i} {label}", "length": length, "label": label}
+        for length in (32, 64) for i in range(12) for label in (0, 1)
+    ]  # fmt: skip
+    prefixes = draw_prefixes(benchmark_of(rows), pool=5, draws=1, seed=0)
+    short, long = (set(prefixes.loc[prefixes["length"].eq(n), "text_id"].str[2:]) for n in (32, 64))
+    assert len(short) == len(long) == 10
+    assert short != long
+
+
+def test_a_benchmark_without_lengths_has_a_draw() -> None:
+    rows = [{"text_id": f"{i}", "text": f"text {i}", "label": i % 2} for i in range(20)]
+    prefixes = draw_prefixes(benchmark_of(rows), pool=3, draws=1, seed=0)
+    assert prefixes["length"].isna().all()
+    assert len(shots(prefixes, benchmark_of(rows), 0, "", None, "member", 3)) == 3
+
+
+def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
+    table = nested()
+    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
+    pools = [frozenset(prefixes.loc[prefixes["draw"].eq(draw), "text_id"]) for draw in range(3)]
+    assert len(set(pools)) == 3
+    assert set(draw_prefixes(table, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
+    pd.testing.assert_frame_equal(draw_prefixes(table.iloc[::-1], pool=7, draws=3, seed=0), prefixes)
+
+
+def test_a_smaller_pool_is_the_beginning_of_a_larger_one() -> None:
+    """So studies with 7 and with 10 shots at the most share their first 7."""
+    table = nested()
+    large = draw_prefixes(table, pool=10, draws=2, seed=0)
+    small = draw_prefixes(table, pool=7, draws=2, seed=0)
+    pd.testing.assert_frame_equal(large[large["position"] < 7].reset_index(drop=True), small)
+
+
+def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
+    rows = [{"text_id": f"{i}", "text": f"text {i // 4}", "label": 1} for i in range(16)]
+    rows += [{"text_id": f"n{i}", "text": f"other {i}", "label": 0} for i in range(4)]
+    rows += [{"text_id": f"u{i}", "text": f"unknown {i}", "label": None} for i in range(4)]
+    table = benchmark_of(rows)
+    prefixes = draw_prefixes(table, pool=3, draws=4, seed=0)
+    for draw in range(4):
+        assert len(set(shots(prefixes, table, draw, "", None, "member", 3))) == 3
+        # every copy of a drawn text leaves the evaluation
+        assert len(excluded(prefixes, table, draw)) == 3 * 4 + 3
+    assert not prefixes["text_id"].str.startswith("u").any()
+
+
+@pytest.mark.parametrize("pool", [8, 9])
+def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool: int) -> None:
+    table = nested(documents=1)
+    with pytest.raises(
+        InputError, match=rf"a pool of {pool} member texts leaves none of the 8 of length 128.*`pool`"
+    ):
+        draw_prefixes(table, pool=pool, draws=1, seed=0)
+
+
+def test_without_a_class_there_is_no_prefix() -> None:
+    with pytest.raises(InputError, match="there are no nonmember texts"):
+        draw_prefixes(
+            benchmark_of([{"text_id": f"{i}", "text": f"text {i}"} for i in range(9)]),
+            pool=1,
+            draws=1,
+            seed=0,
+        )
+
+
+def test_shots_nest_and_stand_in_drawn_order() -> None:
+    table = nested()
+    prefixes = draw_prefixes(table, pool=10, draws=2, seed=0)
+    ten = shots(prefixes, table, 1, "", 64, "nonmember", 10)
+    for count in range(1, 11):
+        assert shots(prefixes, table, 1, "", 64, "nonmember", count) == ten[:count]
+    with pytest.raises(InputError, match="11 nonmember shots of length 64 are asked for, and draw 1 has 10"):
+        shots(prefixes, table, 1, "", 64, "nonmember", 11)
+
+
+def test_no_word_of_the_pool_stays_in_the_evaluation() -> None:
+    """The words of the made-up texts are unique, so any shared word is an overlap."""
+    table = nested()
+    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
+    for draw in range(3):
+        pool = set(prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
+        out = excluded(prefixes, table, draw)
+        left = set(table["text_id"]) - out
+        assert pool <= out
+        assert not words_of(table, pool) & words_of(table, left)
+        shares = {id for id, text in zip(table["text_id"], table["text"], strict=True)
+                  if set(text.split()) & words_of(table, pool)}  # fmt: skip
+        assert out == shares
+
+
+def test_a_draws_exclusion_is_its_own_and_the_same_at_every_shot_count() -> None:
+    table = nested()
+    prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
+    assert excluded(prefixes, table, 0) != excluded(prefixes, table, 1)
+    assert len(excluded(prefixes, table, 0)) == 2 * 7 * (1 + 2 + 4)
+
+
+SPEECH = [f"s{i}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "overlaps"),
+    [
+        (SPEECH[10:40], "a", True),
+        (SPEECH[15:25], "a", True),  # contained
+        (SPEECH[0:50], "a", True),  # contains
+        (SPEECH[27:60], "a", True),  # 13 words shared
+        (SPEECH[28:60], "a", False),  # 12
+        (SPEECH[27:60], "b", False),  # another document
+        (SPEECH[15:25], "b", False),
+        (SPEECH[10:40], "b", True),  # equal
+        (SPEECH[15:25], "", True),  # contained; the document unknown
+        (SPEECH[0:50], "", True),
+        (SPEECH[27:60], "", False),
+    ],
+)
+def test_texts_overlap_where_they_share_the_words_of_a_document(
+    text: list[str], document: str, overlaps: bool
+) -> None:
+    table = benchmark_of([
+        {"text_id": "pool", "text": " ".join(SPEECH[10:40]), "document": "a"},
+        {"text_id": "other", "text": " ".join(text), "document": document},
+    ])  # fmt: skip
+    assert overlapping(table, ["pool"]) == ({"pool", "other"} if overlaps else {"pool"})
+
+
+def test_words_are_compared_whole() -> None:
+    table = benchmark_of(
+        [{"text_id": "pool", "text": "this art works"}, {"text_id": "other", "text": "his art"}]
+    )
+    assert overlapping(table, ["pool"]) == {"pool"}
+
+
+def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
+    rows = [{"text_id": f"{label}-{i}", "text": f"{label} {i}", "label": label, "length": length}
+            for length in (32, 64) for label, n in ((0, 18), (1, 30)) for i in range(length, length + n)]  # fmt: skip
+    table = benchmark_of(rows)
+    prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
+    kept = [balanced(prefixes, table, draw) for draw in range(2)]
+    for draw in range(2):
+        assert not kept[draw] & excluded(prefixes, table, draw)
+        sizes = table[table["text_id"].isin(kept[draw])].groupby(["length", "label"]).size()
+        assert sizes.tolist() == [11] * 4
+    assert kept[0] != kept[1]
+    assert balanced(prefixes, table.iloc[::-1], 0) == kept[0]
+
+
+def test_a_prefix_is_named_by_what_it_is() -> None:
+    names = ["member", "nonmember", "zero_access", "member;separator=space",
+             "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
+    assert [Prefix.named(name).name for name in names] == names
+    assert Prefix.named(names[-1]) == Prefix("nonmember", "newline", manipulated=True)
+    assert SEPARATORS == {"none": "", "space": " ", "newline": "\n"}
+    for wrong in ("members", "member;separator=tab", "member;manipulate_prefix=yes", "member;separator=none"):
+        with pytest.raises(InputError, match="there is no prefix"):
+            Prefix.named(wrong)
+
+
+def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> None:
+    table = nested()
+    prefixes = draw_prefixes(table, pool=7, draws=1, seed=0)
+    plain = shots(prefixes, table, 0, "", 32, "member", 2)
+    assert shots(prefixes, table, 0, "", 32, "member", 2, view="delete-10") == plain
+    changed = shots(prefixes, table, 0, "", 32, "member;manipulate_prefix=true", 2, view="delete-10")
+    ids = prefixes[prefixes["kind"].eq("member") & prefixes["length"].eq(32)]["text_id"].tolist()[:2]
+    assert changed == [
+        VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
+        for id, text in zip(ids, plain, strict=True)
+    ]
+
+
+def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
+    table = nested()
+    prefixes = draw_prefixes(table, pool=7, draws=1, seed=0)
+    made = pd.DataFrame(
+        [{"length": n, "position": i, "text": f"event {i} in {n}"} for n in (32, 64) for i in (1, 0, 2)]
+    )
+    asked = (prefixes, table, 0, "", 64, "zero_access", 2)
+    assert shots(*asked, completions=made) == ["event 0 in 64", "event 1 in 64"]
+    with pytest.raises(InputError, match="completions are not among the inputs"):
+        shots(*asked)
