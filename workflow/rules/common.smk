@@ -14,6 +14,7 @@ from pretrace.benchmarks.local import check as check_texts
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
+from pretrace.views import VIEWS
 
 try:
     STUDY = load_study(config)
@@ -189,3 +190,53 @@ def benchmark_entries(wildcards):
 
 
 RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}
+
+
+def maker_of(view):
+    """The model, as the shared stages know it, that makes a stored view."""
+    return STUDY.models.shared[VIEWS[view].model]
+
+
+def prefixes_of(benchmark):
+    """The shots drawn from a benchmark, where its entry says that there are any."""
+    if "prefix" not in STUDY.benchmarks.entries[benchmark]:
+        return []
+    return f"results/prefixes/{STUDY.benchmarks.shared[benchmark]}.parquet"
+
+
+def pair_of(wildcards):
+    """A pair of shared names as the study's own slugs."""
+    return slug_of(STUDY.models, wildcards.model), slug_of(STUDY.benchmarks, wildcards.benchmark)
+
+
+def prefixes_for_passes(wildcards):
+    model, benchmark = pair_of(wildcards)
+    drawn = plan.prefix_kinds(STUDY, model, benchmark) - {"zero_access"}
+    return prefixes_of(benchmark) if drawn else []
+
+
+def completions_for_passes(wildcards):
+    if "zero_access" not in plan.prefix_kinds(STUDY, *pair_of(wildcards)):
+        return []
+    return f"results/completions/{wildcards.model}/{wildcards.benchmark}.parquet"
+
+
+def views_for_passes(wildcards):
+    views = plan.stored_views(STUDY, *pair_of(wildcards))
+    return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
+
+
+def views_for_scores(wildcards):
+    benchmark = STUDY.benchmarks.shared[wildcards.benchmark]
+    views = plan.stored_views(STUDY, wildcards.model, wildcards.benchmark)
+    return [f"results/views/{benchmark}/{view}.parquet" for view in views]
+
+
+def announcement():
+    """What starts, and how long that took where it was measured."""
+    if STUDY.minutes is None:
+        return f"pretrace: {STUDY.title}; results in results/{STUDY.name}/"
+    return (
+        f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores with bf16 "
+        f"instructions, several times that without; results in results/{STUDY.name}/"
+    )

@@ -2,6 +2,7 @@ rule evaluate_methods:
     input:
         scores="results/{study}/scores/{model}/{benchmark}.parquet",
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
+        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
     output:
         metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
         tests="results/{study}/tests/{model}/{benchmark}.parquet",
