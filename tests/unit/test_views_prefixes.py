@@ -159,9 +159,10 @@ def test_no_word_of_the_pool_stays_in_the_evaluation() -> None:
         out = excluded(prefixes, table, draw)
         left = set(table["text_id"]) - out
         assert pool <= out
-        assert not words_of(table, pool) & words_of(table, left)
-        shares = {id for id, text in zip(table["text_id"], table["text"], strict=True)
-                  if set(text.split()) & words_of(table, pool)}  # fmt: skip
+        drawn = words_of(table, pool)
+        assert not drawn & words_of(table, left)
+        texts = zip(table["text_id"], table["text"], strict=True)
+        shares = {id for id, text in texts if not drawn.isdisjoint(text.split())}
         assert out == shares
 
 
@@ -244,6 +245,18 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
         VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
         for id, text in zip(ids, plain, strict=True)
     ]
+    with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
+        shots(
+            prefixes,
+            table,
+            0,
+            "",
+            32,
+            "member;manipulate_prefix=true",
+            2,
+            view="paraphrase",
+            stored={"paraphrase": {}},
+        )
 
 
 def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:

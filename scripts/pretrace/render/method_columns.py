@@ -13,7 +13,7 @@ from pretrace.render.records import estimate, long_frame, number_record, panel_r
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record
-from pretrace.render.table import Block
+from pretrace.render.table import Block, Columns
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,8 @@ class Column:
         """What the columns have in common that are averaged with this one."""
         return averages.group_key(self.panel, over)
 
-    def lines(self, *, without: str, metric: bool) -> tuple[str, ...]:
-        lines = panel_lines(self.panel, control=self.control, without=without)
-        return (*lines, metric_label(self.metric)) if metric else lines
+    def lines(self, without: str) -> tuple[str, ...]:
+        return panel_lines(self.panel, control=self.control, without=without)
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,28 @@ class Average:
         values = [estimate(row[method]) if method in row else None for row in rows]
         return averages.average(values, self.over)
 
-    def lines(self, *, without: str, metric: bool) -> tuple[str, ...]:
+    def lines(self, without: str) -> tuple[str, ...]:
         """The lines that its columns share, then its own."""
         every = [panel_lines(column.panel, without=without) for column in self.columns]
         shared = [lines[0] for lines in zip(*every, strict=False) if len(set(lines)) == 1]
-        own = (*shared[: max(map(len, every)) - 1], "average")
-        return (*own, metric_label(self.metric)) if metric else own
+        return (*shared[: max(map(len, every)) - 1], "average")
+
+    def marks(self, method: str, selection: str) -> str:
+        """The marks that all its columns carry."""
+        marks = [set(column.selected[selection][method]["marks"].split(";")) for column in self.columns]
+        return ";".join(sorted(set.intersection(*marks)))
+
+
+def headers(columns: Sequence[Column | Average], without: str) -> Columns:
+    """The header lines of each column; the metric last, where there are several."""
+    lines = [column.lines(without) for column in columns]
+    if len({column.metric for column in columns}) == 1:
+        return tuple(lines)
+    depth = max(map(len, lines))
+    return tuple(
+        (*of, *[""] * (depth - len(of)), metric_label(column.metric))
+        for of, column in zip(lines, columns, strict=True)
+    )
 
 
 def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) -> list[Column]:

@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pretrace.render.method_columns import Column
-from pretrace.render.names import chance_level, is_control, method_label, metric_label, panel_label
+from pretrace.render.names import (
+    chance_level,
+    is_control,
+    method_label,
+    metric_label,
+    panel_label,
+    place_label,
+)
 from pretrace.render.phrases import (
     Estimate,
     against_chance,
@@ -18,7 +25,7 @@ from pretrace.render.records import estimate, is_starred
 from pretrace.render.registry import Artifact
 from pretrace.render.selecting import Panel
 
-FEW = 4
+FEW = 3
 """As many columns are named one by one; of more, the reading counts."""
 
 
@@ -114,7 +121,8 @@ def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) ->
             verdict = (
                 "more than every method" if blind[0] >= best[1][0] else f"less than {method_label(best[0])}"
             )
-            parts.append(f"{with_interval(blind)} on {column.panel['benchmark']}, {verdict}")
+            where = f"{column.panel['benchmark']}{place_label(column.panel)}"
+            parts.append(f"{with_interval(blind)} on {where}, {verdict}")
     distinct = list(dict.fromkeys(parts))
     if not distinct:
         return []

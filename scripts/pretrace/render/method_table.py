@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from pretrace.render.averages import note as average_note
-from pretrace.render.method_columns import Average, Column, columns_of, long_frame_of
+from pretrace.render.method_columns import Average, Column, columns_of, headers, long_frame_of
 from pretrace.render.method_reading import reading
 from pretrace.render.names import (
     SELECTION_LABELS,
@@ -89,8 +89,6 @@ def _there(group: Group, methods: Sequence[str]) -> list[str]:
 
 def _block(artifact: Artifact, group: Group, selection: str, methods: Sequence[str]) -> Block:
     name, columns = group
-    without = artifact.get("options", {}).get("blocks", "")
-    several = len({column.metric for column in columns}) > 1
     rows = [
         Row(
             label=row_label(method),
@@ -103,14 +101,16 @@ def _block(artifact: Artifact, group: Group, selection: str, methods: Sequence[s
     return Block(
         f"{name}. {title}" if name else title,
         bold_best(rows),
-        columns=tuple(column.lines(without=without, metric=several) for column in columns),
+        columns=headers(columns, artifact.get("options", {}).get("blocks", "")),
     )
 
 
 def _cell(column: Column | Average, method: str, selection: str) -> Cell:
     if isinstance(column, Average):
         found = column.of(method, selection)
-        return Cell() if found is None else Cell(*found[0], spread=found[1])
+        if found is None:
+            return Cell()
+        return Cell(*found[0], spread=found[1], signs=signs_of(column.marks(method, selection)))
     rows = column.selected[selection]
     if method not in rows:
         return Cell()

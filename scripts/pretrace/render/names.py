@@ -48,8 +48,8 @@ SELECTION_NOTES = {
 
 EVALUATION_SET_LABELS = {
     "all": "all texts",
-    "without_prefixes": "all texts but those a prefix was drawn from, and their overlaps",
-    "balanced": "as many of each class, without the texts a prefix was drawn from",
+    "without_prefixes": "all texts but the shots of prefixes and what overlaps them",
+    "balanced": "as many of each class, without the shots of prefixes and what overlaps them",
 }
 
 MARK_NOTES = {

@@ -62,9 +62,11 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
-    evaluation_set = artifact.get("evaluation_set", "all")
-    texts = EVALUATION_SET_LABELS.get(evaluation_set, evaluation_set)
-    notes = [f"{metric_label(artifact.get('metric', 'auc'))}; evaluation set {evaluation_set}: {texts}."]
+    metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
+    sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
+    texts = [f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets]
+    kind = "evaluation set" if len(sets) == 1 else "evaluation sets"
+    notes = [f"{joined([metric_label(metric) for metric in metrics])}; {kind} {joined(texts)}."]
     shown = sorted({row["start_token"] for row in rows} - {""})
     if shown:
         notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")

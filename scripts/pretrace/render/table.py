@@ -163,23 +163,38 @@ def signs_of(marks: str) -> tuple[str, ...]:
 
 
 def said_once(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], list[str]]:
-    """The blocks without the signs that every number carries, and the notes on all signs.
+    """Signs where they are read once, and the notes on all signs.
 
-    A mark of the whole table is said once below it, not in each cell.
+    What every number of the table carries is a note without a sign; what every number of a column carries
+    stands in its header (of a block with columns of its own).
     """
     cells = [cell for block in blocks for row in block.rows for cell in row.cells if cell.value is not None]
     shared = set.intersection(*(set(cell.signs) for cell in cells)) if len(cells) > 1 else set()
-    by_sign = {sign: mark for mark, sign in MARK_SIGNS.items()}
-    notes = [f"Of every number: {MARK_NOTES[by_sign[sign]]}." for sign in sorted(shared & by_sign.keys())]
+    marks = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
+    notes = [f"Of every number: {marks[sign]}." for sign in sorted(shared & marks.keys())]
     shown = {sign for cell in cells for sign in cell.signs} - shared
-    notes += [f"{sign}: {MARK_NOTES[by_sign[sign]]}." for sign in sorted(shown & by_sign.keys())]
-    return tuple(
-        replace(block, rows=tuple(_without(row, shared) for row in block.rows)) for block in blocks
-    ), notes
+    notes += [f"{sign}: {marks[sign]}." for sign in sorted(shown & marks.keys())]
+    return tuple(_signs_raised(block, shared) for block in blocks), notes
 
 
-def _without(row: Row, signs: set[str]) -> Row:
-    cells = (
-        replace(cell, signs=tuple(sign for sign in cell.signs if sign not in signs)) for cell in row.cells
+def _signs_raised(block: Block, said: set[str]) -> Block:
+    """The block without the signs in `said`, those of whole columns in the headers."""
+    raised = []
+    for cells in zip(*(row.cells for row in block.rows), strict=True):
+        signs = [set(cell.signs) - said for cell in cells if cell.value is not None]
+        raised.append(set.intersection(*signs) if len(signs) > 1 and block.columns else set())
+    rows = tuple(
+        replace(
+            row,
+            cells=tuple(
+                replace(cell, signs=tuple(sign for sign in cell.signs if sign not in said | of))
+                for cell, of in zip(row.cells, raised, strict=True)
+            ),
+        )
+        for row in block.rows
     )
-    return replace(row, cells=tuple(cells))
+    columns = block.columns and tuple(
+        (*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(of))]))
+        for lines, of in zip(block.columns, raised, strict=True)
+    )
+    return replace(block, rows=rows, columns=columns)

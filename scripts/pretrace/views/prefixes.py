@@ -196,7 +196,10 @@ def shots(
     else:
         texts = _passages(prefixes, benchmark, draw, subset, length, wanted.kind)
         if wanted.manipulated:
-            texts = dict(viewed(view, list(texts), list(texts.values()), stored or {}))
+            seen = dict(viewed(view, list(texts), list(texts.values()), stored or {}))
+            if lacking := sorted(texts.keys() - seen.keys()):
+                raise InputError(f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix}.")
+            texts = seen
     if len(texts) < count:
         raise InputError(
             f"{count} {wanted.kind} shots of length {length} are asked for, and draw {draw} has "
