@@ -43,7 +43,8 @@ def score_grid(id: str, texts: list[Statistics]) -> None:
     grid = settings(id)
     for one in texts:
         logprobs = one["logprobs"]
-        companions = {"lowercase": logprobs, "reference": logprobs, "log_frequencies": logprobs}
+        companions = dict.fromkeys(("lowercase", "reference", "log_frequencies"), logprobs)
+        companions |= {"given_nonmember": logprobs, "given_member": logprobs, "neighbours": (logprobs,) * 25}
         text = TokenStatistics("word " * 100, **one, **companions)
         for params in grid:
             METHODS[id].function(text, **params)

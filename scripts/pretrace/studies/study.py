@@ -107,6 +107,12 @@ def _check_references(
     for slug, entry in models.entries.items():
         if "tokenizer" in entry:
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
+        if "training" in entry:
+            benchmarks.require(entry["training"]["benchmark"], f"models.{slug}.training.benchmark")
+            corpora.require(entry["training"]["tokenizer_corpus"], f"models.{slug}.training.tokenizer_corpus")
+    for slug, entry in benchmarks.entries.items():
+        if "split" in entry:
+            benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
 
 
 def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
