@@ -8,8 +8,11 @@ from pathlib import Path
 CONTEXT = 128
 VOCABULARY = 320
 KINDS = ("gpt_neox", "llama", "opt")
+WINDOW = 12  # tokens that a layer of the sliding-window kinds sees
+# Kinds whose caches differ: plain, sliding windows (Gemma 2 mixes both), a state, a state beside attention.
+CACHES = (*KINDS, "qwen2", "mistral", "gpt2", "olmo", "gemma2", "mamba", "jamba", "rwkv")
 # What each kind's tokenizer puts before a text by itself, as Pythia's, Llama's and OPT's do.
-STARTS = {"gpt_neox": "", "llama": "<s>", "opt": "</s>"}
+STARTS = dict.fromkeys(CACHES, "") | {"llama": "<s>", "opt": "</s>", "mistral": "<s>"}
 _SPECIAL = ("<|endoftext|>", "<s>", "</s>", "<pad>")
 _CORPUS = (
     "The state of the union is strong, and the people of the United States know it.",
@@ -28,7 +31,8 @@ def tiny_model(kind: str, directory: Path, *, seed: int = 0, vocabulary: int = V
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter.mul_(4.0)
+                # wider, and Mamba in float32 is itself off from float64 by more than tests allow
+                parameter.mul_(2.0 if kind == "mamba" else 4.0)
     directory = Path(directory)
     model.save_pretrained(directory)
     tiny_tokenizer(STARTS[kind]).save_pretrained(directory)
@@ -73,9 +77,26 @@ def _model(kind: str, vocabulary: int):
         "eos_token_id": 0,
         "pad_token_id": 3,
     }
-    if kind == "gpt_neox":
-        return transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(intermediate_size=64, **sizes))
-    if kind == "llama":
-        return transformers.LlamaForCausalLM(transformers.LlamaConfig(intermediate_size=64, **sizes))
-    # As OPT-350m: embeddings narrower than the layers, so that a projection stands before the head.
-    return transformers.OPTForCausalLM(transformers.OPTConfig(ffn_dim=64, word_embed_proj_dim=16, **sizes))
+    grouped = {"intermediate_size": 64, "num_key_value_heads": 2, **sizes}
+    config = {
+        "gpt_neox": lambda: transformers.GPTNeoXConfig(intermediate_size=64, **sizes),
+        "llama": lambda: transformers.LlamaConfig(intermediate_size=64, **sizes),
+        # As OPT-350m: embeddings narrower than the layers, so that a projection stands before the head.
+        "opt": lambda: transformers.OPTConfig(ffn_dim=64, word_embed_proj_dim=16, **sizes),
+        "qwen2": lambda: transformers.Qwen2Config(**grouped),
+        "mistral": lambda: transformers.MistralConfig(sliding_window=WINDOW, **grouped),
+        "gpt2": lambda: transformers.GPT2Config(**sizes),
+        "olmo": lambda: transformers.OlmoConfig(**grouped),
+        "gemma2": lambda: transformers.Gemma2Config(sliding_window=WINDOW, head_dim=8, **grouped),
+        "mamba": lambda: transformers.MambaConfig(state_size=8, **sizes),
+        "jamba": lambda: transformers.JambaConfig(
+            attn_layer_period=2,
+            attn_layer_offset=1,
+            num_experts=2,
+            mamba_d_state=8,
+            use_mamba_kernels=False,
+            **grouped,
+        ),
+        "rwkv": lambda: transformers.RwkvConfig(**sizes),
+    }[kind]()
+    return transformers.AutoModelForCausalLM.from_config(config)

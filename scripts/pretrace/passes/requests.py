@@ -171,7 +171,7 @@ def _tokenized(
     requests: list[Request] = []
     for text_id, variant, ids in _encoded(texts, tokenizer):
         kept = ids[:room]
-        tokens = np.asarray([*inner, *kept], dtype=np.int32)
+        tokens = np.asarray([*inner, *kept] if ids else [], dtype=np.int32)
         requests.append(Request(text_id, variant, tokens, len(ids), len(kept) < len(ids)))
     return requests
 

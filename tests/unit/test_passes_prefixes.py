@@ -1,0 +1,221 @@
+"""Shared prefixes: equal to the prefix put before each text, encoded once, and never copied for a batch."""
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import tiny_models
+from pretrace.passes import sharing
+from pretrace.passes.engine import Engine
+from pretrace.passes.lead import Lead
+from pretrace.passes.requests import Request
+from pretrace.passes.sharing import PrefixLayer, SharedCache, SteppedState
+
+TOLERANCE = 1e-4
+WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | {
+    "mamba": SteppedState,
+    "jamba": SteppedState,
+    "rwkv": None,
+}
+GENERATOR = np.random.default_rng(0)
+SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14))
+TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Two threads wait for each other longer than a tiny model takes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory):
+    """A model of a kind, made once for all tests."""
+    made = {}
+
+    def model(kind):
+        if kind not in made:
+            path = tiny_models.tiny_model(kind, tmp_path_factory.mktemp("prefixes") / kind)
+            made[kind] = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+        return made[kind]
+
+    return model
+
+
+def requests_of(texts, inner=()):
+    return [
+        Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
+        for n, tokens in enumerate(texts)
+    ]
+
+
+def concatenated(model, lead, tokens):
+    """ln p of each token after the lead: float64, from the whole softmax of one text, nothing cached."""
+    before = len(lead.ids)
+    ids = torch.tensor([[*lead.ids, *lead.inner, *tokens]])
+    with torch.no_grad():
+        logp = model(input_ids=ids, use_cache=False).logits[0].double().log_softmax(-1)
+    predicted = ids[0, before:] if before else ids[0, 1:]
+    return logp[-len(predicted) - 1 : -1].gather(1, predicted[:, None])[:, 0].numpy()
+
+
+def check(engine, model, lead, texts=TEXTS):
+    computed = engine.statistics(requests_of(texts, lead.inner), lead, full=False)
+    for tokens, values in zip(texts, computed, strict=True):
+        assert values.shape == (1, len(tokens) + len(lead.inner))
+        np.testing.assert_allclose(values[0], concatenated(model, lead, tokens), atol=TOLERANCE, rtol=0)
+
+
+@pytest.mark.parametrize("kind", tiny_models.CACHES)
+def test_equal_to_the_prefix_before_each_text(load, kind):
+    model = load(kind)
+    assert sum(map(len, SHOTS)) > 3 * tiny_models.WINDOW
+    for start, batch_tokens in [((0,), 40), ((), 10_000), ((1, 2), 1)]:
+        engine = Engine(model, "tiny", batch_tokens)
+        check(engine, model, Lead(start, SHOTS))
+        assert engine._way is WAYS[kind]
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
+def test_fewer_shots_are_those_of_a_prefix_of_their_own(load, kind):
+    model, engine = load(kind), Engine(load(kind), "tiny", 60)
+    for used in range(len(SHOTS), 0, -1):
+        check(engine, model, Lead((0,), SHOTS[:used]))
+    check(engine, model, Lead((0,), SHOTS[1:]))
+    check(engine, model, Lead((0,)))
+
+
+@pytest.mark.parametrize("kind", ["llama", "mamba", "gemma2"])
+def test_an_inner_start_token_is_scored_after_the_prefix(load, kind):
+    check(Engine(load(kind), "tiny", 60), load(kind), Lead((1,), SHOTS[:2], inner=(1,)))
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma2"])
+def test_a_shot_without_tokens_changes_nothing(load, kind):
+    engine = Engine(load(kind), "tiny", 60)
+    plain = engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:2]), full=False)
+    with_empty = engine.statistics(requests_of(TEXTS), Lead((0,), ((), SHOTS[0], (), SHOTS[1])), full=False)
+    for one, other in zip(plain, with_empty, strict=True):
+        np.testing.assert_array_equal(one, other)
+    check(engine, load(kind), Lead((0,), ((),)))
+
+
+def test_full_statistics_after_a_prefix(load):
+    engine, lead = Engine(load("llama"), "tiny", 60), Lead((0,), SHOTS)
+    full = engine.statistics(requests_of(TEXTS), lead, full=True)
+    for one, alone in zip(full, engine.statistics(requests_of(TEXTS), lead, full=False), strict=True):
+        assert one.shape[0] == 3
+        np.testing.assert_array_equal(one[:1], alone)
+
+
+def test_a_prefix_and_all_it_begins_with_are_encoded_once(load, monkeypatch):
+    encoded = []
+    make = SharedCache.__init__
+    monkeypatch.setattr(
+        SharedCache,
+        "__init__",
+        lambda self, features, parts: encoded.append(parts) or make(self, features, parts),
+    )
+    engine = Engine(load("llama"), "tiny", 20)
+    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS), full=False)
+    del encoded[0]  # of the comparison with concatenation
+    for used in range(len(SHOTS), 0, -1):
+        engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:used]), full=False)
+    assert encoded == [((0,), *SHOTS)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_prefix_gives_equal_bytes_whatever_follows_it(load, dtype):
+    model = transformers.LlamaForCausalLM(load("llama").config).to(dtype).eval()
+    lead = Lead((0,), SHOTS[:2])
+    alone = Engine(model, "tiny", 60).statistics(requests_of(TEXTS), lead, full=False)
+    engine = Engine(model, "tiny", 60)
+    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS), full=False)
+    for one, other in zip(alone, engine.statistics(requests_of(TEXTS), lead, full=False), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(load, monkeypatch):
+    model, lead = load("mistral"), Lead((0,), SHOTS)
+    engine = Engine(model, "tiny", 60)
+    engine.statistics(requests_of(TEXTS[:1]), lead, full=False)
+    held = engine._encoded._layers
+    before = [(keys.data_ptr(), keys.clone()) for keys, _ in held]
+    read = []
+    update = PrefixLayer.update
+
+    def watched(self, *states, **rest):
+        read.append(self.keys.untyped_storage().data_ptr())
+        own = self.keys, self.values
+        found = update(self, *states, **rest)
+        assert (self.keys, self.values) == own or (self.keys is own[0] and self.values is own[1])
+        return found
+
+    monkeypatch.setattr(PrefixLayer, "update", watched)
+    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:3]), full=False)
+    assert set(read) == {keys.untyped_storage().data_ptr() for keys, _ in held}
+    for (address, values), (keys, _) in zip(before, engine._encoded._layers, strict=True):
+        assert keys.data_ptr() == address
+        torch.testing.assert_close(keys, values, rtol=0, atol=0)
+
+
+def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(load):
+    """A cache that kept what it was given would hold every layer's concatenation at the last one."""
+    model, lead = load("llama"), Lead((0,), SHOTS)
+    engine = Engine(model, "tiny", 10_000)
+    engine.statistics(requests_of(TEXTS), lead, full=False)
+    longest = len(lead.ids) + max(map(len, TEXTS)) - 1
+    alive = []
+
+    def count(*_):
+        gc.collect()
+        found = [one for one in gc.get_objects() if type(one) is torch.Tensor and one.dim() == 4]
+        alive.append(sum(one.shape[0] > 1 and one.shape[1] > 1 and one.shape[-2] == longest for one in found))
+
+    hook = model.model.norm.register_forward_hook(count)
+    engine.statistics(requests_of(TEXTS), lead, full=False)
+    hook.remove()
+    assert alive == [0]
+
+
+def test_a_model_whose_cache_misleads_is_noticed(load, monkeypatch):
+    """As a sliding-window cache that forgets, or a state that is ignored: concatenation is right then."""
+    monkeypatch.setattr(
+        sharing, "_after", lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2)
+    )
+    monkeypatch.setattr(
+        SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)
+    )
+    engine = Engine(load("llama"), "tiny", 60)
+    check(engine, load("llama"), Lead((0,), SHOTS))
+    assert engine._way is None
+
+
+def test_positions_that_stretch_with_the_input_are_not_shared(load):
+    config = transformers.LlamaConfig(**load("llama").config.to_diff_dict())
+    config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
+    model = transformers.LlamaForCausalLM(config).eval()
+    engine = Engine(model, "tiny", 60)
+    check(engine, model, Lead((0,), SHOTS))
+    assert engine._way is None
+
+
+def test_out_of_memory_after_a_prefix_halves_the_budget(load, monkeypatch):
+    read = SharedCache.read
+
+    def short_of_memory(self, inputs, parts):
+        if inputs.numel() > 40:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return read(self, inputs, parts)
+
+    engine = Engine(load("llama"), "tiny", 10_000)
+    engine.statistics(requests_of(TEXTS[:2]), Lead((0,), SHOTS), full=False)
+    monkeypatch.setattr(SharedCache, "read", short_of_memory)
+    check(engine, load("llama"), Lead((0,), SHOTS))
+    assert engine.batch_tokens <= 80
