@@ -22,6 +22,7 @@ with job_log(snakemake.log[0]):
         resamples=snakemake.params.resamples,
         grid_intervals=set(snakemake.params.grid_intervals),
         evaluation_sets=evaluation_sets(benchmark, prefixes),
+        pooled=snakemake.params.pooled,
     )
     write_parquet(snakemake.output.metrics, metrics)
     write_parquet(snakemake.output.tests, tests)

@@ -13,6 +13,7 @@ rule evaluate_methods:
     params:
         code=sources("methods", "evaluation"),
         resamples=config["resamples"],
+        pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
     script:
         "../../scripts/evaluate_methods.py"
