@@ -85,9 +85,10 @@ def test_distance_is_the_area_between_the_distribution_functions():
     area = float((np.abs(step[0] - step[1]) * np.diff(at)).sum())
     expected = np.sign(values.mean() - reference.mean()) * area
     assert signed_wasserstein(values, reference) == pytest.approx(expected)
-    drawn = np.random.default_rng(3).integers(40, size=(5, 40))
-    assert resampled_distances(values, reference, drawn) == pytest.approx(
-        [signed_wasserstein(values[rows], reference[rows]) for rows in drawn]
+    weights = np.random.default_rng(3).integers(4, size=(40, 5)).astype(float)
+    rows = [np.repeat(np.arange(40), times.astype(int)) for times in weights.T]
+    assert resampled_distances(values, reference, weights) == pytest.approx(
+        [signed_wasserstein(values[of], reference[of]) for of in rows]
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from pretrace.render import ablation_bars, entropy_scatter, heatmap, roc
 from pretrace.render.drawing import line_styles
 from pretrace.render.names import METHOD_LABELS, is_control
-from pretrace.render.registry import RENDERERS, check, outputs, render, renderer
+from pretrace.render.registry import KINDS, RENDERERS, check, outputs, render, renderer
 from pretrace.render.results import Results
 from pretrace.render.surprising import resampled_means, tokens_of
 from pretrace.runtime.errors import InputError
@@ -121,11 +121,6 @@ def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
     assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
 
 
-def test_roc_refuses_a_set_whose_texts_it_does_not_know(results: Results):
-    with pytest.raises(InputError, match="'all' only"):
-        roc.render(ROC | {"evaluation_set": "balanced"}, results)
-
-
 def test_lines_differ_in_colour_or_dashes_and_a_method_keeps_its_own():
     styles = line_styles(list(METHOD_LABELS))
     shown = [(style.color, str(style.dashes)) for method, style in styles.items() if not is_control(method)]
@@ -158,8 +153,8 @@ def test_reader_gets_the_coordinates_of_the_manifest(results: Results):
 
     entropy_scatter.render(SCATTER, results, read)
     assert seen == {
-        "view": "original", "start_token": made_up.TOKEN, "inner_start": False, "subset": "",
-        "length": made_up.LENGTH,
+        "view": "original", "companion": "", "prefix": "", "start_token": made_up.TOKEN, "inner_start": False,
+        "subset": "", "length": made_up.LENGTH,
     }  # fmt: skip
     with pytest.raises(InputError, match="no such pass"):
         entropy_scatter.render(SCATTER | {"start_token": "none"}, results, read)
@@ -197,7 +192,7 @@ def test_every_renderer_has_its_module_and_needs_what_a_study_makes():
 
     for name in RENDERERS:
         assert callable(importlib.import_module(renderer(name).module).render)
-        assert renderer(name).needs <= {"metrics", "tests", "scores", "benchmarks", "passes"}
+        assert renderer(name).needs <= set(KINDS)
 
 
 def test_registry_imports_neither_pandas_nor_matplotlib():

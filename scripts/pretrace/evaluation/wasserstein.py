@@ -17,11 +17,16 @@ def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
     return float(np.sign(values.mean() - reference.mean()) * wasserstein_distance(reference, values))
 
 
-def resampled_distances(values: Floats, reference: Floats, drawn: np.ndarray) -> Floats:
-    """The same of resamples, shape (resamples,): `drawn` (resamples, texts) numbers texts, taken with both values.
+def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> Floats:
+    """The same of resamples, shape (resamples,): `weights` (texts, resamples) says how often each text was drawn.
 
-    With as many values on either side, W1 is the mean distance between values of equal rank.
+    A text is drawn with both of its values, so that either side has as many: W1 is then the mean distance
+    between values of equal rank.
     """
-    ours, theirs = np.sort(values[drawn], axis=1), np.sort(reference[drawn], axis=1)
-    direction = np.sign(ours.mean(axis=1) - theirs.mean(axis=1))
-    return np.asarray(direction * np.abs(ours - theirs).mean(axis=1))
+    by_value, by_reference = np.argsort(values, kind="stable"), np.argsort(reference, kind="stable")
+    distances = []
+    for times in weights.T.astype(np.intp):
+        ours = np.repeat(values[by_value], times[by_value])
+        theirs = np.repeat(reference[by_reference], times[by_reference])
+        distances.append(np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean())
+    return np.array(distances)

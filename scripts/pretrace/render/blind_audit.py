@@ -1,11 +1,13 @@
 """Every method against what needs no model and against what has nothing to find."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from pretrace.render.names import is_control, method_label, ordered, panel_label
+from pretrace.render.by_panel import by_panel
+from pretrace.render.names import is_control, method_label, ordered, panel_label, row_label
 from pretrace.render.phrases import (
     INTERVALS,
     Estimate,
@@ -30,31 +32,46 @@ from pretrace.render.table import Block, Cell, Row, Table
 
 COLUMNS = (("Benchmark",), ("Placebo",), ("Excess",), ("Beats blind?",))
 BLIND = "blind"
+FEW = 4
+"""Of as many panels, each has a block of its own."""
 
 
 def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a method: value, that on the placebo, the excess, whether it beats blind.
 
     The placebo of a panel is the one among the panels of the same model, length and source; the excess has an
-    interval combined from the two as if they were independent (`phrases.difference`).
+    interval combined from the two as if they were independent (`phrases.difference`). Of more than `FEW`
+    panels, those without a placebo are rows of one block.
     """
     everything = results.panels(artifact)
     panels = [panel for panel in everything if not results.is_placebo(panel)] or everything
-    frames = [_audit(artifact, results, panel, results.placebo_of(panel, everything)) for panel in panels]
+    placebos = [results.placebo_of(panel, everything) for panel in panels]
+    frames = [_audit(artifact, results, *both) for both in zip(panels, placebos, strict=True)]
+    audits = list(zip(panels, frames, placebos, strict=True))
+    apart = [(panel, of) for panel, of, placebo in audits if placebo or len(panels) <= FEW]
+    together = [(panel, of) for panel, of, placebo in audits if not placebo and len(panels) > FEW]
     rows = [row for panel in panels for row in results.selected(artifact, panel, "held_out").values()]
+    blocks = [Block(panel_label(panel), tuple(map(_row, records_of(of)))) for panel, of in apart]
+    readings = [_reading(panel, of) for panel, of in apart]
+    if together:
+        title = "Without a placebo" if apart else ""
+        blocks.append(by_panel(artifact, together, title, _value_cell))
+        readings.append(_reading_of_many([of for _, of in together]))
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=COLUMNS,
-        blocks=tuple(
-            Block(panel_label(panel), tuple(map(_row, records_of(of))))
-            for panel, of in zip(panels, frames, strict=True)
-        ),
-        notes=tuple(_notes(artifact, rows)),
+        blocks=tuple(blocks),
+        notes=tuple(_notes(artifact, rows, many=bool(together))),
         frame=pd.concat(frames, ignore_index=True),
-        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, frames, strict=True)),
+        reading=" ".join(readings),
     )
+
+
+def _value_cell(record: Record) -> Cell:
+    value, low, high = (number(record[name]) for name in ("value", "low", "high"))
+    return Cell(value, low, high, star=record["beats_blind"] == "yes")
 
 
 def _audit(artifact: Artifact, results: Results, panel: Panel, placebo: Panel | None) -> pd.DataFrame:
@@ -112,15 +129,16 @@ def _row(record: dict[str, Any]) -> Row:
         if record["beats_blind"]
         else Cell()
     )
-    label = method_label(record["method"]) + (" (control, no model)" if record["control"] else "")
     excess = _cell(record, "excess_", signed=True, bold=bool(clear) and not record["control"])
     return Row(
-        label, (_cell(record, ""), _cell(record, "placebo_"), excess, beats), control=record["control"]
+        row_label(record["method"]),
+        (_cell(record, ""), _cell(record, "placebo_"), excess, beats),
+        control=record["control"],
     )
 
 
-def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
-    return [
+def _notes(artifact: Artifact, rows: Sequence[Record], *, many: bool) -> list[str]:
+    notes = [
         *conditions(artifact, rows),
         f"Held-out settings. {INTERVALS}",
         "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two "
@@ -129,6 +147,7 @@ def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",
     ]
+    return [*notes, "* beats blind, in the same sense."] if many else notes
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
@@ -148,6 +167,17 @@ def _reading(panel: Panel, frame: pd.DataFrame) -> str:
     return (
         " ".join(sentences) or f"On {panel_label(panel)} there is neither a placebo nor a blind classifier."
     )
+
+
+def _reading_of_many(frames: Sequence[pd.DataFrame]) -> str:
+    """On how many panels a method beats the blind classifier, and which methods do most often."""
+    winners = [list(of.loc[of["beats_blind"] == "yes", "method"]) for of in frames]
+    beaten = sum(map(bool, winners))
+    text = f"Of {len(frames)} panels without a placebo, a method beats the blind classifier on {beaten}"
+    counts = Counter(method_label(method) for methods in winners for method in methods).most_common(3)
+    if counts:
+        text += f", most often {joined([f'{method} ({count})' for method, count in counts])}"
+    return f"{text}."
 
 
 def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, placed: bool) -> Sequence[str]:

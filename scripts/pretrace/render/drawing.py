@@ -3,18 +3,23 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from pretrace.render.names import METHOD_LABELS, is_control
 from pretrace.render.table import csv_text
 from pretrace.runtime.files import atomic_path, write_text
+from pretrace.runtime.logs import log
+from pretrace.views.words import is_chinese
 
 COLUMN, PAGE = 3.3, 6.8
 """Widths in inches of one column and of the whole line of a two-column page."""
@@ -27,7 +32,6 @@ GREY = "#6B6B6B"
 MEMBER, NONMEMBER = BLUE, VERMILION
 
 STYLE = {
-    "font.family": "DejaVu Sans",
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,
@@ -52,6 +56,11 @@ STYLE = {
     "figure.constrained_layout.use": True,
 }
 DPI = 300
+FONTS = (
+    "DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei", "Droid Sans Fallback", "Microsoft YaHei", "PingFang SC", "SimHei", "Arial Unicode MS",
+)  # fmt: skip
+"""Where a font lacks a character, the next that is installed draws it; the first has no Chinese."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -66,7 +75,27 @@ def style() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
+        mpl.rcParams["font.family"] = installed_fonts()
         yield
+
+
+@cache
+def installed_fonts() -> list[str]:
+    """`FONTS` as far as they are there; the first comes with matplotlib."""
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    return [name for name in FONTS if name in there]
+
+
+def _warn_of_missing_characters(figure: Figure) -> None:
+    """Say which Chinese characters no installed font can draw: they would show as boxes."""
+    written = "".join(text.get_text() for text in figure.findobj(Text))
+    chinese = sorted(set(filter(is_chinese, written)))
+    if chinese and len(installed_fonts()) == 1:
+        log.warning(
+            "no font for %s is installed, so they show as boxes; install one of: %s",
+            "".join(chinese),
+            ", ".join(FONTS[1:]),
+        )
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -78,6 +107,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def lay_out(figure: Figure) -> None:
     """Place everything once, so that each file format shows the same and none computes it again."""
+    _warn_of_missing_characters(figure)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 
@@ -107,16 +137,18 @@ class LineStyle:
     color: str
     dashes: Any
     width: float = 1.2
+    marker: str = "o"
 
 
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, "#8C6D1F")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """A line style each: a method has the same one in every figure; controls are grey."""
     places = [method for method in METHOD_LABELS if not is_control(method)]
-    unknown = sorted(set(methods) - set(METHOD_LABELS))
+    unknown = sorted({method for method in methods if method not in METHOD_LABELS})
     order = {
         method: place
         for place, method in enumerate(
@@ -124,18 +156,31 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
         )
     }
     return {
-        method: LineStyle(GREY, (0, (1, 1)), 1.4) if is_control(method) else _style_at(order[method])
+        method: LineStyle(GREY, (0, (1, 1)), 1.4) if is_control(method) else nth_style(order[method])
         for method in methods
     }
 
 
-_CONTRASTING = ("dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "ref", "lowercase")
+_CONTRASTING = (
+    "dc_pdd",
+    "surp",
+    "min_k_pp",
+    "min_k",
+    "loss",
+    "zlib",
+    "con_recall",
+    "recall",
+    "ref",
+    "lowercase",
+)
 """Methods that most often share a figure; their styles come first."""
 
 
-def _style_at(place: int) -> LineStyle:
+def nth_style(place: int) -> LineStyle:
+    """One of many styles that differ in colour or dashes."""
     colors = len(_COLORS)
-    return LineStyle(_COLORS[place % colors], _DASHES[(place + place // colors) % len(_DASHES)])
+    dashes = _DASHES[(place + place // colors) % len(_DASHES)]
+    return LineStyle(_COLORS[place % colors], dashes, marker=_MARKERS[place % len(_MARKERS)])
 
 
 def interval_of(values: np.ndarray) -> tuple[float, float]:

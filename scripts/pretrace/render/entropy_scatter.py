@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 
 from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, new_figure, style
+from pretrace.render.log_likelihoods import Reader
 from pretrace.render.names import panel_label
 from pretrace.render.phrases import Estimate, contains, signed_interval
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
-from pretrace.render.surprising import Reader, Tokens, estimate_of, resampled_means, tokens_of
+from pretrace.render.surprising import Tokens, estimate_of, resampled_means, tokens_of
 from pretrace.runtime.files import seed_of
 
 CLASSES = ((1, "members", MEMBER, "o", "-"), (0, "non-members", NONMEMBER, "^", (0, (4, 1.5))))
@@ -30,10 +31,6 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
 
     Options: `eps` (2 nats) and `percentile` (40), as SURP has them. `read` stands in for `passes.read`.
     """
-    if read is None:
-        from pretrace.passes import read as read_pass
-
-        read = read_pass
     options = artifact.get("options", {})
     chosen = {"eps": float(options.get("eps", 2)), "percentile": float(options.get("percentile", 40))}
     panels = [

@@ -65,8 +65,17 @@ RENDERERS = _renderers(
     Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
     Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),
     Renderer("selection_gap", "table", frozenset({"metrics"})),
+    Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
+    Renderer("null_audit", "table", frozenset({"metrics"})),
+    Renderer("pass_costs", "table", frozenset({"passes"})),
+    Renderer("loss_curves", "figure", frozenset({"training"})),
+    Renderer(
+        "method_lines", "figure", frozenset({"metrics"}), frozenset({"x"}), optional=frozenset({"vertical"})
+    ),
     Renderer("ablation_bars", "figure", frozenset({"metrics"}), frozenset({"method", "settings"})),
-    Renderer("roc", "figure", frozenset({"metrics", "scores", "benchmarks"})),
+    Renderer("roc", "figure", frozenset({"metrics", "scores", "benchmarks", "prefixes"})),
+    Renderer("score_densities", "figure", frozenset({"metrics", "scores", "benchmarks", "prefixes"})),
+    Renderer("prefix_shifts", "figure", frozenset({"passes", "benchmarks", "prefixes"})),
     Renderer("heatmap", "figure", frozenset({"metrics"}), frozenset({"method", "x", "y"})),
     Renderer(
         "entropy_scatter",

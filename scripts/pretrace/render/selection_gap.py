@@ -5,13 +5,25 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.names import is_control, method_label, metric_label, ordered, panel_label, parse_setting
+from pretrace.render.by_panel import by_panel
+from pretrace.render.names import (
+    is_control,
+    method_label,
+    metric_label,
+    ordered,
+    panel_label,
+    parse_setting,
+    row_label,
+)
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.table import Block, Cell, Row, Table, signed
+
+FEW = 4
+"""Of as many panels, each has a block of its own."""
 
 COLUMNS = ("Settings", "Best on test", "Held out", "Gap")
 
@@ -20,30 +32,69 @@ def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a method: settings in the grid, best on test, held out, and their difference.
 
     The two numbers rest on the same texts, so the gap has no interval. A method without a hyperparameter has
-    one setting: its gap is what averaging over folds alone does.
+    one setting: its gap is what averaging over folds alone does. Of more than `FEW` panels, a block has the
+    means of each method, another the gaps of each panel.
     """
     panels = results.panels(artifact)
     frames = [_gaps(artifact, results, panel) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
     rows = [row for panel in panels for row in records_of(results.rows(artifact, panel))]
+    few = len(panels) <= FEW
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=tuple((column,) for column in COLUMNS),
-        blocks=tuple(
-            Block(panel_label(panel), tuple(map(_row, records_of(of))))
-            for panel, of in zip(panels, frames, strict=True)
-        ),
+        blocks=_blocks_of_few(panels, frames) if few else _blocks_of_many(artifact, panels, frames),
         notes=(
             *conditions(artifact, rows),
-            INTERVALS,
+            INTERVALS if few else "A dash means that a method does not apply.",
             "Gap: best on test minus held out, of the same texts and therefore without an interval. A method "
             "with one setting has nothing to choose: its gap is what averaging over folds does.",
         ),
         frame=frame,
         reading=_reading(artifact, frame),
     )
+
+
+def _blocks_of_few(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> tuple[Block, ...]:
+    return tuple(
+        Block(panel_label(panel), tuple(map(_row, records_of(of))))
+        for panel, of in zip(panels, frames, strict=True)
+    )
+
+
+def _blocks_of_many(
+    artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.DataFrame]
+) -> tuple[Block, ...]:
+    frame = pd.concat(frames, ignore_index=True)
+    frame = frame[frame["gap"].notna()]
+    of_methods = [(m, frame[frame["method"] == m]) for m in ordered(artifact, frame["method"])]
+    means = [
+        Row(
+            row_label(method),
+            (
+                Cell(words=f"{len(of)}"),
+                Cell(words=f"{of['settings'].max()}"),
+                Cell(float(of["best_value"].mean())),
+                Cell(float(of["held_out_value"].mean())),
+                Cell(float(of["gap"].mean()), signed=True),
+                Cell(float(of["gap"].max()), signed=True),
+            ),
+            control=is_control(method),
+        )
+        for method, of in of_methods
+    ]
+    columns = ("Panels", "Settings", "Best on test", "Held out", "Gap", "Largest gap")
+    pairs = list(zip(panels, frames, strict=True))
+    return (
+        Block("Means over panels", tuple(means), columns=tuple((column,) for column in columns)),
+        by_panel(artifact, pairs, "Gap of each panel", _gap_cell),
+    )
+
+
+def _gap_cell(record: Record) -> Cell:
+    return Cell() if pd.isna(record["gap"]) else Cell(float(record["gap"]), signed=True)
 
 
 def _gaps(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
@@ -90,10 +141,8 @@ def _row(record: dict[str, Any]) -> Row:
         )
         return Cell(value, low, high)
 
-    gap = Cell() if pd.isna(record["gap"]) else Cell(record["gap"], signed=True)
-    label = method_label(record["method"]) + (" (control, no model)" if record["control"] else "")
-    cells = (Cell(words=f"{record['settings']}"), cell("best"), cell("held_out"), gap)
-    return Row(label, cells, control=record["control"])
+    cells = (Cell(words=f"{record['settings']}"), cell("best"), cell("held_out"), _gap_cell(record))
+    return Row(row_label(record["method"]), cells, control=record["control"])
 
 
 def _reading(artifact: Artifact, frame: pd.DataFrame) -> str:

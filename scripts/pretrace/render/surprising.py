@@ -1,13 +1,12 @@
 """The tokens of a panel and the surprising ones among them, with what their mean log-probability rests on."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pretrace.render.drawing import interval_of
+from pretrace.render.log_likelihoods import Reader, passes_of
 from pretrace.render.names import where
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
@@ -15,9 +14,6 @@ from pretrace.render.selecting import Panel
 from pretrace.runtime.errors import InputError
 
 RESAMPLES = 2000
-
-Reader = Callable[..., Any]
-"""`pretrace.passes.read`, or what stands in for it: an Arrow table or data frame with token statistics."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +29,14 @@ class Tokens:
 
 
 def tokens_of(
-    artifact: Artifact, results: Results, panel: Panel, read: Reader, *, eps: float, percentile: float
+    artifact: Artifact, results: Results, panel: Panel, read: Reader | None, *, eps: float, percentile: float
 ) -> dict[int, Tokens]:
     """Tokens of members (1) and non-members (0); raises where either class has none.
 
     A token is surprising where its entropy is below `eps` (nats) and its log-probability below the given
     percentile of its own text (Zhang et al., SURP): both strict.
     """
-    manifest = results.manifest(panel)
-    table = read(manifest, results.store, **_coordinates(artifact, panel, manifest))
-    frame = table.to_pandas() if hasattr(table, "to_pandas") else table
+    frame = passes_of(artifact, results, panel, read, prefix="", statistics="full")
     labels = results.texts(artifact, panel).set_index("text_id")["label"]
     frame = frame[frame["text_id"].isin(labels.index) & (frame["logprobs"].map(len) > 0)]
     if frame["entropies"].isna().any():
@@ -55,27 +49,6 @@ def tokens_of(
             raise InputError(f"{where(artifact, panel)}: no {kind} has tokens")
         tokens[label] = Tokens(label, _token_frame(of, eps, percentile))
     return tokens
-
-
-def _coordinates(artifact: Artifact, panel: Panel, manifest: Any) -> dict[str, Any]:
-    """The one full pass of the text; artifact or panel say which start token where there are several."""
-    wanted = {"view": artifact.get("options", {}).get("view", "original"), "companion": "", "prefix": ""}
-    wanted |= {"statistics": "full", "subset": panel["subset"], "length": panel["length"]}
-    start_token = panel.get("start_token", artifact.get("start_token"))
-    if start_token is not None:
-        wanted["start_token"] = start_token
-    found = [
-        view for view in manifest["views"] if all(view.get(key) == value for key, value in wanted.items())
-    ]
-    if len(found) != 1:
-        tokens = sorted({str(view.get("start_token")) for view in found})
-        there = (
-            f"{len(found)} passes, with start tokens {', '.join(tokens)}; name one"
-            if found
-            else "no such pass"
-        )
-        raise InputError(f"{where(artifact, panel)}: there is {there}")
-    return {key: found[0][key] for key in ("view", "start_token", "inner_start", "subset", "length")}
 
 
 def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataFrame:

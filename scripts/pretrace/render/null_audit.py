@@ -1,0 +1,155 @@
+"""Where there is nothing to find: how many intervals miss chance, and what chance allows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.null import LEVEL, Misses, misses
+from pretrace.render.names import chance_level, is_control, method_label, panel_label
+from pretrace.render.phrases import conditions, with_interval
+from pretrace.render.records import estimate, long_frame, number_record, panel_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.render.table import Block, Cell, Row, Table
+from pretrace.runtime.errors import InputError
+
+COLUMNS = (
+    "Methods",
+    "Intervals that miss",
+    "Expected",
+    "Allowed",
+    "p of as many",
+    "Least Holm p",
+    "Farthest",
+)
+
+
+def render(artifact: Artifact, results: Results) -> Table:
+    """A row a panel and one for all: 95 % intervals of held-out metrics that do not hold chance.
+
+    Methods that see a model are counted; controls have rows of their own below. Chance allows what a binomial
+    count with 5 % a row reaches in 5 % of all tables; Holm's correction is over the whole table.
+    """
+    panels = results.panels(artifact)
+    selected = [results.selected(artifact, panel, "held_out") for panel in panels]
+    frame = _frame(artifact, panels, selected)
+    models = frame[~frame["control"]]
+    counted = _counted(artifact, models)
+    frame["p_holm"] = pd.Series(counted.p_holm, index=models.index)
+    rows = [_row(artifact, panel_label(panel), of) for panel, of in _by_panel(panels, frame, control=False)]
+    blocks = [
+        Block("Methods that see a model", tuple(rows)),
+        Block("All panels together", (_row(artifact, "all", frame[~frame["control"]]),)),
+    ]
+    controls = [
+        _row(artifact, panel_label(panel), of, control=True)
+        for panel, of in _by_panel(panels, frame, control=True)
+        if len(of)
+    ]
+    if controls:
+        blocks.append(Block("Controls, which see no model", tuple(controls)))
+    return Table(
+        caption=artifact["title"],
+        label=artifact["artifact"],
+        stub="Panel",
+        columns=tuple((column,) for column in COLUMNS),
+        blocks=tuple(blocks),
+        notes=tuple(_notes(artifact, [row for of in selected for row in of.values()])),
+        frame=frame,
+        reading=_reading(artifact, frame[~frame["control"]], counted),
+    )
+
+
+def _frame(
+    artifact: Artifact, panels: Sequence[Panel], selected: Sequence[dict[str, Record]]
+) -> pd.DataFrame:
+    chance = _chance(artifact)
+    records = [
+        panel_record(panel)
+        | {
+            "panel": at,
+            "method": method,
+            "control": is_control(method),
+            "metric": artifact.get("metric", "auc"),
+        }
+        | number_record(row)
+        | {"chance": chance, "missed": bool(row["low"] > chance or row["high"] < chance)}
+        for at, (panel, of) in enumerate(zip(panels, selected, strict=True))
+        for method, row in of.items()
+        if pd.notna(row["low"])
+    ]
+    return long_frame(records)
+
+
+def _chance(artifact: Artifact) -> float:
+    chance = chance_level(artifact.get("metric", "auc"))
+    if chance is None:
+        raise InputError(
+            f"artifact {artifact['artifact']}: {artifact['metric']} has no level that chance reaches"
+        )
+    return chance
+
+
+def _by_panel(
+    panels: Sequence[Panel], frame: pd.DataFrame, *, control: bool
+) -> list[tuple[Panel, pd.DataFrame]]:
+    return [
+        (panel, frame[(frame["panel"] == at) & (frame["control"] == control)])
+        for at, panel in enumerate(panels)
+    ]
+
+
+def _counted(artifact: Artifact, of: pd.DataFrame) -> Misses:
+    value, low, high = (of[name].to_numpy(np.float64) for name in ("value", "low", "high"))
+    return misses(value, low, high, chance=_chance(artifact))
+
+
+def _row(artifact: Artifact, label: str, of: pd.DataFrame, *, control: bool = False) -> Row:
+    if of.empty:
+        return Row(label, tuple(Cell() for _ in COLUMNS), control=control)
+    counted = _counted(artifact, of)
+    far = records_of(of)[int((of["value"] - _chance(artifact)).abs().to_numpy().argmax())]
+    holm = of["p_holm"].min()
+    words = (
+        f"{len(of)}",
+        f"{counted.count}",
+        f"{LEVEL * len(of):.1f}",
+        f"{counted.most_allowed}",
+        f"{counted.p_count:.3f}",
+        None if pd.isna(holm) else f"{holm:.3f}",
+        f"{method_label(far['method'])} {with_interval(estimate(far))}",
+    )
+    too_many = counted.count > counted.most_allowed
+    cells = tuple(Cell(words=word, bold=too_many and at == 1) for at, word in enumerate(words))
+    return Row(label, cells, control=control)
+
+
+def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
+    return [
+        *conditions(artifact, rows),
+        f"Held-out settings. Intervals that miss: 95 % intervals without {_chance(artifact):g}; bold where chance "
+        "allows fewer. Allowed: the largest count with a chance of 5 % or more, were methods independent. Methods on "
+        "the same texts are not, so that counts scatter more than that.",
+        "Least Holm p: of a normal error as wide as each interval, corrected over every method and panel of the table.",
+    ]
+
+
+def _reading(artifact: Artifact, of: pd.DataFrame, counted: Misses) -> str:
+    allowed, chance = counted.most_allowed, _chance(artifact)
+    verdict = "no more than" if counted.count <= allowed else f"more than the {allowed} that"
+    start = (
+        f"{counted.count} of {len(of)} intervals miss {chance:g}, {verdict} chance allows "
+        f"({LEVEL * len(of):.1f} are expected)"
+    )
+    leaks = of[of["p_holm"] <= LEVEL].sort_values("p_holm", kind="stable")
+    if leaks.empty:
+        least = of["p_holm"].min()
+        return f"{start}. Corrected over the table, no method differs from chance (least p {least:.2f})."
+    named = "; ".join(
+        f"{method_label(row['method'])} on {row['model']}, {row['benchmark']} ({with_interval(estimate(row))})"
+        for row in records_of(leaks.head(4))
+    )
+    others = f" and {len(leaks) - 4} more" if len(leaks) > 4 else ""
+    return f"{start}. Corrected over the table, there is something to find: {named}{others}."

@@ -1,0 +1,165 @@
+"""How far prefixes shift log-likelihoods, by number of shots: Con-ReCall figure 5."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.wasserstein import resampled_distances, signed_wasserstein
+from pretrace.render.drawing import (
+    GREY,
+    MEMBER,
+    NONMEMBER,
+    PAGE,
+    Drawing,
+    interval_of,
+    lay_out,
+    new_figure,
+    style,
+)
+from pretrace.render.log_likelihoods import Reader, log_likelihoods, shots_of
+from pretrace.render.names import panel_label
+from pretrace.render.phrases import Estimate, contains, joined, signed_interval
+from pretrace.render.records import long_frame, number, panel_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, draw_of
+from pretrace.runtime.files import seed_of
+
+RESAMPLES = 1000
+KINDS = {"member": "members", "nonmember": "non-members"}
+SERIES = (
+    (1, "member", MEMBER, "-", "o"),
+    (1, "nonmember", MEMBER, (0, (4, 1.5)), "s"),
+    (0, "member", NONMEMBER, "-", "^"),
+    (0, "nonmember", NONMEMBER, (0, (4, 1.5)), "D"),
+)
+"""Label of the texts, kind of the prefix, colour, dashes, marker."""
+
+
+def render(artifact: Artifact, results: Results, read: Reader | None = None) -> Drawing:
+    """A facet a panel: signed Wasserstein distances between log-likelihoods with a prefix and without.
+
+    Log-likelihoods are means over a text's tokens, in nats; texts are those of the artifact's evaluation set.
+    Intervals resample texts (documents where texts share one), both of a text's log-likelihoods together.
+    `read` stands for `pretrace.passes.read`.
+    """
+    panels = results.panels(artifact)
+    frames = [_distances(artifact, results, panel, read) for panel in panels]
+    return Drawing(
+        figure=_figure(panels, frames),
+        frame=pd.concat(frames, ignore_index=True),
+        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, frames, strict=True)),
+    )
+
+
+def _distances(artifact: Artifact, results: Results, panel: Panel, read: Reader | None) -> pd.DataFrame:
+    """One row a class of texts, kind of prefix and number of shots."""
+    texts = results.evaluated(artifact, panel)
+    plain = log_likelihoods(artifact, results, panel, read, prefix="", draw=None, shots=None)
+    records = []
+    draw = draw_of(artifact, panel)
+    for prefix in KINDS:
+        for shots in shots_of(artifact, results, panel, prefix, draw):
+            given = log_likelihoods(artifact, results, panel, read, prefix=prefix, draw=draw, shots=shots)
+            for label in (1, 0):
+                of = texts[
+                    (texts["label"] == label) & texts["text_id"].isin(plain.index.intersection(given.index))
+                ]
+                values, before = (np.asarray(one[of["text_id"]], np.float64) for one in (given, plain))
+                seed = seed_of(artifact["artifact"], panel["model"], panel["benchmark"], label)
+                low, high = interval_of(resampled_distances(values, before, _weights(of, seed)))
+                at = {"label": label, "prefix": prefix, "draw": draw, "shots": shots, "n_texts": len(of)}
+                value = signed_wasserstein(values, before)
+                records.append(panel_record(panel) | at | {"value": value, "low": low, "high": high})
+    return long_frame(records)
+
+
+def _weights(texts: pd.DataFrame, seed: int) -> np.ndarray:
+    """How often each text was drawn, shape (texts, RESAMPLES)."""
+    documents = texts["document"].to_numpy()
+    codes = np.where(documents == "", -1, pd.factorize(documents)[0])
+    groups = resampling_groups(pd.factorize(texts["text"])[0], codes, np.zeros(len(texts), bool))
+    return np.concatenate(list(resample(groups, RESAMPLES, seed)), axis=1)
+
+
+def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    with style():
+        figure = new_figure(PAGE if columns > 1 else 4.4, 2.4 * rows + 0.45)
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for at, axis in enumerate(grid.flat):
+            if at >= len(panels):
+                axis.set_visible(False)
+                continue
+            _draw(axis, frames[at])
+            letter = f"({'abcdefghijklmnop'[at]}) " if len(panels) > 1 else ""
+            axis.set_title(letter + panel_label(panels[at]), loc="left", fontsize=7)
+        for axis in grid[:, 0]:
+            axis.set_ylabel("signed Wasserstein distance\n(nats a token), with 95 % interval")
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, handlelength=3.5)
+        lay_out(figure)
+    return figure
+
+
+def _draw(axis: Any, frame: pd.DataFrame) -> None:
+    axis.axhline(0, color=GREY, linewidth=0.7)
+    for label, prefix, color, dashes, marker in SERIES:
+        of = frame[(frame["label"] == label) & (frame["prefix"] == prefix)].sort_values("shots")
+        texts = "members" if label else "non-members"
+        axis.fill_between(of["shots"], of["low"], of["high"], color=color, alpha=0.12, linewidth=0)
+        axis.plot(of["shots"], of["value"], color=color, linestyle=dashes, marker=marker, markersize=3.6,
+                  markeredgecolor="white", markeredgewidth=0.4,
+                  label=f"texts: {texts}; prefix: {KINDS[prefix]}")  # fmt: skip
+    axis.set_xticks(sorted(frame["shots"].unique()))
+    axis.set_xlabel("shots in the prefix")
+
+
+def _reading(panel: Panel, frame: pd.DataFrame) -> str:
+    """The four shifts at the most shots, and whether the classes are told apart by either prefix."""
+    last = frame[frame["shots"] == frame["shots"].max()]
+    found = {
+        (int(row["label"]), str(row["prefix"])): (
+            float(row["value"]),
+            number(row["low"]),
+            number(row["high"]),
+        )
+        for _, row in last.iterrows()
+    }
+    parts = [
+        f"{'members' if label else 'non-members'} by {signed_interval(found[label, prefix])}"
+        for prefix in KINDS
+        for label in (1, 0)
+        if (label, prefix) in found
+    ]
+    half = len(parts) // 2
+    text = (
+        f"On {panel_label(panel)}, {int(frame['shots'].max())} member shots shift the log-likelihood of "
+        f"{joined(parts[:half])}, as many non-member shots that of {joined(parts[half:])} (nats a token)."
+    )
+    return f"{text} {_asymmetry(found)}"
+
+
+def _asymmetry(found: Mapping[tuple[int, str], Estimate]) -> str:
+    """Whether the intervals of the two classes lie apart, for each kind of prefix."""
+    apart = [
+        kind for prefix, kind in KINDS.items() if not _overlap(found[1, prefix], found[0, prefix])
+    ]  # fmt: skip
+    still = [estimate for estimate in found.values() if contains(estimate, 0.0)]
+    text = (
+        f"The two classes shift apart, beyond their intervals, under a prefix of {joined(apart)}"
+        if apart
+        else "Under either prefix the shifts of the two classes lie within overlapping intervals"
+    )
+    return f"{text}; {len(still)} of the {len(found)} shifts may be none." if still else f"{text}."
+
+
+def _overlap(first: Estimate, second: Estimate) -> bool:
+    (_, a_low, a_high), (_, b_low, b_high) = first, second
+    if a_low is None or a_high is None or b_low is None or b_high is None:
+        return True
+    return a_low <= b_high and b_low <= a_high
