@@ -45,7 +45,9 @@ def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):
     import pandas as pd
 
     metrics = pd.read_parquet(finished.path / "results/smoke/metrics/target/texts.parquet")
-    recall = metrics[(metrics.method == "recall") & (metrics.selection == "default") & (metrics.metric == "auc")]
+    recall = metrics[
+        (metrics.method == "recall") & (metrics.selection == "default") & (metrics.metric == "auc")
+    ]
     sets = recall[recall.draw == 0].set_index("evaluation_set")
     assert sets.n_members["without_prefixes"] < 30
     assert sets.n_members["balanced"] == sets.n_nonmembers["balanced"]

@@ -17,7 +17,7 @@ rule draw_prefixes:
 rule complete_openings:
     input:
         checkpoint="results/models/{model}/checkpoint.json",
-        prompts=str(ROOT / "config/prompts/con_recall_zero_access.yaml"),
+        prompts="config/prompts/con_recall_zero_access.yaml",
     output:
         "results/completions/{model}/{benchmark}.parquet",
     log:
