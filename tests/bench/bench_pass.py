@@ -18,6 +18,7 @@ import torch
 
 from pretrace import models
 from pretrace.passes.engine import Engine
+from pretrace.passes.lead import Lead
 from pretrace.passes.requests import Request
 
 
@@ -36,8 +37,8 @@ class RecordedBatches(Engine):
         super().__init__(*arguments)
         self.inputs: list[torch.Tensor] = []
 
-    def _forward(self, inputs: torch.Tensor, *rest: Any) -> torch.Tensor:
-        self.inputs.append(inputs)
+    def _forward(self, inputs: np.ndarray, *rest: Any) -> torch.Tensor:
+        self.inputs.append(torch.from_numpy(inputs).to(self.features.device))
         return super()._forward(inputs, *rest)
 
 
@@ -98,7 +99,7 @@ def main() -> None:
     model = target.load()
     window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
-    recorded.statistics(window, (0,), full=True)
+    recorded.statistics(window, Lead((0,)), full=True)
     engine = Engine(model, "bench", options.batch_tokens)
     tokens = sum(len(text.tokens) for text in window)
     print(
@@ -107,7 +108,7 @@ def main() -> None:
     seconds = best_of(
         options.repetitions,
         {
-            "statistics pass": lambda: engine.statistics(window, (0,), full=True),
+            "statistics pass": lambda: engine.statistics(window, Lead((0,)), full=True),
             "bare forward": lambda: bare(model, recorded.inputs),
             "one text at a time": lambda: one_at_a_time(model, window, 0),
         },

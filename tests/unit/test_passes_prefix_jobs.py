@@ -243,9 +243,11 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
     assert len({usual, *others}) == 1 + len(others)
     assert job([request()], shots=lambda at: [*shots(at)[:2], "another third"])["views"][0]["file"] == usual
     assert job([request()], shots=lambda at: ["another first", POOL[1]])["views"][0]["file"] != usual
-    # the same tokens, cut elsewhere, are encoded in other pieces
-    one_piece = job([request(shots=1)], shots=lambda at: ["".join(POOL[:2])])["views"][0]["file"]
-    assert one_piece != usual
+    # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
+    cut = [
+        job([request()], shots=lambda at, of=of: of)["views"][0]["file"] for of in (["%&", "$"], ["%", "&$"])
+    ]
+    assert cut[0] != cut[1]
 
 
 def test_more_shots_run_the_new_cells_alone(job, monkeypatch):

