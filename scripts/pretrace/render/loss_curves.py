@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.drawing import PAGE, Drawing, LineStyle, lay_out, new_figure, nth_style, style
+from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, new_figure, nth_style, style
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 
 SMOOTHING = 25
-"""As many points at the most are drawn of a model's training loss: each the mean of the steps around it."""
+"""Training loss is drawn as a moving mean over this part of all steps."""
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
@@ -47,6 +47,7 @@ def _figure(
                 _draw(axis, model, curves[model], nth_style(place))
             axis.set_title(benchmarks[at], loc="left", fontsize=7)
             axis.set_xlabel("tokens seen (thousands)")
+            axis.plot([], [], color=GREY, linestyle="", marker="o", markersize=3.6, label="held-out text")
             axis.legend(loc="upper right", handlelength=2.4, fontsize=6)
         for axis in grid[:, 0]:
             axis.set_ylabel("loss (nats a token)")

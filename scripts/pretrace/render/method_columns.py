@@ -59,10 +59,15 @@ class Average:
         return averages.average(values, self.over)
 
     def lines(self, without: str) -> tuple[str, ...]:
-        """The lines that its columns share, then its own."""
-        every = [panel_lines(column.panel, without=without) for column in self.columns]
-        shared = [lines[0] for lines in zip(*every, strict=False) if len(set(lines)) == 1]
-        return (*shared[: max(map(len, every)) - 1], "average")
+        """Those of its columns, with `average` in place of what it is taken over."""
+        panel = self.columns[0].panel
+        if self.over == "panel":
+            return ("average",)
+        if self.over in ("model", "subset"):
+            named = {key: value for key, value in panel.items() if key != "label"}
+            return panel_lines(named | {self.over: "average"}, without=without)
+        others = {key: value for key, value in panel.items() if key != self.over}
+        return (*panel_lines(others, without=without), "average")
 
     def marks(self, method: str, selection: str) -> str:
         """The marks that all its columns carry."""

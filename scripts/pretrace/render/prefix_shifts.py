@@ -58,30 +58,33 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
 def _distances(artifact: Artifact, results: Results, panel: Panel, read: Reader | None) -> pd.DataFrame:
     """One row a class of texts, kind of prefix and number of shots."""
     texts = results.evaluated(artifact, panel)
+    weights = _weights(texts, seed_of(artifact["artifact"], panel["model"], panel["benchmark"]))
     plain = log_likelihoods(artifact, results, panel, read, prefix="", draw=None, shots=None)
     records = []
     draw = draw_of(artifact, panel)
     for prefix in KINDS:
         for shots in shots_of(artifact, results, panel, prefix, draw):
             given = log_likelihoods(artifact, results, panel, read, prefix=prefix, draw=draw, shots=shots)
+            scored = texts["text_id"].isin(plain.index.intersection(given.index))
             for label in (1, 0):
-                of = texts[
-                    (texts["label"] == label) & texts["text_id"].isin(plain.index.intersection(given.index))
-                ]
-                values, before = (np.asarray(one[of["text_id"]], np.float64) for one in (given, plain))
-                seed = seed_of(artifact["artifact"], panel["model"], panel["benchmark"], label)
-                low, high = interval_of(resampled_distances(values, before, _weights(of, seed)))
-                at = {"label": label, "prefix": prefix, "draw": draw, "shots": shots, "n_texts": len(of)}
+                of = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
+                ids = texts.loc[of, "text_id"]
+                values, before = (np.asarray(one[ids], np.float64) for one in (given, plain))
                 value = signed_wasserstein(values, before)
+                low, high = interval_of(resampled_distances(values, before, weights[of]))
+                at = {"label": label, "prefix": prefix, "draw": draw, "shots": shots, "n_texts": len(ids)}
                 records.append(panel_record(panel) | at | {"value": value, "low": low, "high": high})
     return long_frame(records)
 
 
 def _weights(texts: pd.DataFrame, seed: int) -> np.ndarray:
-    """How often each text was drawn, shape (texts, RESAMPLES)."""
+    """How often each text was drawn, shape (texts, RESAMPLES); each class is drawn by itself."""
     documents = texts["document"].to_numpy()
-    codes = np.where(documents == "", -1, pd.factorize(documents)[0])
-    groups = resampling_groups(pd.factorize(texts["text"])[0], codes, np.zeros(len(texts), bool))
+    groups = resampling_groups(
+        pd.factorize(texts["text"])[0],
+        np.where(documents == "", -1, pd.factorize(documents)[0]),
+        texts["label"].eq(1).to_numpy(dtype=bool),
+    )
     return np.concatenate(list(resample(groups, RESAMPLES, seed)), axis=1)
 
 

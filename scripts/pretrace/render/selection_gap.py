@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.methods import METHODS
 from pretrace.render.by_panel import by_panel
 from pretrace.render.names import (
+    format_value,
     is_control,
     method_label,
     metric_label,
@@ -112,15 +114,20 @@ def _gaps(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
 
 
 def _settings(rows: pd.DataFrame) -> dict[str, int]:
-    """How many settings a method's grid has, without ablation switches, which no default setting names."""
-    grid, default = rows[rows["selection"] == "grid"], rows[rows["selection"] == "default"]
-    names = {row["method"]: set(parse_setting(row["setting"])) for _, row in default.iterrows()}
+    """How many settings a method could choose from: those of the run that lie in the method's own grid."""
+    grid = rows[rows["selection"] == "grid"]
     return {
-        str(method): sum(
-            set(parse_setting(setting)) == names.get(method) for setting in of["setting"].unique()
-        )
+        str(method): max(1, sum(_is_choice(str(method), setting) for setting in of["setting"].unique()))
         for method, of in grid.groupby("method")
     }
+
+
+def _is_choice(method: str, setting: str) -> bool:
+    values = METHODS[method].grid if method in METHODS else {}
+    parsed = parse_setting(setting)
+    return set(parsed) == set(values) and all(
+        parsed[name] in map(format_value, values[name]) for name in parsed
+    )
 
 
 def _named(name: str, rows: Mapping[str, Record], method: str) -> dict[str, Any]:

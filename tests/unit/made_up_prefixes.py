@@ -1,0 +1,145 @@
+"""A made-up study of methods with prefixes: two subsets, two draws, shots and gammas, evaluated for real."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation import evaluate, evaluation_sets
+from pretrace.render.results import Results
+from pretrace.runtime.files import read_parquet, write_json, write_parquet
+from pretrace.views.prefixes import draw_prefixes
+
+MODEL, BENCHMARK, LENGTH, SUBSETS = "tiny-small", "eras", 32, ("early", "late")
+CLASS = 60
+SHOTS = (1, 3, 5, 7)
+GAMMAS = (-0.5, 0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
+POOL = 3
+KINDS = {1: "member", 0: "nonmember"}
+
+
+def texts() -> pd.DataFrame:
+    rows = []
+    for subset in SUBSETS:
+        for at in range(2 * CLASS):
+            name = f"{subset}-{at:03d}"
+            rows.append({"text_id": name, "text": f"{name} says {at * 17} of its own", "label": int(at < CLASS),
+                         "subset": subset, "length": LENGTH, "document": f"d-{name}", "fold": at % 5})  # fmt: skip
+    return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
+
+
+def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray:
+    """Members are likelier; prefixes of non-members raise non-members more, in step with the shots."""
+    member = benchmark["label"].to_numpy(dtype=float)
+    own = np.random.default_rng(4).normal(size=len(benchmark)) * 0.5
+    lift = {
+        "": 0.0,
+        "member": 0.04 * shots * (1 - 0.5 * member),
+        "nonmember": 0.05 * shots * (1 - 0.9 * member),
+    }
+    noise = np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark)) * 0.02 * shots
+    return -3 + 0.35 * member + own + lift[kind] + noise
+
+
+def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
+    plain = log_likelihood(benchmark, "", 0)
+    columns: dict[tuple[str, str, Any], np.ndarray] = {("loss", "", pd.NA): plain}
+    rng = np.random.default_rng(8)
+    columns["blind", "", pd.NA] = rng.normal(size=len(plain))
+    for draw in (0, 1):
+        extra = rng.normal(size=len(plain)) * 0.02
+        for shots in SHOTS:
+            given = {kind: log_likelihood(benchmark, kind, shots) for kind in KINDS.values()}
+            columns["recall", f"shots={shots}", draw] = given["nonmember"] / plain + extra
+            for gamma in GAMMAS:
+                value = (given["nonmember"] - gamma * given["member"]) / plain + extra
+                columns["con_recall", f"gamma={gamma:g};shots={shots}", draw] = value
+        columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(size=len(plain))
+    frames = [
+        pd.DataFrame(
+            {"id": benchmark["text_id"], "method": method, "setting": setting, "draw": draw, "score": of}
+        )
+        for (method, setting, draw), of in columns.items()
+    ]
+    frame = pd.concat(frames, ignore_index=True).astype({"draw": "Int64"})
+    frame["shots_used"] = pd.array([pd.NA] * len(frame), "Int64")
+    return frame.assign(unit="text", view="original", start_token="none", reference="")
+
+
+def make_study(folder: Path) -> Results:
+    benchmark = texts()
+    prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
+    table = scores(benchmark)
+    metrics, tests = evaluate(
+        table, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
+        grid_intervals={"recall", "con_recall"}, evaluation_sets=evaluation_sets(benchmark, prefixes),
+        pooled=True,
+    )  # fmt: skip
+    frames = {
+        "metrics": metrics,
+        "tests": tests,
+        "scores": table,
+        "benchmark": benchmark,
+        "prefixes": prefixes,
+    }
+    for name, frame in frames.items():
+        write_parquet(folder / f"{name}.parquet", frame)
+    write_json(folder / "manifest.json", manifest(folder, benchmark))
+    write_parquet(folder / "training.parquet", training())
+    pair = (MODEL, BENCHMARK)
+    return Results(
+        metrics={pair: folder / "metrics.parquet"},
+        tests={pair: folder / "tests.parquet"},
+        scores={pair: folder / "scores.parquet"},
+        benchmarks={BENCHMARK: folder / "benchmark.parquet"},
+        prefixes={BENCHMARK: folder / "prefixes.parquet"},
+        manifests={pair: folder / "manifest.json"},
+        training={MODEL: folder / "training.parquet"},
+        store=folder / "store",
+        entries={BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}},
+    )
+
+
+def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
+    """The passes of each subset: plain, and after every number of shots of either kind; written to the store."""
+    views = []
+    kinds = [("", None, None), *((kind, shots, 0) for kind in KINDS.values() for shots in SHOTS)]
+    for kind, shots, draw in kinds:
+        values = log_likelihood(benchmark, kind, shots or 0)
+        for subset in SUBSETS:
+            of = (benchmark["subset"] == subset).to_numpy()
+            name = f"{subset}-{kind}-{shots}.parquet"
+            frame = pd.DataFrame(
+                {"text_id": benchmark.loc[of, "text_id"], "logprobs": [[v] for v in values[of]]}
+            )
+            write_parquet(folder / "store" / name, frame)
+            views.append({
+                "view": "original", "companion": "", "prefix": kind, "draw": draw, "shots": shots,
+                "start_token": "none", "inner_start": False, "subset": subset, "length": LENGTH,
+                "statistics": "logprobs" if kind else "full", "file": name, "texts": int(of.sum()), "skipped": 0,
+                "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "tokens_per_second": 2000.0,
+                "peak_memory_mb": 500.0 + len(kind),
+            })  # fmt: skip
+    return {"dtype": "float32", "device": "cpu", "model": MODEL, "benchmark": BENCHMARK, "views": views}
+
+
+def training() -> pd.DataFrame:
+    steps = np.arange(1, 301)
+    loss = 3 + 5 * np.exp(-steps / 60) + np.random.default_rng(1).normal(size=300) * 0.1
+    held_out = np.where(steps % 50 == 0, 3.6 + 4.4 * np.exp(-steps / 50), np.nan)
+    return pd.DataFrame({"step": steps, "tokens": steps * 1023, "loss": loss, "heldout_loss": held_out})
+
+
+def read(manifest: dict[str, Any], store: Path, **at: Any) -> pd.DataFrame:
+    """Stands in for `pretrace.passes.read`, without the digests of the files."""
+    (entry,) = [one for one in manifest["views"] if all(one[key] == value for key, value in at.items())]
+    return read_parquet(store / entry["file"])
+
+
+def artifact(renderer: str, **other: Any) -> dict[str, Any]:
+    return {
+        "artifact": f"p_{renderer}", "title": f"Made up for {renderer}", "renderer": renderer, "metric": "auc",
+        "evaluation_set": "without_prefixes", "panels": [PANEL], "options": {},
+    } | other  # fmt: skip

@@ -1,0 +1,361 @@
+"""Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
+
+import hashlib
+import logging
+from pathlib import Path
+
+import made_up_prefixes as made_up
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pretrace.evaluation import evaluation_sets, signed_wasserstein
+from pretrace.render import (
+    blind_audit,
+    loss_curves,
+    method_lines,
+    method_table,
+    null_audit,
+    pairwise_tests,
+    pass_costs,
+    prefix_shifts,
+    roc,
+    score_densities,
+    selection_gap,
+)
+from pretrace.render.averages import average
+from pretrace.render.drawing import installed_fonts, lay_out, new_figure, style
+from pretrace.render.names import method_label, view_label
+from pretrace.render.registry import outputs
+from pretrace.render.results import Results
+from pretrace.render.table import Block, Cell, Row, Table, header_rows, said_once
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet
+
+EACH = [made_up.PANEL | {"subset": "*"}]
+FIGURES = {
+    "method_lines": made_up.artifact("method_lines", options={"x": "shots"}),
+    "score_densities": made_up.artifact("score_densities", methods=["loss", "recall", "con_recall"]),
+    "prefix_shifts": made_up.artifact("prefix_shifts"),
+    "loss_curves": made_up.artifact("loss_curves"),
+    "roc": made_up.artifact("roc"),
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def metrics(results: Results) -> pd.DataFrame:
+    return read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
+
+
+def draw(name: str, results: Results, **other):
+    artifact = FIGURES[name] | other
+    if name == "prefix_shifts":
+        return prefix_shifts.render(artifact, results, made_up.read)
+    modules = {"method_lines": method_lines, "score_densities": score_densities, "loss_curves": loss_curves}
+    return (modules | {"roc": roc})[name].render(artifact, results)
+
+
+def table(results: Results, **other) -> Table:
+    return method_table.render(made_up.artifact("method_table", selection=["held_out"]) | other, results)
+
+
+def one(metrics: pd.DataFrame, **wanted) -> pd.Series:
+    wanted = {
+        "metric": "auc",
+        "selection": "held_out",
+        "evaluation_set": "without_prefixes",
+        "draw": 0,
+    } | wanted
+    for key, value in wanted.items():
+        metrics = metrics[metrics[key] == value]
+    assert len(metrics) == 1, metrics
+    return metrics.iloc[0]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_equal_data_give_equal_bytes(name: str, results: Results, tmp_path: Path):
+    digests = []
+    for folder in ("first", "second"):
+        files = outputs(FIGURES[name], tmp_path / folder)
+        draw(name, results).write(files)
+        digests.append([hashlib.sha256(path.read_bytes()).hexdigest() for path in files.values()])
+    assert digests[0] == digests[1]
+
+
+def test_a_panel_without_a_subset_is_the_whole_benchmark_and_a_star_every_subset(results: Results, metrics):
+    whole = table(results).frame.set_index("method").loc["loss"]
+    assert (whole["subset"], whole["value"]) == ("", one(metrics, method="loss", subset="")["value"])
+    each = table(results, panels=EACH).frame
+    assert list(each.loc[each["method"] == "loss", "subset"]) == ["early", "late"]
+
+
+def test_average_over_subsets_has_the_interval_of_independent_estimates(results: Results):
+    averaged = table(results, panels=EACH, options={"average": "subset"})
+    assert [lines[2] for lines in averaged.blocks[0].columns or ()] == ["early", "late", "average"]
+    early, late, mean = averaged.blocks[0].rows[0].cells
+    assert mean.value == pytest.approx((early.value + late.value) / 2)
+    below = [cell.value - cell.low for cell in (early, late)]
+    assert mean.low == pytest.approx(mean.value - np.hypot(*below) / 2)
+    record = averaged.frame[(averaged.frame["average"] == "subset") & (averaged.frame["method"] == "loss")]
+    assert list(record["subset"]) == ["average"]
+
+
+def test_average_over_draws_has_a_standard_deviation_and_no_interval(results: Results, metrics):
+    shown = table(results, options={"across": {"draw": [0, 1]}, "average": "draw"})
+    of = next(row for row in shown.blocks[0].rows if row.label == "ReCall")
+    values = [one(metrics, method="recall", subset="", draw=at)["value"] for at in (0, 1)]
+    assert [cell.value for cell in of.cells[:2]] == pytest.approx(values)
+    assert of.cells[2].spread == pytest.approx(np.std(values, ddof=1))
+    assert of.cells[2].low is None
+    assert of.cells[2].interval.startswith("± 0.0")
+
+
+def test_an_average_of_what_is_missing_in_one_is_missing():
+    assert average([(0.6, 0.5, 0.7), None], "subset") is None
+    assert average([(0.5, 0.4, 0.6), (0.75, None, None)], "subset") == ((0.625, None, None), None)
+    assert average([(0.5, 0.4, 0.6), (0.75, 0.6, 0.8)], "model") == ((0.625, None, None), None)
+
+
+def test_metrics_stand_side_by_side_and_blocks_part_the_models(results: Results):
+    options = {"metrics": ["auc", "tpr_at_5_fpr"], "blocks": "model"}
+    (block,) = table(results, panels=EACH, options=options).blocks
+    assert block.title.startswith("tiny-small. Held out")
+    assert [lines[-1].split(" (")[0] for lines in block.columns or ()] == ["AUC", "TPR@5%FPR"] * 2
+    assert all("tiny-small" not in lines for lines in block.columns or ())
+
+
+def test_a_variant_is_shown_only_where_it_is_named(results: Results, metrics):
+    plain = table(results)
+    assert not [row for row in plain.blocks[0].rows if "zero" in row.label]
+    named = table(results, methods=["con_recall", "con_recall;access=zero"])
+    labels = {row.label: row.cells[0].value for row in named.blocks[0].rows}
+    assert list(labels) == ["Con-ReCall", "Con-ReCall, zero access"]
+    zero = metrics[metrics["setting"].str.contains("access=zero")]
+    assert labels["Con-ReCall, zero access"] == one(zero, subset="")["value"]
+
+
+def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(results: Results, tmp_path: Path):
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    frame = read_parquet(results.metrics[pair])
+    only_all = frame[frame["evaluation_set"] == "all"]
+    only_all.to_parquet(tmp_path / "metrics.parquet")
+    without = Results(metrics={pair: tmp_path / "metrics.parquet"}, entries=results.entries)
+    shown = table(without)
+    assert "evaluation set all (all texts)" in shown.notes[0]
+    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (control, no model)"}
+
+
+def test_lines_over_shots_are_the_grid_and_others_are_level(results: Results, metrics):
+    drawing = draw("method_lines", results)
+    lines = drawing.frame[drawing.frame["drawn"] == "line"]
+    assert set(lines["method"]) == {"recall", "con_recall"}
+    assert set(drawing.frame.loc[drawing.frame["drawn"] == "level", "method"]) == {"loss", "blind"}
+    con = lines[lines["method"] == "con_recall"]
+    assert list(con["setting"]) == [f"gamma=0.5;shots={shots}" for shots in made_up.SHOTS]
+    assert con[["low", "high"]].notna().all(axis=None)
+    recall = one(metrics, method="recall", setting="shots=3", selection="grid", subset="")
+    at_3 = lines[(lines["method"] == "recall") & (lines["x_value"] == 3)].iloc[0]
+    assert (at_3["value"], at_3["low"]) == (recall["value"], recall["low"])
+
+
+def test_con_recall_without_weight_of_members_is_recall(results: Results):
+    drawing = draw(
+        "method_lines",
+        results,
+        methods=["recall", "con_recall"],
+        options={"x": "gamma", "vertical": {0: "ReCall"}},
+    )
+    frame = drawing.frame.set_index(["method", "x_value"])
+    assert frame.loc[("con_recall", 0.0), "value"] == pytest.approx(
+        float(drawing.frame.loc[drawing.frame["method"] == "recall", "value"].iloc[0])
+    )
+    assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["ReCall"]
+
+
+def test_a_parameter_that_no_method_has_is_an_error(results: Results):
+    with pytest.raises(InputError, match="no method has a parameter 'eps'"):
+        draw("method_lines", results, options={"x": "eps"})
+
+
+def test_lines_over_lengths_need_panels_that_differ_in_length_alone(results: Results):
+    with pytest.raises(InputError, match="no two of its panels differ in length alone"):
+        draw("method_lines", results, options={"x": "length"})
+
+
+def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
+    drawing = draw("roc", results)
+    texts = read_parquet(results.benchmarks[made_up.BENCHMARK])
+    prefixes = read_parquet(results.prefixes[made_up.BENCHMARK])
+    (ids,) = [
+        one.ids for one in evaluation_sets(texts, prefixes) if (one.name, one.draw) == ("without_prefixes", 0)
+    ]
+    assert len(ids) == len(texts) - 2 * made_up.POOL * len(made_up.SUBSETS)
+    scores = read_parquet(results.scores[made_up.MODEL, made_up.BENCHMARK])
+    of = scores[(scores["method"] == "loss") & scores["id"].isin(ids)].merge(
+        texts, left_on="id", right_on="text_id"
+    )
+    curve = drawing.frame[drawing.frame["method"] == "loss"]
+    assert np.trapezoid(curve["tpr"], curve["fpr"]) == pytest.approx(
+        roc_auc_score(of["label"].astype(int), of["score"])
+    )
+
+
+def test_densities_are_of_each_class_scaled_together(results: Results):
+    frame = draw("score_densities", results).frame
+    for _, of in frame.groupby(["method", "label"]):
+        assert (of["scaled_score"].min(), of["scaled_score"].max()) == (0, 1)
+        assert 0.8 < np.trapezoid(of["density"], of["scaled_score"]) <= 1.001
+    means = frame.groupby(["method", "label"]).apply(
+        lambda of: np.average(of["scaled_score"], weights=of["density"]), include_groups=False
+    )
+    assert (means.xs(1, level="label") > means.xs(0, level="label")).all()
+    same = score_densities.overlap(pd.concat([frame.query("label == 1 and method == 'loss'")] * 2).assign(
+        label=[1] * 201 + [0] * 201
+    ))  # fmt: skip
+    assert same == pytest.approx(1)
+
+
+def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(results: Results):
+    drawing = draw("prefix_shifts", results)
+    benchmark = read_parquet(results.benchmarks[made_up.BENCHMARK])
+    prefixes = read_parquet(results.prefixes[made_up.BENCHMARK])
+    kept = benchmark["text_id"].isin(evaluation_sets(benchmark, prefixes)[1].ids) & benchmark["label"].eq(0)
+    kept = kept.to_numpy(dtype=bool)
+    plain, given = (made_up.log_likelihood(benchmark, *at)[kept] for at in (("", 0), ("nonmember", 5)))
+    row = drawing.frame.query("label == 0 and prefix == 'nonmember' and shots == 5").iloc[0]
+    assert row["n_texts"] == kept.sum()
+    assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
+    assert row["low"] < row["value"] < row["high"]
+    assert "shift apart" in drawing.reading
+    with pytest.raises(InputError, match="no pass with member shots of draw 1"):
+        draw("prefix_shifts", results, options={"draw": 1})
+
+
+def test_pairs_are_mirrored_and_long_data_has_every_p(results: Results):
+    shown = pairwise_tests.render(made_up.artifact("pairwise_tests"), results)
+    block = shown.blocks[0]
+    columns = [lines[0] for lines in block.columns or ()]
+    cells = {
+        (row.label.split(" (")[0], name): cell
+        for row in block.rows
+        for name, cell in zip(columns, row.cells, strict=True)
+    }
+    assert cells["Loss", "ReCall"].value == pytest.approx(-cells["ReCall", "Loss"].value)
+    assert cells["Loss", "Loss"].value is None
+    assert len(shown.frame) == 4 * 4  # four methods against chance and each other
+    assert shown.frame[["low", "high", "p", "p_holm"]].notna().all(axis=None)
+
+
+@pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])
+def test_only_what_survives_holm_is_called_different(
+    results: Results, tmp_path: Path, p_holm: float, starred: bool
+):
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    tests = read_parquet(results.tests[pair])
+    tests.assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
+    names = ("metrics", "scores", "benchmarks", "prefixes", "entries")
+    changed = Results(
+        tests={pair: tmp_path / "tests.parquet"}, **{name: getattr(results, name) for name in names}
+    )
+    shown = pairwise_tests.render(made_up.artifact("pairwise_tests"), changed)
+    assert any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
+    assert ("no method differs significantly from chance" in shown.reading) is not starred
+
+
+def test_audit_of_null_models_counts_methods_and_not_controls(results: Results):
+    shown = null_audit.render(
+        made_up.artifact("null_audit", methods=["blind", "con_recall;access=zero"]), results
+    )
+    assert "0 of 1 intervals miss 0.5, no more than chance allows" in shown.reading
+    assert "no method differs from chance" in shown.reading
+    leak = null_audit.render(made_up.artifact("null_audit"), results)
+    assert "3 of 3 intervals miss 0.5, more than the 1 that chance allows" in leak.reading
+    assert leak.blocks[0].rows[0].cells[1].bold
+    assert leak.frame["p_holm"].notna().equals(~leak.frame["control"])
+
+
+def test_costs_are_summed_and_name_what_was_read(results: Results):
+    shown = pass_costs.render(made_up.artifact("pass_costs"), results)
+    assert len(shown.frame) == 2 * (1 + 2 * len(made_up.SHOTS))
+    by_read = {row.label: [cell.number for cell in row.cells] for row in shown.blocks[1].rows}
+    assert by_read["tiny-small: the text"] == ["2", "240", "8,000", "4.0", "2,000", "500"]
+    assert "tiny-small: the text after nonmember shots" in by_read
+    assert shown.blocks[2].rows[0].cells[2].number == "72,000"
+    assert any("32 texts were truncated" in note for note in shown.notes)
+
+
+def test_loss_curves_tell_training_from_held_out(results: Results):
+    drawing = draw("loss_curves", results)
+    assert len(drawing.frame) == 300
+    assert drawing.frame["heldout_loss"].notna().sum() == 6
+    assert "(held out 3.61)" in drawing.reading
+    assert "overfits" not in drawing.reading
+
+
+def test_many_panels_are_rows_of_one_block(results: Results):
+    panels = [made_up.PANEL | {"subset": subset, "label": f"{subset or 'all'}{at}"} for at in range(2)
+              for subset in ("", "early", "late")]  # fmt: skip
+    audit = blind_audit.render(made_up.artifact("blind_audit", panels=panels), results)
+    (block,) = audit.blocks
+    assert [row.label for row in block.rows] == [panel["label"] for panel in panels]
+    assert block.stub == "Panel"
+    assert len(audit.frame) == 6 * 4
+    gap = selection_gap.render(made_up.artifact("selection_gap", panels=panels), results)
+    means, each = gap.blocks
+    assert [row.cells[0].number for row in means.rows] == ["6"] * 4
+    assert len(each.rows) == 6
+
+
+def test_settings_beyond_the_methods_own_grid_are_no_choice(results: Results):
+    frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
+    inside = sum(gamma >= 0.1 for gamma in made_up.GAMMAS) * len(made_up.SHOTS)
+    assert dict(frame["settings"]) == {"loss": 1, "recall": 4, "con_recall": inside, "blind": 1}
+
+
+def test_what_every_number_carries_is_said_once():
+    def row(*signs: tuple[str, ...]) -> Row:
+        return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
+
+    columns = (("x",), ("y",))
+    block = Block(
+        "", (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell()))), columns
+    )
+    (shown,), notes = said_once([block])
+    assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[(), ()], [("e",), ()]]
+    assert shown.columns == (("x",), ("y (d)",))
+    assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]
+
+
+def test_headers_share_what_they_begin_with_and_the_last_line_stays_apart():
+    columns = (("m", "b", "AUC"), ("m", "b", "AUC"), ("m", "c", "AUC"), ("n", "c", "AUC"))
+    assert header_rows(columns) == [
+        [("m", 3), ("n", 1)], [("b", 2), ("c", 1), ("c", 1)], [("AUC", 1)] * 4,
+    ]  # fmt: skip
+
+
+def test_names_of_views_and_variants():
+    assert view_label("delete-10") == "deletion 10 %"
+    assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
+    assert view_label("original") == "original"
+    assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
+    assert method_label("recall;separator=space") == "ReCall, separator space"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_chinese_without_a_font_is_said_and_not_silent(monkeypatch, caplog):
+    import pretrace.render.drawing as drawing
+
+    monkeypatch.setattr(drawing, "installed_fonts", lambda: ["DejaVu Sans"])
+    caplog.set_level(logging.WARNING, "pretrace")
+    with style():
+        figure = new_figure(2, 2)
+        figure.subplots().set_title("人民日报")
+        lay_out(figure)
+    assert "no font for 人报日民 is installed" in caplog.text
+    assert installed_fonts()[0] == "DejaVu Sans"
