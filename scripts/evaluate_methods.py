@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.sets import evaluation_sets
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 
@@ -10,14 +11,18 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
+    benchmark = read_parquet(snakemake.input.benchmark)
+    prefixes = read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
     metrics, tests = evaluate(
         read_parquet(snakemake.input.scores),
-        read_parquet(snakemake.input.benchmark),
+        benchmark,
         study=snakemake.wildcards.study,
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
         resamples=snakemake.params.resamples,
         grid_intervals=set(snakemake.params.grid_intervals),
+        evaluation_sets=evaluation_sets(benchmark, prefixes),
+        pooled=snakemake.params.pooled,
     )
     write_parquet(snakemake.output.metrics, metrics)
     write_parquet(snakemake.output.tests, tests)

@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 from pretrace import models, passes
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
+from pretrace.views.prefixes import shots_reader
+from pretrace.views.stored import read_views
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
+    benchmark = read_parquet(snakemake.input.benchmark)
+    views = read_views(snakemake.input.views)
     passes.run(
         snakemake.params.requests,
-        benchmark=read_parquet(snakemake.input.benchmark),
+        benchmark=benchmark,
         names=dict(snakemake.wildcards),
         target=models.load_checkpoint(
             Path(snakemake.input.checkpoint),
@@ -25,4 +29,6 @@ with job_log(snakemake.log[0]):
         manifest=Path(snakemake.output[0]),
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
+        shots=shots_reader(benchmark, snakemake.input.prefixes, snakemake.input.completions, views),
+        views=views,
     )

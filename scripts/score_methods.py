@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from pretrace import methods
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
+from pretrace.views.stored import read_views
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -20,6 +21,8 @@ with job_log(snakemake.log[0]):
         benchmark=read_parquet(snakemake.input.benchmark),
         references={slug: read_json(path) for slug, path in references},
         counts={slug: Path(path) for slug, path in counts},
+        prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
+        views=read_views(snakemake.input.views),
         language=snakemake.params.language,
     )
     write_parquet(snakemake.output[0], scores)

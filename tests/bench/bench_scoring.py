@@ -43,7 +43,8 @@ def score_grid(id: str, texts: list[Statistics]) -> None:
     grid = settings(id)
     for one in texts:
         logprobs = one["logprobs"]
-        companions = {"lowercase": logprobs, "reference": logprobs, "log_frequencies": logprobs}
+        companions = dict.fromkeys(("lowercase", "reference", "log_frequencies"), logprobs)
+        companions |= {"given_nonmember": logprobs, "given_member": logprobs, "neighbours": (logprobs,) * 25}
         text = TokenStatistics("word " * 100, **one, **companions)
         for params in grid:
             METHODS[id].function(text, **params)
@@ -53,7 +54,8 @@ def write_pass(store: Path, ids: list[str], texts: list[Statistics]) -> dict[str
     """A store file, and a manifest in which it stands for the text and its lower-cased view alike."""
     columns = {name: [one[name] for one in texts] for name in texts[0]}
     rows = {"text_id": ids, "variant": pa.array([0] * len(ids), pa.int32()), **columns}
-    write_parquet(store / "pass.parquet", pa.table(rows | {"skipped": pa.nulls(len(ids), pa.string())}))
+    rows |= {"shots_used": pa.nulls(len(ids), pa.int32()), "skipped": pa.nulls(len(ids), pa.string())}
+    write_parquet(store / "pass.parquet", pa.table(rows))
     entry = {"view": "original", "prefix": "", "draw": None, "shots": None, "start_token": "none"}
     entry |= {"inner_start": False, "subset": "", "length": 64, "file": "pass.parquet"}
     entry |= {"sha256": sha256_file(store / "pass.parquet")}

@@ -160,3 +160,23 @@ def test_a_study_in_another_encoding_is_refused(load, tmp_path):
     (tmp_path / "latin.yaml").write_bytes("study: mine\ntitle: Prüfung\n".encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
         load_study(CONFIG | {"study": str(tmp_path / "latin.yaml")}, ROOT / "config")
+
+
+def test_yaml_merge_keys_work(load):
+    text = "study: mine\nruns:\n  - &first {model: smollm2-135m, benchmark: sotu}\n  - {<<: *first, lengths: [64]}\n"
+    assert [run["lengths"] for run in load(text).runs] == [None, [64]]
+
+
+def test_more_shots_than_are_drawn_are_refused(load):
+    with pytest.raises(InputError, match=r"9 shots are asked for, and prefix.pool of sotu is 7"):
+        load(study(runs=[RUN | {"methods": [{"recall": {"shots": 9}}]}]))
+
+
+def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
+    runs = [RUN | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
+    loaded = load(study(runs=runs))
+    asked = plan.pass_requests(loaded, "smollm2-135m", "sotu")
+    prefixed = {(one["prefix"], one["shots"], one["draw"]) for one in asked if one["prefix"]}
+    assert prefixed == {(kind, shots, 0) for kind in ("member", "nonmember") for shots in (3, 7)}
+    controls = [item for item in loaded.runs[0]["methods"] if item["method"] == "prefix_similarity"]
+    assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]

@@ -111,23 +111,29 @@ def write_smoke(project: Project) -> Project:
     texts = [
         {"id": f"{length}-{number:02d}", "input": sentence(draw, length), "label": number % 2, "length": length,
          "document": f"d{number % 12}"}
-        for length in (16, 32) for number in range(60)
+        for length in (8, 32) for number in range(60)
     ]  # fmt: skip
     (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
     (folder / "corpus.txt").write_text(
         "\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8"
     )
-    panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (16, 32)]
+    panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (8, 32)]
     project.write_study(
         {
             "study": "smoke",
             "models": {name: {"source": "local", "path": name, "dtype": "float32"} for name in ("target", "reference")},
-            "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [16, 32]}},
+            "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],
+                                     "prefix": {"pool": 3, "draws": 2}}},
             "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
             "runs": [
                 {"model": "target", "benchmark": "texts", "corpus": "web", "references": ["reference"],
                  "start_token": "<|endoftext|>",
                  "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
+                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
+                 "neighbours": ["word_swaps-2"], "draws": [0, 1],
+                 "methods": ["neighbor", {"recall": {"shots": [1, 2]}}, {"con_recall": {"gamma": [0.5], "shots": 2}}]},
+                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
+                 "views": ["delete-10"], "methods": ["loss"]},
             ],
             "artifacts": {"results_auc": {"panels": panels}, "surp_figure3": {"panels": panels[:1]},
                           "selection_gap": {"panels": panels}},

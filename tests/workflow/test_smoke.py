@@ -31,9 +31,26 @@ def test_every_method_of_the_run_has_finite_scores(finished):
     import pandas as pd
 
     scores = pd.read_parquet(finished.path / "results/smoke/scores/target/texts.parquet")
-    assert set(scores.method) == {"loss", "zlib", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
     assert np.isfinite(scores.score).all()
-    assert (scores.groupby(["method", "setting"]).id.nunique() == 120).all()
+    texts = scores[scores["view"] == "original"].groupby("method").id.nunique()
+    of_both_lengths = {"loss", "zlib", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    of_one = {"neighbor", "recall", "con_recall", "prefix_similarity"}
+    assert texts.to_dict() == dict.fromkeys(of_both_lengths, 120) | dict.fromkeys(of_one, 60)
+    with_prefix = scores[scores.method == "recall"]
+    assert set(with_prefix.draw) == {0, 1}
+    assert set(scores["view"]) == {"original", "delete-10"}
+
+
+def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):
+    import pandas as pd
+
+    metrics = pd.read_parquet(finished.path / "results/smoke/metrics/target/texts.parquet")
+    recall = metrics[
+        (metrics.method == "recall") & (metrics.selection == "default") & (metrics.metric == "auc")
+    ]
+    sets = recall[recall.draw == 0].set_index("evaluation_set")
+    assert sets.n_members["without_prefixes"] < 30
+    assert sets.n_members["balanced"] == sets.n_nonmembers["balanced"]
 
 
 def test_a_second_run_has_nothing_to_do(finished):

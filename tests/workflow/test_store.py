@@ -85,7 +85,7 @@ def test_an_added_view_runs_alone(project):
 def test_a_changed_view_runs_alone(project):
     before = project.stored()
     study = project.study()
-    study["runs"].append(study["runs"][0] | {"lengths": [16], "start_token": "none", "methods": ["loss"]})
+    study["runs"].append(study["runs"][0] | {"lengths": [8], "start_token": "none", "methods": ["loss"]})
     study["runs"][-1].pop("references")
     project.write_study(study)
     project.smoke(SCORES)
@@ -115,7 +115,7 @@ def test_an_edited_text_is_never_answered_by_an_old_pass(project):
     assert len(after) - len(before) == 2, "the edited length, by the target and by its reference model"
     new = pd.read_parquet(project.path / SCORES)
     loss = [frame[frame.method == "loss"].set_index("id").score for frame in (old, new)]
-    assert loss[0]["16-00"] != loss[1]["16-00"]
+    assert loss[0]["8-00"] != loss[1]["8-00"]
     assert loss[0]["32-00"] == loss[1]["32-00"]
 
 

@@ -14,6 +14,7 @@ from pretrace.benchmarks.local import check as check_texts
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
+from pretrace.views import VIEWS
 
 try:
     STUDY = load_study(config)
@@ -154,33 +155,27 @@ def corpora_of(wildcards):
     return plan.corpora_of(STUDY, wildcards.model, wildcards.benchmark)
 
 
-def needs_of(artifact):
-    return RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
-
-
-def files_for(kind):
-    """An input function: the files of one kind that an artifact's renderer reads, one a (model, benchmark) pair."""
-
-    def files(wildcards):
-        if kind not in needs_of(wildcards.artifact):
-            return []
-        pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
-        if kind == "benchmarks":
-            return [table_of(benchmark) for benchmark in sorted({benchmark for _, benchmark in pairs})]
-        if kind == "passes":
-            return [manifest_of(*pair) for pair in pairs]
-        return [f"results/{STUDY.name}/{kind}/{model}/{benchmark}.parquet" for model, benchmark in pairs]
-
-    return files
-
-
-def paths_for(wildcards, input):
-    """The same files by what they are of: kind -> list of (model, benchmark, path)."""
-    pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
+def reads_of(artifact):
+    """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file."""
+    pairs = plan.artifact_pairs(STUDY, artifact)
+    of_pair = [("passes", *pair, manifest_of(*pair)) for pair in pairs]
+    of_pair += [
+        (kind, *pair, f"results/{STUDY.name}/{kind}/{pair[0]}/{pair[1]}.parquet")
+        for kind in ("metrics", "tests", "scores")
+        for pair in pairs
+    ]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
-    named = {kind: list(zip(pairs, input[kind])) for kind in ("metrics", "tests", "scores", "passes")}
-    paths = {kind: [[*pair, path] for pair, path in files] for kind, files in named.items()}
-    return paths | {"benchmarks": [[slug, path] for slug, path in zip(benchmarks, input.benchmarks)]}
+    of_benchmark = [("benchmarks", "", benchmark, table_of(benchmark)) for benchmark in benchmarks]
+    of_benchmark += [("prefixes", "", benchmark, prefixes_of(benchmark)) for benchmark in benchmarks]
+    of_model = [("training", model, "", curve_of(model)) for model in sorted({model for model, _ in pairs})]
+    needs = RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
+    return [[*read] for read in of_pair + of_benchmark + of_model if read[0] in needs and read[3]]
+
+
+def curve_of(model):
+    """The loss curve of a model that is trained here."""
+    trained = STUDY.models.entries[model]["source"] == "trained"
+    return f"results/models/{STUDY.models.shared[model]}/training.parquet" if trained else []
 
 
 def benchmark_entries(wildcards):
@@ -188,4 +183,51 @@ def benchmark_entries(wildcards):
     return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
 
 
-RENDER_INPUT = {kind: files_for(kind) for kind in ("metrics", "tests", "scores", "passes", "benchmarks")}
+def maker_of(view):
+    """The model, as the shared stages know it, that makes a stored view."""
+    return STUDY.models.shared[VIEWS[view].model]
+
+
+def prefixes_of(benchmark):
+    """The shots drawn from a benchmark, where its entry says that there are any."""
+    if "prefix" not in STUDY.benchmarks.entries[benchmark]:
+        return []
+    return f"results/prefixes/{STUDY.benchmarks.shared[benchmark]}.parquet"
+
+
+def pair_of(wildcards):
+    """A pair of shared names as the study's own slugs."""
+    return slug_of(STUDY.models, wildcards.model), slug_of(STUDY.benchmarks, wildcards.benchmark)
+
+
+def prefixes_for_passes(wildcards):
+    model, benchmark = pair_of(wildcards)
+    drawn = plan.prefix_kinds(STUDY, model, benchmark) - {"zero_access"}
+    return prefixes_of(benchmark) if drawn else []
+
+
+def completions_for_passes(wildcards):
+    if "zero_access" not in plan.prefix_kinds(STUDY, *pair_of(wildcards)):
+        return []
+    return f"results/completions/{wildcards.model}/{wildcards.benchmark}.parquet"
+
+
+def views_for_passes(wildcards):
+    views = plan.stored_views(STUDY, *pair_of(wildcards))
+    return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
+
+
+def views_for_scores(wildcards):
+    benchmark = STUDY.benchmarks.shared[wildcards.benchmark]
+    views = plan.stored_views(STUDY, wildcards.model, wildcards.benchmark)
+    return [f"results/views/{benchmark}/{view}.parquet" for view in views]
+
+
+def announcement():
+    """What starts, and how long that took where it was measured."""
+    if STUDY.minutes is None:
+        return f"pretrace: {STUDY.title}; results in results/{STUDY.name}/"
+    return (
+        f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores with bf16 "
+        f"instructions, several times that without; results in results/{STUDY.name}/"
+    )

@@ -2,6 +2,7 @@ rule evaluate_methods:
     input:
         scores="results/{study}/scores/{model}/{benchmark}.parquet",
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
+        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
     output:
         metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
         tests="results/{study}/tests/{model}/{benchmark}.parquet",
@@ -12,6 +13,7 @@ rule evaluate_methods:
     params:
         code=sources("methods", "evaluation"),
         resamples=config["resamples"],
+        pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
     script:
         "../../scripts/evaluate_methods.py"

@@ -2,6 +2,9 @@ rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
+        prefixes=prefixes_for_passes,
+        completions=completions_for_passes,
+        views=views_for_passes,
     output:
         "results/passes/{model}/{benchmark}/{study}.json",
     log:

@@ -1,6 +1,6 @@
 rule render_table:
     input:
-        **RENDER_INPUT,
+        files=lambda wildcards: [path for *_, path in reads_of(wildcards.artifact)],
     output:
         csv="results/{study}/tables/{artifact}.csv",
         md="results/{study}/tables/{artifact}.md",
@@ -20,7 +20,7 @@ rule render_table:
     params:
         code=sources("methods", "passes", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
-        paths=paths_for,
+        reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         store="results/passes/store",
     script:
@@ -29,7 +29,7 @@ rule render_table:
 
 rule render_figure:
     input:
-        **RENDER_INPUT,
+        files=lambda wildcards: [path for *_, path in reads_of(wildcards.artifact)],
     output:
         csv="results/{study}/figures/{artifact}.csv",
         pdf="results/{study}/figures/{artifact}.pdf",
@@ -50,7 +50,7 @@ rule render_figure:
     params:
         code=sources("methods", "passes", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
-        paths=paths_for,
+        reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         store="results/passes/store",
     script:

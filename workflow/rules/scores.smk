@@ -6,6 +6,8 @@ rule score_methods:
             manifest_of(model, wildcards.benchmark) for model in references_of(wildcards)
         ],
         counts=lambda wildcards: [counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)],
+        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
+        views=views_for_scores,
     output:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:

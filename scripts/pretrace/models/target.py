@@ -109,10 +109,10 @@ def _dtype(dtype: str, device: str) -> str:
         raise InputError(f"dtype '{dtype}' is unknown: {nearest(dtype, DTYPES)}")
     if dtype != "auto":
         return dtype
-    return "bfloat16" if _computes_in_bfloat16(device) else "float32"
+    return "bfloat16" if computes_in_bfloat16(device) else "float32"
 
 
-def _computes_in_bfloat16(device: str) -> bool:
+def computes_in_bfloat16(device: str) -> bool:
     import torch
 
     if device.startswith("cuda"):

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from pretrace.methods import companions
+from pretrace.methods import companions, prefix_needs
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.study import Run, Study
+from pretrace.views import VIEWS
+from pretrace.views.prefixes import Prefix
 
 Request = dict[str, Any]
 
@@ -29,28 +31,46 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
         if run["benchmark"] != benchmark:
             continue
         if run["model"] == model:
-            beside = companions([item["method"] for item in run["methods"]])
-            for view in run["views"]:
-                requests.append(_request(run, view, "", "full"))
-                requests += [_request(run, view, companion, "logprobs") for companion in sorted(beside)]
+            requests += [request for view in run["views"] for request in _requests_of(run, view)]
         elif model in run["references"]:
-            requests += [_request(run, view, "", "logprobs") for view in run["views"]]
+            requests += [_request(run, view, statistics="logprobs") for view in run["views"]]
     return _without_repeats(requests)
 
 
-def _request(run: Run, view: str, companion: str, statistics: str) -> Request:
+def _requests_of(run: Run, view: str) -> list[Request]:
+    """What a run's methods need of one view: the text, its companions, and the text after each prefix."""
+    methods = [item["method"] for item in run["methods"]]
+    beside = [
+        name
+        for name in sorted(companions(methods, run["neighbours"]))
+        # a stored companion is made of the benchmark's own texts
+        if view == "original" or not VIEWS[name].materialised
+    ]
+    prefixes = sorted(prefix_needs(run["methods"]))
+    return [
+        _request(run, view, statistics="full"),
+        *(_request(run, view, companion=name) for name in beside),
+        *(
+            _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run["inner_start"])
+            for draw in run["draws"]
+            for prefix, shots in prefixes
+        ),
+    ]
+
+
+def _request(run: Run, view: str, **changes: Any) -> Request:
     return {
         "view": view,
-        "companion": companion,
+        "companion": "",
         "prefix": "",
         "draw": None,
         "shots": None,
         "start_token": run["start_token"],
-        "inner_start": run["inner_start"],
-        "statistics": statistics,
+        "inner_start": False,
+        "statistics": "logprobs",
         "subsets": run["subsets"],
         "lengths": run["lengths"],
-    }
+    } | changes
 
 
 def _without_repeats(requests: list[Request]) -> list[Request]:
@@ -109,3 +129,16 @@ def asks_metrics(study: Study, benchmark: str) -> bool:
         for artifact in study.artifacts.values()
         for panel in artifact["panels"]
     )
+
+
+def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
+    """The views of the pair's pass requests that are stored tables, not functions of the text."""
+    requests = pass_requests(study, model, benchmark)
+    names = {name for request in requests for name in (request["view"], request["companion"]) if name}
+    return sorted(name for name in names if VIEWS[name].materialised)
+
+
+def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:
+    """The kinds of shots (`member`, `nonmember`, `zero_access`) that the pair's passes ask for."""
+    prefixes = {request["prefix"] for request in pass_requests(study, model, benchmark)}
+    return {Prefix.named(prefix).kind for prefix in prefixes if prefix}

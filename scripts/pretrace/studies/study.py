@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.methods import METHODS, applies, settings
+from pretrace.methods.needs import prefix_needs
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.registries import KINDS, Registry, load_registry
@@ -24,6 +25,7 @@ class Study:
 
     name: str
     title: str
+    minutes: float | None
     path: Path
     models: Registry
     benchmarks: Registry
@@ -62,7 +64,18 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         for slug, own in _artifact_map(given.get("artifacts", DEFAULT_ARTIFACTS)).items()
     }
     title = given.get("title", f"The study {given['study']}")
-    return Study(given["study"], title, path, models, benchmarks, corpora, downloads, runs, artifacts)
+    return Study(
+        given["study"],
+        title,
+        given.get("minutes"),
+        path,
+        models,
+        benchmarks,
+        corpora,
+        downloads,
+        runs,
+        artifacts,
+    )
 
 
 def study_path(name: str, folder: Path) -> Path:
@@ -94,6 +107,12 @@ def _check_references(
     for slug, entry in models.entries.items():
         if "tokenizer" in entry:
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
+        if "training" in entry:
+            benchmarks.require(entry["training"]["benchmark"], f"models.{slug}.training.benchmark")
+            corpora.require(entry["training"]["tokenizer_corpus"], f"models.{slug}.training.tokenizer_corpus")
+    for slug, entry in benchmarks.entries.items():
+        if "split" in entry:
+            benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
 
 
 def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
@@ -106,9 +125,12 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         corpora.require(corpus, f"{where}.corpora")
     for reference in run.get("references", []):
         models.require(reference, f"{where}.references")
-    for view in run.get("views", []):
-        if view not in VIEWS:
-            raise InputError(f"{where}.views: unknown view '{view}': {nearest(view, VIEWS)}")
+    for key in ("views", "neighbours"):
+        for view in run.get(key, []):
+            if view not in VIEWS:
+                raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
+            if VIEWS[view].model:
+                models.require(VIEWS[view].model, f"{where}.{key}: {view}")
     for key in ("lengths", "subsets"):
         there = benchmark.get(key) or run.get(key) or []
         if unknown := [value for value in run.get(key, []) if value not in there]:
@@ -124,11 +146,14 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "draws": run.get("draws", [0]),
         "corpora": chosen,
         "references": run.get("references", []),
-        "methods": _resolve_methods(run, where, benchmark.get("language", "en"), bool(chosen)),
+        "neighbours": run.get("neighbours", []),
+        "methods": _resolve_methods(run, where, benchmark, bool(chosen)),
     }
 
 
-def _resolve_methods(run: Run, where: str, language: str, has_corpus: bool) -> list[dict[str, Any]]:
+def _resolve_methods(
+    run: Run, where: str, benchmark: dict[str, Any], has_corpus: bool
+) -> list[dict[str, Any]]:
     """The run's methods with the parameters they narrow, the controls among them, less those that cannot apply."""
     given = run.get("methods", list(METHODS))
     chosen: list[dict[str, Any]] = []
@@ -144,15 +169,32 @@ def _resolve_methods(run: Run, where: str, language: str, has_corpus: bool) -> l
         except InputError as error:
             raise InputError(f"{at}: {error}") from error
         chosen.append({"method": name, "parameters": parameters or {}})
+    chosen += _controls(chosen)
+    offers = {
+        "language": benchmark.get("language", "en"),
+        "has_corpus": has_corpus,
+        "has_references": bool(run.get("references")),
+        "has_neighbours": bool(run.get("neighbours")),
+        "has_prefixes": "prefix" in benchmark,
+    }
+    chosen = [item for item in chosen if applies(item["method"], **offers)]
+    most = max((count for _, count in prefix_needs(chosen)), default=0)
+    if most > (pool := benchmark.get("prefix", {}).get("pool", 0)):
+        raise InputError(
+            f"{where}.methods: {most} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
+            "raise it, or ask for fewer shots."
+        )
+    return chosen
+
+
+def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The controls that stand beside the chosen methods: `prefix_similarity` only beside methods with a prefix."""
     named = {item["method"] for item in chosen}
-    controls = [name for name, method in METHODS.items() if method.scope == "benchmark"]
-    chosen += [{"method": name, "parameters": {}} for name in controls if name not in named]
-    has_references = bool(run.get("references"))
-    return [
-        item
-        for item in chosen
-        if applies(item["method"], language=language, has_corpus=has_corpus, has_references=has_references)
-    ]
+    shots = [count for _, count in prefix_needs(chosen)]
+    controls = [name for name, method in METHODS.items() if method.scope == "benchmark" and name not in named]
+    beside = {"prefix_similarity": {"shots": max(shots)} if shots else None}
+    parameters = {name: beside.get(name, {}) for name in controls}
+    return [{"method": name, "parameters": given} for name, given in parameters.items() if given is not None]
 
 
 def _artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
@@ -188,7 +230,8 @@ def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
     own = [run for run in runs if (run["model"], run["benchmark"]) == (panel["model"], panel["benchmark"])]
     corpora = [slug for run in own for slug in run["corpora"]][:1]
     models = [slug for run in own for slug in run["references"]][:1]
-    return {"start_token": own[0]["start_token"], "references": corpora + models}
+    neighbours = [view for run in own for view in run["neighbours"]][:1]
+    return {"start_token": own[0]["start_token"], "references": corpora + models + neighbours}
 
 
 def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:

@@ -4,12 +4,13 @@ Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihood
 Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.files import seed_of
+from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
 from pretrace.views.overlap import overlapping
 from pretrace.views.stored import StoredView, viewed
@@ -169,7 +170,7 @@ class Prefix:
 
 
 def shots(
-    prefixes: "pd.DataFrame",
+    prefixes: "pd.DataFrame | None",
     benchmark: "pd.DataFrame",
     draw: int,
     subset: str,
@@ -190,6 +191,8 @@ def shots(
     wanted = Prefix.named(prefix)
     if wanted.kind == "zero_access":
         texts = _completed(completions, length)
+    elif prefixes is None:
+        raise InputError(f"{wanted.kind} shots are asked for, and no prefixes are among the inputs.")
     else:
         texts = _passages(prefixes, benchmark, draw, subset, length, wanted.kind)
         if wanted.manipulated:
@@ -229,3 +232,23 @@ def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
         )
     rows = completions[_of_length(completions, length)].sort_values("position")
     return {str(position): text for position, text in zip(rows["position"], rows["text"], strict=True)}
+
+
+def shots_reader(
+    benchmark: "pd.DataFrame",
+    prefixes: str | Path | None,
+    completions: str | Path | None,
+    stored: Mapping[str, StoredView],
+) -> Callable[[Mapping[str, Any]], list[str]]:
+    """What gives a pass its shots: the coordinates of a prefixed cell -> the texts of its shots.
+
+    `prefixes` and `completions` are files, or nothing where no pass asks for such shots.
+    """
+    drawn = read_parquet(prefixes) if prefixes else None
+    completed = read_parquet(completions) if completions else None
+
+    def read(at: Mapping[str, Any]) -> list[str]:
+        place = (at["draw"], at["subset"], at["length"], at["prefix"], at["shots"])
+        return shots(drawn, benchmark, *place, view=at["view"], stored=stored, completions=completed)
+
+    return read

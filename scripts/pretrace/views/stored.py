@@ -113,6 +113,11 @@ def read_view(path: Path) -> StoredView:
     return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
 
 
+def read_views(paths: Sequence[str | Path]) -> dict[str, StoredView]:
+    """Stored views by name, the name of each file."""
+    return {Path(path).stem: read_view(Path(path)) for path in paths}
+
+
 def viewed(
     name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, StoredView]
 ) -> Iterator[tuple[str, str]]:

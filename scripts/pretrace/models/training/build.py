@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import Checkpoint, write_checkpoint
-from pretrace.models.target import _computes_in_bfloat16
+from pretrace.models.target import computes_in_bfloat16
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
@@ -67,7 +67,7 @@ def train_model(
         steps,
         watched,
         learning_rate=training["learning_rate"],
-        bfloat16=_computes_in_bfloat16("cpu"),
+        bfloat16=computes_in_bfloat16("cpu"),
         what=f"train {name}",
     )
     return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")

@@ -1,0 +1,22 @@
+"""Let a model complete the openings of known events: Con-ReCall's shots for want of members."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from pretrace import models
+from pretrace.runtime.files import write_parquet
+from pretrace.runtime.logs import job_log
+from pretrace.views.zero_access import complete, read_prompts
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    torch.set_num_threads(snakemake.params.threads)
+    target = models.load_checkpoint(
+        Path(snakemake.input.checkpoint), dtype=snakemake.params.dtype, device=snakemake.params.device
+    )
+    prompts = read_prompts(Path(snakemake.input.prompts))
+    write_parquet(snakemake.output[0], complete(target, prompts, snakemake.params.lengths))

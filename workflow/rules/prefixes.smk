@@ -1,0 +1,35 @@
+rule draw_prefixes:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+    output:
+        "results/prefixes/{benchmark}.parquet",
+    log:
+        "results/logs/draw_prefixes/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("views"),
+        prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark]["prefix"],
+    script:
+        "../../scripts/draw_prefixes.py"
+
+
+rule complete_openings:
+    input:
+        checkpoint="results/models/{model}/checkpoint.json",
+        prompts="config/prompts/con_recall_zero_access.yaml",
+    output:
+        "results/completions/{model}/{benchmark}.parquet",
+    log:
+        "results/logs/complete_openings/{model}/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    threads: config["threads"]
+    params:
+        code=sources("models", "views"),
+        lengths=lambda wildcards: BENCHMARKS[wildcards.benchmark]["lengths"],
+        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
+        device=config["device"],
+        threads=config["threads"],
+    script:
+        "../../scripts/complete_openings.py"
