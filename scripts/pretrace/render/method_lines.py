@@ -171,7 +171,7 @@ def _draw(axis: Any, artifact: Artifact, facet: Facet, styles: Mapping[str, Line
     places = sorted({place for line in facet.lines.values() for place in line})
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
     for at, (method, line) in enumerate(facet.lines.items()):
-        shift = 0.08 * gap * (at - (len(facet.lines) - 1) / 2) if len(facet.lines) > FEW_LINES else 0.0
+        shift = 0.06 * gap * (at - (len(facet.lines) - 1) / 2) if len(facet.lines) > FEW_LINES else 0.0
         _line(axis, line, styles[method], shift, banded=len(facet.lines) <= FEW_LINES)
     for place, label in artifact["options"].get("vertical", {}).items():
         axis.axvline(float(place), color="black", linewidth=0.8, linestyle=(0, (2, 1.5)))
