@@ -1,17 +1,25 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
 import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models import Target, start_token_ids
 from pretrace.passes.cost import Cost
 from pretrace.passes.lead import Ids, Lead, Shots, lead_of
-from pretrace.passes.requests import ENGINE_VERSION, WINDOW, Cell, expand, key_of, longest_text, windows
+from pretrace.passes.requests import (
+    ENGINE_VERSION,
+    WINDOW,
+    Cell,
+    Texts,
+    expand,
+    key_of,
+    longest_text,
+    windows,
+)
 from pretrace.passes.store import Store, table_of
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
@@ -48,15 +56,16 @@ def run(
     """
     kept = Store(store)
     kept.remove_abandoned()
-    plan = _Planner(target, shots, batch_tokens, threads, window)
-    planned = [plan(cell) for cell in expand(requests, benchmark, views or {})]
+    texts = Texts(target.tokenizer)
+    plan = _Planner(target, texts, shots, batch_tokens, threads, window)
+    planned = plan(expand(requests, benchmark, views or {}))
     records = {one.key: kept.record(one.key) for one in planned}
     missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"
     log.info("%s: %d passes, %d of them stored", name, len(records), len(records) - len(missing))
     if missing:
         with _torch_settings(threads):
-            records |= _compute(list(missing.values()), target, kept, name, batch_tokens)
+            records |= _compute(list(missing.values()), target, texts, kept, name, batch_tokens)
     entries = [
         {
             **one.cell.coordinates,
@@ -93,20 +102,26 @@ class _Pass:
     key: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Planner:
     target: Target
+    texts: Texts
     shots: Shots | None
     batch_tokens: int
     threads: int
     window: int
-    longest: dict[str, int] = field(default_factory=dict)
 
-    def __call__(self, cell: Cell) -> _Pass:
+    def __call__(self, cells: list[Cell]) -> list[_Pass]:
+        """In the order of the cells, but planned with those of the same texts together: tokenised once."""
+        together = sorted(range(len(cells)), key=lambda index: str(cells[index].sent_texts))
+        planned = {index: self._pass(cells[index]) for index in together}
+        return [planned[index] for index in range(len(cells))]
+
+    def _pass(self, cell: Cell) -> _Pass:
         lead = self._lead(cell, start_token_ids(self.target.tokenizer, cell.coordinates["start_token"]))
         key, requests = key_of(
             cell,
-            windows(cell, self.target, lead, self.window),
+            windows(cell, self.texts, lead, context=self.target.context, size=self.window),
             target=self.target,
             lead=lead,
             batch_tokens=self.batch_tokens,
@@ -123,15 +138,8 @@ class _Planner:
             tokenizer=self.target.tokenizer,
             shots=self.shots,
             context=self.target.context,
-            longest=self._longest(cell),
+            longest=longest_text(cell, self.texts),
         )
-
-    def _longest(self, cell: Cell) -> int:
-        """Counted once for all the prefixes that stand before the same texts."""
-        texts = json.dumps([cell.coordinates[key] for key in ("view", "companion", "subset", "length")])
-        if texts not in self.longest:
-            self.longest[texts] = longest_text(cell, self.target)
-        return self.longest[texts]
 
 
 def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
@@ -143,7 +151,7 @@ def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
 
 
 def _compute(
-    missing: list[_Pass], target: Target, store: Store, name: str, batch_tokens: int
+    missing: list[_Pass], target: Target, texts: Texts, store: Store, name: str, batch_tokens: int
 ) -> dict[str, dict[str, Any]]:
     from pretrace.passes.engine import Engine
 
@@ -152,7 +160,7 @@ def _compute(
     with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
         for one in _in_order(missing):
             cost = Cost()
-            sha256 = store.write(one.key, _tables(one, target, engine, cost, progress))
+            sha256 = store.write(one.key, _tables(one, target.context, texts, engine, cost, progress))
             record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
             store.finish(one.key, record)
             records[one.key] = record
@@ -161,15 +169,15 @@ def _compute(
 
 
 def _tables(
-    one: _Pass, target: Target, engine: "Engine", cost: Cost, progress: Progress
+    one: _Pass, context: int | None, texts: Texts, engine: "Engine", cost: Cost, progress: Progress
 ) -> Iterator["pa.Table"]:
     """The store's rows, window by window; nothing of a window outlives it."""
 
-    def report(texts: int, tokens: int) -> None:
+    def report(done: int, tokens: int) -> None:
         cost.ran += tokens
-        progress.update(texts, note=cost.note())
+        progress.update(done, note=cost.note())
 
-    for requests in windows(one.cell, target, one.lead, one.window):
+    for requests in windows(one.cell, texts, one.lead, context=context, size=one.window):
         values = engine.statistics(requests, one.lead, full=one.cell.full, progress=report)
         cost.texts += len(requests)
         cost.skipped += sum(request.skipped(one.lead) is not None for request in requests)

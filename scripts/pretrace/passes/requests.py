@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ ENGINE_VERSION = (
 )
 WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length
+Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
 COORDINATES = (
     "view",
@@ -51,6 +52,12 @@ class Cell:
     @property
     def full(self) -> bool:
         return self.statistics == "full"
+
+    @property
+    def sent_texts(self) -> tuple[str, str, str, int | None]:
+        """What says which texts are sent: view, companion, subset and length."""
+        at = self.coordinates
+        return at["view"], at["companion"], at["subset"], at["length"]
 
     @property
     def name(self) -> str:
@@ -143,52 +150,65 @@ def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
     ]
 
 
-def windows(cell: Cell, target: Target, lead: Lead, size: int = WINDOW) -> Iterator[list[Request]]:
+class Texts:
+    """The texts of cells, tokenised: (text id, variant, token ids), without special tokens.
+
+    Those of the last cell are kept, up to a window: cells that differ in what stands before their texts
+    alone should follow each other.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._kept: tuple[Any, list[Tokenized]] = (None, [])
+
+    def of(self, cell: Cell) -> Iterator[Tokenized]:
+        at = cell.sent_texts
+        if self._kept[0] == at:
+            return iter(self._kept[1])
+        self._kept = (None, [])
+        sending = sent(cell.text_ids, cell.texts, view=at[0], companion=at[1], stored=cell.views)
+        encoded = self._encoded(sending)
+        first = list(islice(encoded, WINDOW + 1))
+        if len(first) <= WINDOW:
+            self._kept = (at, first)
+        return chain(first, encoded)
+
+    def _encoded(self, texts: Iterable[tuple[str, int, str]]) -> Iterator[Tokenized]:
+        texts = iter(texts)
+        while part := list(islice(texts, _TOKENIZED_AT_ONCE)):
+            encoded = self._tokenizer(
+                [text for _, _, text in part],
+                add_special_tokens=False,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,
+            )["input_ids"]
+            for (text_id, variant, _), ids in zip(part, encoded, strict=True):
+                yield text_id, variant, np.asarray(ids, dtype=np.int32)
+
+
+def windows(
+    cell: Cell, texts: Texts, lead: Lead, *, context: int | None, size: int = WINDOW
+) -> Iterator[list[Request]]:
     """The cell's exact requests, by text id and variant, at most `size` of them alive at a time."""
-    texts = _sent(cell)
-    room = None if target.context is None else target.context - len(lead.ids) - len(lead.inner)
-    while True:
-        window = _tokenized(islice(texts, size), target.tokenizer, lead.inner, room)
-        if not window:
-            return
+    room = None if context is None else context - len(lead.ids) - len(lead.inner)
+    asked = (_request(*one, lead.inner, room) for one in texts.of(cell))
+    while window := list(islice(asked, size)):
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
 
 
-def longest_text(cell: Cell, target: Target) -> int:
+def _request(
+    text_id: str, variant: int, ids: np.ndarray, inner: tuple[int, ...], room: int | None
+) -> Request:
+    kept = ids[:room]
+    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), kept]) if inner and len(ids) else kept
+    return Request(text_id, variant, tokens, len(ids), len(kept) < len(ids))
+
+
+def longest_text(cell: Cell, texts: Texts) -> int:
     """Tokens of the cell's longest text, before it is cut."""
-    return max((len(ids) for _, _, ids in _encoded(_sent(cell), target.tokenizer)), default=0)
-
-
-def _sent(cell: Cell) -> Iterator[tuple[str, int, str]]:
-    at = cell.coordinates
-    return sent(cell.text_ids, cell.texts, view=at["view"], companion=at["companion"], stored=cell.views)
-
-
-def _tokenized(
-    texts: Iterable[tuple[str, int, str]], tokenizer: Any, inner: tuple[int, ...], room: int | None
-) -> list[Request]:
-    requests: list[Request] = []
-    for text_id, variant, ids in _encoded(texts, tokenizer):
-        kept = ids[:room]
-        tokens = np.asarray([*inner, *kept] if ids else [], dtype=np.int32)
-        requests.append(Request(text_id, variant, tokens, len(ids), len(kept) < len(ids)))
-    return requests
-
-
-def _encoded(texts: Iterable[tuple[str, int, str]], tokenizer: Any) -> Iterator[tuple[str, int, list[int]]]:
-    """(text id, variant, token ids) of each (text id, variant, text), without special tokens."""
-    texts = iter(texts)
-    while part := list(islice(texts, _TOKENIZED_AT_ONCE)):
-        encoded = tokenizer(
-            [text for _, _, text in part],
-            add_special_tokens=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-        )["input_ids"]
-        for (text_id, variant, _), ids in zip(part, encoded, strict=True):
-            yield text_id, variant, ids
+    return max((len(ids) for _, _, ids in texts.of(cell)), default=0)
 
 
 def key_of(
