@@ -15,7 +15,7 @@ rule score_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("passes", "methods"),
+        code=sources("corpora", "views", "passes", "methods"),
         runs=runs_of,
         references=references_of,
         corpora=corpora_of,
