@@ -133,7 +133,7 @@ def write_smoke(project: Project) -> Project:
                  "neighbours": ["word_swaps-2"], "draws": [0, 1],
                  "methods": ["neighbor", {"recall": {"shots": [1, 2]}}, {"con_recall": {"gamma": [0.5], "shots": 2}}]},
                 {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
-                 "views": ["delete-10"], "methods": ["loss"]},
+                 "views": ["delete-50"], "methods": ["loss"]},
             ],
             "artifacts": {"results_auc": {"panels": panels}, "surp_figure3": {"panels": panels[:1]},
                           "selection_gap": {"panels": panels}},

@@ -38,7 +38,7 @@ def test_every_method_of_the_run_has_finite_scores(finished):
     assert texts.to_dict() == dict.fromkeys(of_both_lengths, 120) | dict.fromkeys(of_one, 60)
     with_prefix = scores[scores.method == "recall"]
     assert set(with_prefix.draw) == {0, 1}
-    assert set(scores["view"]) == {"original", "delete-10"}
+    assert set(scores["view"]) == {"original", "delete-50"}
 
 
 def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):

@@ -56,6 +56,12 @@ def project(scored, tmp_path) -> Project:
     return Project(tmp_path / "project")
 
 
+def files_of_length(project: Project, length: int) -> set[str]:
+    """The store files of both models' passes over texts of one length."""
+    views = [view for model in ("target", "reference") for view in project.manifest(model)["views"]]
+    return {view["file"] for view in views if view["length"] == length}
+
+
 def add_lowercase(project: Project) -> None:
     study = project.study()
     study["runs"][0]["methods"].append("lowercase")
@@ -105,6 +111,7 @@ def test_an_edited_text_is_never_answered_by_an_old_pass(project):
 
     old = pd.read_parquet(project.path / SCORES)
     before = project.stored()
+    of_edited, of_other = files_of_length(project, 8), files_of_length(project, 32)
     texts = project.path / "smoke" / "texts.jsonl"
     rows = [json.loads(line) for line in texts.read_text(encoding="utf-8").splitlines()]
     rows[0]["input"] += " edited"
@@ -112,7 +119,10 @@ def test_an_edited_text_is_never_answered_by_an_old_pass(project):
     project.smoke(SCORES)
     after = project.stored()
     assert unchanged(before, after)
-    assert len(after) - len(before) == 2, "the edited length, by the target and by its reference model"
+    assert len(of_edited) > 2, "the texts, their neighbours and views, and the texts after prefixes"
+    assert files_of_length(project, 8).isdisjoint(of_edited)
+    assert files_of_length(project, 32) == of_other
+    assert len(after) - len(before) == len(of_edited)
     new = pd.read_parquet(project.path / SCORES)
     loss = [frame[frame.method == "loss"].set_index("id").score for frame in (old, new)]
     assert loss[0]["8-00"] != loss[1]["8-00"]
