@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
+from pretrace.passes.requests import COORDINATES
 from pretrace.render.names import where
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
@@ -14,18 +15,6 @@ from pretrace.runtime.errors import InputError
 
 Reader = Callable[..., Any]
 """`pretrace.passes.read`, or what stands in for it: an Arrow table or data frame with token statistics."""
-
-COORDINATES = (
-    "view",
-    "companion",
-    "prefix",
-    "draw",
-    "shots",
-    "start_token",
-    "inner_start",
-    "subset",
-    "length",
-)
 
 
 def entries_of(artifact: Artifact, results: Results, panel: Panel, **wanted: Any) -> list[dict[str, Any]]:
