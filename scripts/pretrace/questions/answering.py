@@ -1,0 +1,103 @@
+"""What a model is asked and what it answers, whether it runs here or behind an API."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+LETTERS = ("A", "B", "C", "D")
+
+Progress = Callable[[int], None]
+"""Told how many more prompts are answered, as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One question. A chat model gets `system` (where not "") and `user` as messages, and answers next; any
+    other model gets them as one text, `system`, an empty line, `user`, and goes on.
+    """
+
+    user: str
+    system: str = ""
+
+    @property
+    def plain(self) -> str:
+        return f"{self.system}\n\n{self.user}" if self.system else self.user
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """The answer to a multiple-choice question.
+
+    probabilities  of A, B, C, D at the answer position, among these four (they sum to 1); None where the
+                   model gave text alone
+    answer         the letter that it chose: the most probable, else the one in its text; None: unusable
+    reason         why it is unusable, else None
+    """
+
+    probabilities: tuple[float, float, float, float] | None
+    answer: str | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A text that a model wrote; None, with a reason, where it wrote none (a refusal by a filter, say)."""
+
+    text: str | None
+    reason: str | None = None
+
+
+class Answerer(Protocol):
+    """Who answers: a checkpoint (`local.LocalAnswerer`), or a model behind an API.
+
+    Answers stand in the order of the prompts. A method that is killed is called again with the same prompts,
+    so whoever pays for answers keeps them.
+    """
+
+    @property
+    def chat(self) -> bool:
+        """Whether prompts are sent as messages; questions are worded for it."""
+        ...
+
+    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+        """The letter that answers each multiple-choice prompt."""
+        ...
+
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+        """What the model writes to each prompt, greedily (temperature 0), at most so many units of `split`."""
+        ...
+
+    def split(self, text: str, units: int) -> tuple[str, str] | None:
+        """The first `units` of a text and the next `units`; None where it has fewer than twice as many.
+
+        Units are the model's own tokens, or words where its tokenizer is not to be had.
+        """
+        ...
+
+
+def split_words(text: str, units: int) -> tuple[str, str] | None:
+    """`Answerer.split` in words."""
+    words = text.split()
+    if len(words) < 2 * units:
+        return None
+    return " ".join(words[:units]), " ".join(words[units : 2 * units])
+
+
+_LETTER = re.compile(r"\W*(?:(?:the )?(?:correct )?answer(?: is)?\W+)?([A-D])(?!\w|['\u2019]\w)", re.IGNORECASE)
+
+
+def letter_in(text: str) -> str | None:
+    """The letter that an answer in words opens with (`B`, `B. It was`, `'b'`, `Answer: B`), or None.
+
+    A lower-case letter counts alone: "a passage" chooses nothing.
+    """
+    found = _LETTER.match(text)
+    if found is None:
+        return None
+    letter, rest = found[1], text[found.end() :]
+    if letter.islower() and re.match(r"\s*\w", rest):
+        return None
+    if letter == "A" and re.match(r" [a-z]", rest):  # the article: "A passage like this"
+        return None
+    return letter.upper()

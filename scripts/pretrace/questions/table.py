@@ -1,0 +1,39 @@
+"""The table of answers: results/answers/{model}/{benchmark}/{study}.parquet."""
+
+import pyarrow as pa
+
+SCHEMA = pa.schema(
+    [
+        ("task", pa.string()),
+        ("setting", pa.string()),
+        ("document", pa.string()),
+        ("label", pa.int64()),
+        ("subset", pa.string()),
+        ("length", pa.int64()),
+        ("passage", pa.int64()),
+        ("paraphraser", pa.string()),
+        ("permutation", pa.int64()),
+        ("true_answer", pa.string()),
+        ("p_a", pa.float64()),
+        ("p_b", pa.float64()),
+        ("p_c", pa.float64()),
+        ("p_d", pa.float64()),
+        ("answer", pa.string()),
+        ("correct", pa.bool_()),
+        ("reason", pa.string()),
+    ]
+)
+"""One row an answer.
+
+task         an id of `registry.QUESTIONS`
+setting      "" or `k=32` (completion), as the registry's `Question.settings`
+passage      number of the passage within its document and length
+paraphraser  the view that the other options come from; "" for tasks of one row a passage
+permutation  0..23, the order of the options as itertools.permutations((0, 1, 2, 3)) counts them, 0 the true
+             passage; null for tasks of one row a passage
+true_answer  the letter at which the true passage stands; the true words where a text is asked for
+p_a .. p_d   of the letters, among these four; null for text answers and controls
+answer       the letter, or the text; null where unusable (then wrong) or skipped
+correct      null where the passage is skipped for this task: it leaves the task's accuracy
+reason       why there is no answer, else null
+"""
