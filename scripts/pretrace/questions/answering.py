@@ -84,7 +84,9 @@ def split_words(text: str, units: int) -> tuple[str, str] | None:
     return " ".join(words[:units]), " ".join(words[units : 2 * units])
 
 
-_LETTER = re.compile(r"\W*(?:(?:the )?(?:correct )?answer(?: is)?\W+)?([A-D])(?!\w|['\u2019]\w)", re.IGNORECASE)
+_LETTER = re.compile(
+    r"\W*(?:(?:the )?(?:correct )?answer(?: is)?\W+)?([A-D])(?!\w|['\u2019]\w)", re.IGNORECASE
+)
 
 
 def letter_in(text: str) -> str | None:
