@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pretrace.methods import companions, prefix_needs
+from pretrace.methods import METHODS, companions, prefix_needs
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.study import Run, Study
 from pretrace.views import VIEWS
@@ -24,17 +24,22 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
 
     A target's own text gets full statistics, so that a method added later costs no model time; what stands beside it
-    (companion views, a reference model's reading) gets log-probabilities.
+    (companion views, a reference model's reading) gets log-probabilities. A run without a method that scores one
+    text by itself reads nothing.
     """
     requests: list[Request] = []
     for run in study.runs:
-        if run["benchmark"] != benchmark:
+        if run["benchmark"] != benchmark or not _reads(run):
             continue
         if run["model"] == model:
             requests += [request for view in run["views"] for request in _requests_of(run, view)]
         elif model in run["references"]:
             requests += [_request(run, view, statistics="logprobs") for view in run["views"]]
     return _without_repeats(requests)
+
+
+def _reads(run: Run) -> bool:
+    return any(METHODS[item["method"]].scope == "text" for item in run["methods"])
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:
@@ -84,7 +89,24 @@ def _without_repeats(requests: list[Request]) -> list[Request]:
 def pass_pairs(study: Study) -> list[tuple[str, str]]:
     """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
     references = {(reference, run["benchmark"]) for run in study.runs for reference in run["references"]}
-    return sorted(set(pairs(study)) | references)
+    return sorted(pair for pair in set(pairs(study)) | references if pass_requests(study, *pair))
+
+
+def question_pairs(study: Study) -> list[tuple[str, str]]:
+    """The pairs whose runs ask questions."""
+    return sorted({(run["model"], run["benchmark"]) for run in study.runs if run["questions"]})
+
+
+def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:
+    """The deltas of the letters A to D that the pair's runs give, None where they give none."""
+    given = [run["calibration"] for run in runs_of(study, model, benchmark) if run["calibration"]]
+    return given[0] if given else None
+
+
+def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
+    """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
+    named = [run["calibrate_on"] for run in runs_of(study, model, benchmark) if run["calibrate_on"]]
+    return named[0] if named else None
 
 
 def references_of(study: Study, model: str, benchmark: str) -> list[str]:

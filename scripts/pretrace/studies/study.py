@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.methods import METHODS, applies, settings
+from pretrace.methods import METHODS, applies
 from pretrace.methods.needs import prefix_needs
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.studies.questions import check_calibration, named_methods, resolve_questions
 from pretrace.studies.registries import KINDS, Registry, load_registry
 from pretrace.studies.schema import check, read_yaml
 from pretrace.views import VIEWS
@@ -57,6 +58,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
         for number, run in enumerate(given["runs"])
     )
+    check_calibration(runs, f"{path}: runs")
     registered = read_yaml(folder / "artifacts.yaml")
     check(registered, "artifacts", str(folder / "artifacts.yaml"))
     artifacts = {
@@ -118,6 +120,8 @@ def _check_references(
 def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
     models.require(run["model"], f"{where}.model")
     benchmark = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
+    if "calibrate_on" in run:
+        benchmarks.require(run["calibrate_on"], f"{where}.calibrate_on")
     if "corpus" in run and "corpora" in run:
         raise InputError(f"{where}: give corpus or corpora, not both.")
     chosen = run.get("corpora", [run["corpus"]] if "corpus" in run else [])
@@ -135,6 +139,8 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         there = benchmark.get(key) or run.get(key) or []
         if unknown := [value for value in run.get(key, []) if value not in there]:
             raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {there}.")
+    model = models.entries[run["model"]]
+    texts, asked = named_methods(run, where)
     return {
         "model": run["model"],
         "benchmark": run["benchmark"],
@@ -147,29 +153,26 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "corpora": chosen,
         "references": run.get("references", []),
         "neighbours": run.get("neighbours", []),
-        "methods": _resolve_methods(run, where, benchmark, bool(chosen)),
+        "methods": _resolve_methods(
+            run, where, benchmark, texts, has_corpus=bool(chosen), has_texts=model["source"] != "answers"
+        ),
+        **resolve_questions(run, where, model, benchmark, asked),
     }
 
 
 def _resolve_methods(
-    run: Run, where: str, benchmark: dict[str, Any], has_corpus: bool
+    run: Run,
+    where: str,
+    benchmark: dict[str, Any],
+    chosen: list[dict[str, Any]],
+    *,
+    has_corpus: bool,
+    has_texts: bool,
 ) -> list[dict[str, Any]]:
-    """The run's methods with the parameters they narrow, the controls among them, less those that cannot apply."""
-    given = run.get("methods", list(METHODS))
-    chosen: list[dict[str, Any]] = []
-    for number, item in enumerate(given):
-        name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
-        at = f"{where}.methods.{number}"
-        if name not in METHODS:
-            raise InputError(f"{at}: unknown method '{name}': {nearest(name, METHODS)}")
-        if not isinstance(parameters, dict | None):
-            raise InputError(f"{at}: {name} takes a mapping of parameters, as {name}: {{...}}")
-        try:
-            settings(name, parameters or {})
-        except InputError as error:
-            raise InputError(f"{at}: {error}") from error
-        chosen.append({"method": name, "parameters": parameters or {}})
-    chosen += _controls(chosen)
+    """The run's methods that score texts, the controls among them, less those that cannot apply."""
+    if not has_texts:
+        return []
+    chosen = chosen + _controls(chosen)
     offers = {
         "language": benchmark.get("language", "en"),
         "has_corpus": has_corpus,
@@ -231,7 +234,11 @@ def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
     corpora = [slug for run in own for slug in run["corpora"]][:1]
     models = [slug for run in own for slug in run["references"]][:1]
     neighbours = [view for run in own for view in run["neighbours"]][:1]
-    return {"start_token": own[0]["start_token"], "references": corpora + models + neighbours}
+    shown = {"start_token": own[0]["start_token"], "references": corpora + models + neighbours}
+    paraphrasers = [run["paraphraser"] for run in own if run["questions"]][:1]
+    if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
+        return {"start_token": shown["start_token"]}
+    return shown | {"references": shown["references"] + paraphrasers}
 
 
 def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:

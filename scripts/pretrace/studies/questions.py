@@ -1,0 +1,104 @@
+"""The part of a run that asks questions, and who can answer them."""
+
+from typing import Any
+
+from pretrace.methods import METHODS, settings
+from pretrace.questions.registry import QUESTION_METHODS, controls_beside, question_settings
+from pretrace.runtime.errors import InputError, nearest
+
+Entry = dict[str, Any]
+Asked = dict[str, Any]
+"""A method of a run with the parameters that it narrows: `method`, `parameters`."""
+
+PARAPHRASER = "paraphrase"
+"""The view of the paraphrases that a benchmark brings, which a run uses unless it names another."""
+
+
+def has_questions(benchmark: Entry) -> bool:
+    """Whether a benchmark's passages can be asked about."""
+    return "question" in benchmark or benchmark["source"] == "answers"
+
+
+def resolve_questions(
+    run: dict[str, Any], where: str, model: Entry, benchmark: Entry, asked: list[Asked]
+) -> dict[str, Any]:
+    """A run's keys about questions: `questions`, `paraphraser`, `calibration`, `calibrate_on`.
+
+    `asked` are the question methods that the run names, checked, or all of them. Where the answers come from
+    elsewhere, the paraphraser is None unless the run names one of theirs.
+
+    Raises:
+        InputError: nobody can answer.
+    """
+    elsewhere = model["source"] == "answers"
+    if benchmark["source"] == "answers" and not elsewhere:
+        raise InputError(
+            f"{where}.model: {run['benchmark']} holds no texts, only answers from elsewhere; {run['model']} cannot "
+            "read it. Use a model with source: answers, or a benchmark with texts."
+        )
+    if elsewhere and not has_questions(benchmark):
+        raise InputError(
+            f"{where}.benchmark: {run['model']} brings answers to questions, and {run['benchmark']} asks none. Use a "
+            "benchmark with source: answers, or one with questions."
+        )
+    asked = asked if has_questions(benchmark) else []
+    beside = controls_beside(item["method"] for item in asked)
+    return {
+        "questions": asked + [{"method": name, "parameters": {}} for name in beside],
+        "paraphraser": run.get("paraphraser", None if elsewhere else PARAPHRASER),
+        "calibration": run.get("calibration"),
+        "calibrate_on": run.get("calibrate_on"),
+    }
+
+
+def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[Asked]]:
+    """The methods that a run names, or all: those that score texts, and those that ask questions.
+
+    Raises:
+        InputError: an unknown method, or parameters that it does not take.
+    """
+    given = run.get("methods", [*METHODS, *(id for id, one in QUESTION_METHODS.items() if not one.control)])
+    texts: list[Asked] = []
+    asked: list[Asked] = []
+    for number, item in enumerate(given):
+        name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        at = f"{where}.methods.{number}"
+        if name not in METHODS and name not in QUESTION_METHODS:
+            raise InputError(f"{at}: unknown method '{name}': {nearest(name, [*METHODS, *QUESTION_METHODS])}")
+        if not isinstance(parameters, dict | None):
+            raise InputError(f"{at}: {name} takes a mapping of parameters, as {name}: {{...}}")
+        among, check = (texts, settings) if name in METHODS else (asked, question_settings)
+        try:
+            check(name, parameters or {})
+        except InputError as error:
+            raise InputError(f"{at}: {error}") from error
+        among.append({"method": name, "parameters": parameters or {}})
+    return texts, asked
+
+
+def check_calibration(runs: tuple[dict[str, Any], ...], where: str) -> None:
+    """Whether each model and benchmark have one calibration, and the questions of each `calibrate_on` are asked too.
+
+    Raises:
+        InputError: runs disagree, or no run of the same model asks the other benchmark's questions.
+    """
+    asking = {(run["model"], run["benchmark"]) for run in runs if _asks_de_cop(run)}
+    first: dict[tuple[str, str, str], Any] = {}
+    for number, run in enumerate(runs):
+        for key in ("calibration", "calibrate_on"):
+            if run[key] is None:
+                continue
+            if first.setdefault((run["model"], run["benchmark"], key), run[key]) != run[key]:
+                raise InputError(
+                    f"{where}.{number}.{key}: another run of {run['model']} on {run['benchmark']} gives a different "
+                    "one; give one, or put them into two studies."
+                )
+        other = run["calibrate_on"]
+        if other is not None and _asks_de_cop(run) and (run["model"], other) not in asking:
+            raise InputError(
+                f"{where}.{number}.calibrate_on: no run asks {run['model']} de_cop's questions on {other}; add one."
+            )
+
+
+def _asks_de_cop(run: dict[str, Any]) -> bool:
+    return any(item["method"] == "de_cop" for item in run["questions"])
