@@ -1,0 +1,118 @@
+"""Calibration of the letters: what is added to their probabilities, so that clean documents choose evenly.
+
+Duarte et al., DE-COP, ICML 2024, section 4.1 and appendix E: delta_letter = 0.25 - the mean over clean documents of
+the document's mean probability of the letter, added before the most probable letter is chosen.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pretrace.questions.answering import LETTERS
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
+DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
+MEANS = ["mean_a", "mean_b", "mean_c", "mean_d"]
+PLACES = ["paraphraser", "subset", "length"]
+COLUMNS = ["calibration", *PLACES, "id", "label", "n_answers", *MEANS, *DELTAS]
+
+RANGE = (0.15, 0.35)
+"""A document whose every letter has a mean probability in this range is well calibrated (table 12)."""
+
+Floats = NDArray[np.float64]
+
+
+def calibrations(
+    answers: pd.DataFrame,
+    units: pd.DataFrame,
+    *,
+    given: Mapping[str, float] | None = None,
+    held: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """The calibrations of a model's answers: a row a document and calibration, sorted; columns `COLUMNS`.
+
+    `answers` are those of de_cop with their unit `id`; `units` as `documents.document_units`. `mean_*` are a
+    document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`), the
+    `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, where there is
+    neither, those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have
+    no row.
+    """
+    means = letter_means(answers, units)
+    if means.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    found = {"none": np.zeros((len(means), len(LETTERS)))}
+    if given is not None:
+        found["given"] = np.tile([given[letter] for letter in LETTERS], (len(means), 1))
+    if held is not None:
+        found["held"] = _held(means, held)
+    if given is None and held is None:
+        found["cross_fitted"] = _cross_fitted(means)
+    frames = []
+    for name, deltas in found.items():
+        known = ~np.isnan(deltas).any(axis=1)
+        frame = means.assign(calibration=name)
+        frame[DELTAS] = deltas
+        frames.append(frame[known])
+    return pd.concat(frames)[COLUMNS].sort_values(COLUMNS[:5], ignore_index=True)
+
+
+def letter_means(answers: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
+    """Each document's mean probability of the letters over its answers, with its label and fold."""
+    rows = answers[answers[PROBABILITIES].notna().all(axis=1)]
+    grouped = rows.groupby(["paraphraser", "id"], sort=True)
+    means = grouped[PROBABILITIES].mean().set_axis(MEANS, axis=1)
+    means["n_answers"] = grouped.size()
+    return means.reset_index().merge(units[["id", "subset", "length", "label", "fold"]], on="id")
+
+
+def deltas_of(means: pd.DataFrame) -> Floats:
+    """Shape (4,): a quarter minus the documents' mean probabilities; not a number where there is no document."""
+    if means.empty:
+        return np.full(len(LETTERS), np.nan)
+    return 0.25 - means[MEANS].to_numpy(np.float64).mean(axis=0)
+
+
+def _cross_fitted(means: pd.DataFrame) -> Floats:
+    """For each document the deltas of the clean documents in other folds, of its paraphraser and length."""
+    deltas = np.full((len(means), len(LETTERS)), np.nan)
+    for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
+        for fold in of["fold"].unique():
+            clean = of[of["label"].eq(0).fillna(False) & (of["fold"] != fold)]
+            places = means.index.get_indexer(of.index[of["fold"] == fold])
+            deltas[places] = deltas_of(clean)
+            if clean.empty:
+                log.warning(
+                    "%s %s: no clean document outside fold %d to calibrate its %d documents on; they have no calibrated score",
+                    paraphraser, length, fold, len(places),
+                )  # fmt: skip
+    return deltas
+
+
+def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
+    """The deltas of the clean documents of another benchmark, of the same length."""
+    deltas = np.full((len(means), len(LETTERS)), np.nan)
+    clean = held[held["label"].eq(0).fillna(False)]
+    for length, of in means.groupby("length"):
+        there = clean[clean["length"] == length]
+        if there.empty:
+            raise InputError(
+                f"calibrate_on: no clean document (label 0) of length {length} there has answers with probabilities; "
+                f"lengths: {sorted(set(clean['length'])) or 'none'}."
+            )
+        deltas[means.index.get_indexer(of.index)] = deltas_of(there)
+    return deltas
+
+
+def calibrated_answer(probabilities: Floats, deltas: Floats) -> NDArray[np.intp]:
+    """The place of the most probable letter after calibration; both of shape (answers, 4); equals go to the first."""
+    return np.asarray((probabilities + deltas).argmax(axis=1))
+
+
+def well_calibrated(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether every letter's mean probability, calibrated, lies in `RANGE`; `table` as `calibrations` gives it."""
+    after = table[MEANS].to_numpy(np.float64) + table[DELTAS].to_numpy(np.float64)
+    return pd.Series(((after >= RANGE[0]) & (after <= RANGE[1])).all(axis=1), index=table.index)

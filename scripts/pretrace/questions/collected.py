@@ -1,0 +1,249 @@
+"""Answers collected elsewhere: Parquet, CSV or JSONL, one row an answer. Reading needs no pandas.
+
+Columns: `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`,
+and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`,
+`correct` (of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.rows import rows
+from pretrace.questions.answering import LETTERS, letter_in
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.logs import log
+
+Answer = dict[str, Any]
+"""A row of the answers table by column (`table.SCHEMA`)."""
+
+PROBABILITIES = ("p_a", "p_b", "p_c", "p_d")
+ORDERS = 24
+_KEY = ("task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a file holds: answers, those that are unusable, and documents by label."""
+
+    answers: int
+    unusable: int
+    documents: dict[int | None, int]
+
+
+def check(path: Path, *, metrics: bool) -> Summary:
+    """Read the whole file; raise `InputError` (file, row, column, remedy) at the first thing wrong in it.
+
+    With `metrics`, documents of both labels must be there.
+    """
+    unusable = total = 0
+    label_of: dict[str, int | None] = {}
+    for answer in collected(path):
+        total += 1
+        unusable += answer["answer"] is None
+        label_of[answer["document"]] = answer["label"]
+    documents = Counter(label_of.values())
+    if metrics and not (documents[0] and documents[1]):
+        raise InputError(
+            f"{path}: metrics need documents of both labels, and it holds {documents[1]} with label 1 and "
+            f"{documents[0]} with label 0. Add those that are missing."
+        )
+    if unusable == total:
+        raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
+    return Summary(total, unusable, dict(documents))
+
+
+def collected(path: Path) -> Iterator[Answer]:
+    """The rows of the file as rows of the answers table, each checked."""
+    seen: dict[tuple[Any, ...], str] = {}
+    label_of: dict[str, tuple[int | None, str]] = {}
+    for where, row in rows(path):
+        answer = _answer(where, row)
+        key = tuple(answer[name] for name in _KEY)
+        if key in seen:
+            raise InputError(
+                f"{where}: this question was answered before, at {seen[key]} (document '{answer['document']}', "
+                f"passage {answer['passage']}, permutation {answer['permutation']}); give one answer each."
+            )
+        seen[key] = where
+        label, first = label_of.setdefault(answer["document"], (answer["label"], where))
+        if label != answer["label"]:
+            raise InputError(
+                f"{where}: label of document '{answer['document']}' is {_shown(answer['label'])}, and was "
+                f"{_shown(label)} at {first}; a document has one."
+            )
+        yield answer
+    if not seen:
+        raise InputError(f"{path} holds no rows; it needs at least one answer.")
+
+
+def table_of(path: Path) -> Any:
+    """The file as an Arrow table of `table.SCHEMA`, in the order of its keys; the log says what it holds."""
+    import pyarrow as pa
+
+    from pretrace.questions.table import SCHEMA
+
+    answers = sorted(collected(path), key=_place)
+    tasks = Counter(answer["task"] for answer in answers)
+    log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
+    unusable = Counter(answer["reason"] for answer in answers if answer["answer"] is None)
+    for reason, count in sorted(unusable.items()):
+        log.warning("%s: %d answers are unusable: %s", path, count, reason)
+    if incomplete := _incomplete(answers):
+        log.warning("%s: %d passages lack some of the %d orders of their options", path, incomplete, ORDERS)
+    return pa.Table.from_pylist(answers, schema=SCHEMA)
+
+
+def _place(answer: Answer) -> tuple[Any, ...]:
+    return tuple((answer[name] is not None, answer[name] or 0) if name in ("length", "permutation") else answer[name]
+                 for name in _KEY)  # fmt: skip
+
+
+def _incomplete(answers: list[Answer]) -> int:
+    """Passages whose options were not asked in every order."""
+    orders = Counter(
+        tuple(answer[name] for name in _KEY[:-1])
+        for answer in answers
+        if QUESTION_METHODS[answer["task"]].options
+    )
+    return sum(count < ORDERS for count in orders.values())
+
+
+def _answer(where: str, row: Mapping[str, Any]) -> Answer:
+    for column in ("document", "label", "passage"):
+        _require(where, row, column)
+    task = _text(where, row, "task") or "de_cop"
+    if task not in QUESTION_METHODS:
+        raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
+    answer: Answer = {
+        "task": task,
+        "setting": _text(where, row, "setting"),
+        "document": _text(where, row, "document"),
+        "label": _label(where, row["label"]),
+        "subset": _text(where, row, "subset"),
+        "length": _whole(where, row, "length", least=1),
+        "passage": _whole(where, row, "passage"),
+        "paraphraser": _text(where, row, "paraphraser"),
+    }
+    if not answer["document"] or answer["passage"] is None:
+        empty = "passage" if answer["document"] else "document"
+        raise InputError(f"{where}: {empty} is empty; every answer belongs to a passage of a document.")
+    of_task = _choice if QUESTION_METHODS[task].options else _reply
+    return answer | of_task(where, row)
+
+
+def _choice(where: str, row: Mapping[str, Any]) -> Answer:
+    """What a multiple-choice question adds: its order, its right letter, probabilities and the letter chosen."""
+    for column in ("permutation", "true_answer"):
+        _require(where, row, column)
+    permutation, true_answer = _whole(where, row, "permutation"), row["true_answer"]
+    if permutation is None or permutation >= ORDERS:
+        raise InputError(
+            f"{where}: permutation is {row['permutation']!r}; it must be a whole number, 0 to 23."
+        )
+    if true_answer not in LETTERS:
+        raise InputError(f"{where}: true_answer is {true_answer!r}; it must be A, B, C or D.")
+    probabilities = _probabilities(where, row)
+    if "answer" not in row and probabilities is None:
+        raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
+    given = row.get("answer")
+    if given is None and probabilities is not None:
+        letter: str | None = LETTERS[probabilities.index(max(probabilities))]
+    else:
+        letter = letter_in(str(given)) if given is not None else None
+    missing = "no answer" if given is None else "no letter in the answer"
+    return {
+        "permutation": permutation,
+        "true_answer": true_answer,
+        **dict(zip(PROBABILITIES, probabilities or (None,) * 4, strict=True)),
+        "answer": letter,
+        "correct": letter == true_answer,
+        "reason": None if letter else missing,
+    }
+
+
+def _reply(where: str, row: Mapping[str, Any]) -> Answer:
+    """What a question answered in text adds: the text, and whether it is right, which only the asker knows."""
+    for column in ("answer", "correct"):
+        _require(where, row, column)
+    given, correct = row["answer"], row["correct"]
+    named = {"true": True, "false": False, "1": True, "0": False}
+    correct = named.get(correct.lower(), correct) if isinstance(correct, str) else correct
+    if not isinstance(correct, bool | None):
+        raise InputError(
+            f"{where}: correct is {row['correct']!r}; it must be true, false, or null (skipped)."
+        )
+    reason = _text(where, row, "reason") or ("no answer" if given is None else "")
+    return {
+        "permutation": None,
+        "true_answer": _text(where, row, "true_answer") or None,
+        **dict.fromkeys(PROBABILITIES),
+        "answer": None if given is None else str(given),
+        "correct": correct,
+        "reason": reason or None,
+    }
+
+
+def _probabilities(where: str, row: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """The four letters' probabilities; None where the row has none of them."""
+    given = [row.get(name) for name in PROBABILITIES]
+    if all(value is None for value in given):
+        return None
+    values = []
+    for name, value in zip(PROBABILITIES, given, strict=True):
+        try:
+            number = float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number <= 1:
+            raise InputError(f"{where}: {name} is {value!r}; it must be a probability, 0 to 1.")
+        values.append(number)
+    return tuple(values)
+
+
+def _require(where: str, row: Mapping[str, Any], column: str) -> None:
+    if column not in row:
+        raise InputError(
+            f"{where}: there is no column '{column}'; found: {', '.join(map(str, row)) or 'none'}."
+        )
+
+
+def _label(where: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1):
+        return int(value)
+    raise InputError(
+        f"{where}: label is {value!r}; it must be 1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)."
+    )
+
+
+def _whole(where: str, row: Mapping[str, Any], column: str, *, least: int = 0) -> int | None:
+    value = row.get(column)
+    if value is None:
+        return None
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if whole and not isinstance(value, bool) and value >= least:
+        return int(value)
+    raise InputError(f"{where}: {column} is {value!r}; it must be a whole number, {least} or more.")
+
+
+def _text(where: str, row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    if value is None:
+        return ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
+    return value
+
+
+def _shown(label: int | None) -> str:
+    return "null" if label is None else str(label)

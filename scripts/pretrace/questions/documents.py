@@ -1,0 +1,94 @@
+"""The documents of a benchmark of questions: what accuracies are of."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.table import finish
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+
+CELL = ["document", "subset", "length"]
+
+
+def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
+    """One row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+
+    `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
+    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is that of most of its
+    passages. Raises `InputError` where passages of one document have different labels.
+    """
+    passages = benchmark[benchmark["document"] != ""]
+    passages = passages.assign(length=passages["length"].fillna(-1).astype(np.int64))
+    grouped = passages.groupby(CELL, sort=True)
+    units = grouped["label"].first().reset_index()
+    mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
+    if mixed.any():
+        raise InputError(
+            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages of both labels; a document is "
+            "a member or a non-member as a whole."
+        )
+    units["fold"] = grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)
+    units["id"] = _ids(units)
+    return units[["id", *CELL, "label", "fold"]].sort_values("id", ignore_index=True)
+
+
+def _ids(units: pd.DataFrame) -> list[str]:
+    """Names of documents, told apart where one has several units."""
+    several = units["document"].duplicated(keep=False)
+    parts = units[CELL].to_dict("records")
+    return [
+        "|".join([part["document"], *([part["subset"]] if part["subset"] else []), f"{part['length']}"])
+        if more
+        else part["document"]
+        for part, more in zip(parts, several, strict=True)
+    ]
+
+
+def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
+    """The unit of each row by its document, subset and length.
+
+    Raises `InputError`, which begins with `where`, on a row of a document that is none of the benchmark's.
+    """
+    keys = rows[CELL].assign(length=rows["length"].fillna(-1).astype(np.int64))
+    found = keys.merge(units[[*CELL, "id"]], on=CELL, how="left")["id"].to_numpy(object)
+    strange = pd.isna(found)
+    if strange.any():
+        row = keys[strange].iloc[0]
+        length = f", {row['length']} words" if row["length"] >= 0 else ""
+        raise InputError(f"{where}: '{row['document']}'{length} is no document of the benchmark.")
+    return pd.Series(found, index=rows.index)
+
+
+def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: int) -> pd.DataFrame:
+    """The table of a benchmark without texts, from the answers of all its models: a row a passage.
+
+    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` where two models' answers give a
+    document different labels.
+    """
+    columns = [*CELL, "passage", "label"]
+    passages = pd.concat([frame[columns].assign(model=model) for model, frame in answers.items()])
+    labels = passages.drop_duplicates(["document", "label"])
+    twice = labels[labels["document"].duplicated(keep=False)].sort_values("document", kind="stable")
+    if len(twice):
+        raise InputError(
+            f"benchmark {name}: the answers of {' and '.join(sorted(set(twice['model'])))} give the document "
+            f"'{twice['document'].iloc[0]}' different labels."
+        )
+    passages = passages.drop_duplicates([*CELL, "passage"])
+    texts = [_stand_in(row) for row in passages.to_dict("records")]
+    frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
+    number = {text.text_id: row for text, row in zip(texts, passages["passage"], strict=True)}
+    return frame.assign(text="", passage=frame["text_id"].map(number).astype("Int64"))
+
+
+def _stand_in(row: Mapping[Hashable, Any]) -> Text:
+    """A passage whose text nobody has: its id is what folds tell it by."""
+    length = None if pd.isna(row["length"]) else int(row["length"])
+    parts = (row["document"], row["subset"], length, row["passage"])
+    text_id = "|".join(str(part) for part in parts if part not in ("", None))
+    label = None if pd.isna(row["label"]) else int(row["label"])
+    return Text(text_id, text_id, label, str(row["subset"]), length, str(row["document"]))

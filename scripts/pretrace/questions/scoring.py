@@ -1,0 +1,106 @@
+"""Scores of documents: the share of right answers, and the mean over passages of a score of texts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.questions.answering import LETTERS
+from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
+from pretrace.questions.documents import unit_ids
+from pretrace.questions.registry import question_setting_name, question_settings
+from pretrace.runtime.logs import log
+
+COLUMNS = [
+    "unit",
+    "id",
+    "method",
+    "setting",
+    "view",
+    "start_token",
+    "draw",
+    "reference",
+    "shots_used",
+    "score",
+]
+KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
+
+
+def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The answers that the runs of one model and benchmark ask for, in their order."""
+    keep = np.zeros(len(answers), bool)
+    for run in runs:
+        named = {
+            (item["method"], question_setting_name(item["method"], setting))
+            for item in run["questions"]
+            for setting in question_settings(item["method"], item["parameters"])
+        }
+        tasks = pd.MultiIndex.from_frame(answers[["task", "setting"]])
+        mask = tasks.isin(list(named))
+        for key, column in (("subsets", "subset"), ("lengths", "length")):
+            if run.get(key):
+                mask &= answers[column].isin(run[key]).fillna(False).to_numpy(bool)
+        if run["paraphraser"] is not None:
+            mask &= answers["paraphraser"].isin([run["paraphraser"], ""]).to_numpy(bool)
+        keep |= mask
+    return answers[keep]
+
+
+def document_scores(
+    answers: pd.DataFrame, units: pd.DataFrame, calibrations: pd.DataFrame, where: str
+) -> pd.DataFrame:
+    """Accuracy of each document by each task, columns as the scores table's; de_cop also for each calibration.
+
+    `answers` as the answers table; `units` as `documents.document_units`; `calibrations` as
+    `calibration.calibrations`. An unusable answer is wrong; a passage that a task skipped leaves its accuracy,
+    and the log counts both.
+    """
+    answers = answers.assign(id=unit_ids(answers, units, where).to_numpy(object))
+    skipped = answers["correct"].isna()
+    for (task, setting), of in answers[skipped].groupby(["task", "setting"]):
+        reasons = of["reason"].value_counts(sort=False).sort_index()
+        told = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
+        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(of), told)
+    asked = answers[~skipped]
+    frames = [_accuracies(asked, asked["setting"])]
+    for name, of in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
+        calibrated = _calibrated(asked[asked["task"] == "de_cop"], of)
+        frames.append(_accuracies(calibrated, question_setting_name("de_cop", {"calibration": str(name)})))
+    return _typed(pd.concat(frames, ignore_index=True))
+
+
+def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
+    rows = answers.assign(setting=setting, correct=answers["correct"].astype(float))
+    keys = ["task", "setting", "paraphraser", "id"]
+    scores = rows.groupby(keys, sort=True)["correct"].mean().reset_index()
+    scores = scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
+    nothing = pd.array([pd.NA] * len(scores), dtype="Int64")
+    return scores.assign(view="", start_token="", draw=nothing, shots_used=nothing)
+
+
+def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
+    """De_cop's answers with `correct` as calibrated; those without probabilities stay as they are."""
+    deltas = calibration[["paraphraser", "id", *DELTAS]]
+    rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
+    known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
+    probabilities, added = (rows.loc[known, names].to_numpy(np.float64) for names in (PROBABILITIES, DELTAS))
+    chosen = np.array(LETTERS, dtype=object)[calibrated_answer(probabilities, added)]
+    correct = rows["correct"].to_numpy(bool, copy=True)
+    correct[known] = chosen == rows.loc[known, "true_answer"].to_numpy(object)
+    return rows.assign(correct=correct)
+
+
+def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
+    """The mean over each document's passages of every score of texts; passages without a score do not count."""
+    passages = benchmark[benchmark["document"] != ""]
+    id_of = dict(zip(passages["text_id"], unit_ids(passages, units, "benchmark"), strict=True))
+    rows = scores.assign(id=scores["id"].map(id_of)).dropna(subset="id")
+    grouped = rows.groupby([*KEYS, "id"], sort=True, dropna=False)
+    means = grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index()
+    return _typed(means)
+
+
+def _typed(rows: pd.DataFrame) -> pd.DataFrame:
+    whole = rows.astype({"draw": "Int64", "shots_used": "Int64"}).assign(unit="document")
+    return whole[COLUMNS].sort_values([*KEYS, "id"], ignore_index=True)
