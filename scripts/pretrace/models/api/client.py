@@ -1,0 +1,224 @@
+"""Requests -> answers, each asked until it is answered once: stored answers first, the missing ones over the net."""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import openai
+
+from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
+from pretrace.models.api.faults import Fault, fault_of
+from pretrace.models.api.store import Answer, AnswerStore
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+T = TypeVar("T")
+Body = Mapping[str, Any]
+
+_NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
+_LONGEST_WAIT = 3600  # a server that asks for more ends the job
+
+
+class MalformedAnswerError(ValueError):
+    """An answer that lacks what every answer to its request has; it is asked for again."""
+
+
+class ApiClient:
+    """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever."""
+
+    def __init__(self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float) -> None:
+        self.endpoint = endpoint
+        self._store = store
+        self._budget = int(budget_usd * NANO)
+
+    def ask(
+        self,
+        requests: Sequence[ApiRequest],
+        read: Callable[[Body], T],
+        progress: Callable[[int], None] = lambda answered: None,
+    ) -> list[T]:
+        """What `read` makes of each answer, in the order of the requests; `progress` counts requests.
+
+        Equal requests are asked once. `read` raises `MalformedAnswerError` for an answer to ask for again. Raises
+        `InputError` where the key is not set, the server refuses a request or keeps failing, or the budget
+        does not suffice: what was answered until then is stored, and the message says how much.
+        """
+        keys = [self.endpoint.key_of(request) for request in requests]
+        known = self._store.known(list(dict.fromkeys(keys)))
+        missing = {key: one for key, one in zip(keys, requests, strict=True) if key not in known}
+        progress(sum(key in known for key in keys))
+        if missing:
+            log.info("%s: %d answers stored, %d to ask for", self.endpoint.name, len(known), len(missing))
+            _Asking(self.endpoint, self._store, self._budget, missing, read, Counter(keys), progress).run()
+        return [self._read(key, read) for key in keys]
+
+    def _read(self, key: str, read: Callable[[Body], T]) -> T:
+        try:
+            return read(self._store.answer(key))
+        except MalformedAnswerError as error:
+            raise InputError(
+                f"{self.endpoint.name}: the stored answer {key} cannot be read ({error}). Take it out of "
+                f"{self._store.path} to have it asked for again."
+            ) from error
+
+
+class _Asking:
+    """One round over the missing requests: as many workers as the endpoint allows take the next one each."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        store: AnswerStore,
+        budget: int,
+        missing: Mapping[str, ApiRequest],
+        read: Callable[[Body], Any],
+        copies: Mapping[str, int],
+        progress: Callable[[int], None],
+    ) -> None:
+        self.endpoint, self.store, self.budget = endpoint, store, budget
+        self.missing, self.read, self.copies, self.progress = missing, read, copies, progress
+        self.key = endpoint.key()
+        self.answered = 0
+        self._in_flight = 0
+        self._resume_at = 0.0
+        self._failure: str | None = None
+
+    def run(self) -> None:
+        asyncio.run(self._run())
+        if self._failure is not None:
+            left = len(self.missing) - self.answered
+            raise InputError(
+                f"{self.endpoint.name}: {self._failure} {self.answered} answers were stored in this run "
+                f"({self.store.path}); running the same command again asks for the {left} missing ones only."
+            )
+
+    async def _run(self) -> None:
+        self._settled = asyncio.Condition()
+        queue = iter(self.missing.items())
+        async with openai.AsyncOpenAI(
+            api_key=self.key or "none",  # the client insists on one
+            base_url=self.endpoint.base_url,
+            timeout=self.endpoint.timeout,
+            max_retries=0,  # retries are counted, logged and paid for here
+        ) as client:
+            workers = min(self.endpoint.concurrency, len(self.missing))
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(client, queue))
+
+    async def _work(self, client: openai.AsyncOpenAI, queue: Iterator[tuple[str, ApiRequest]]) -> None:
+        while self._failure is None:
+            following = next(queue, None)
+            if following is None:
+                return
+            await self._answer(client, *following)
+
+    async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
+        """Ask until there is an answer, or note why there is none."""
+        most = self.endpoint.cost(*self.endpoint.most(request))
+        for attempt in range(self.endpoint.attempts):
+            await self._pause()
+            if not await self._put_aside(most):
+                return
+            try:
+                text, body = await self._post(client, request)
+            except Fault as fault:
+                self.store.give_back(most, paid=fault.paid)
+                await self._settle()
+                if not self._go_on(fault, attempt):
+                    return
+                await asyncio.sleep(fault.wait(attempt))
+                continue
+            self.store.add(self._stored(key, request, text, body), most)
+            self.answered += 1
+            await self._settle()
+            self.progress(self.copies[key])
+            return
+
+    async def _pause(self) -> None:
+        """Wait as long as the server has asked one of the workers to: its limits are for all of them."""
+        while (wait := self._resume_at - time.monotonic()) > 0:
+            await asyncio.sleep(wait)
+
+    async def _put_aside(self, most: int) -> bool:
+        """Put aside what a request can cost; where the budget lacks it, wait for what is in flight to cost less."""
+        async with self._settled:
+            while self._failure is None:
+                if self.store.put_aside(most, self.budget):
+                    self._in_flight += 1
+                    return True
+                if not self._in_flight:
+                    self._fail(self._over_budget(most))
+                    break
+                await self._settled.wait()
+        return False
+
+    async def _settle(self) -> None:
+        async with self._settled:
+            self._in_flight -= 1
+            self._settled.notify_all()
+
+    def _over_budget(self, most: int) -> str:
+        spent, aside = self.store.money()
+        also = f" and {aside / NANO:.6g} put aside for requests whose answers are not there" if aside else ""
+        return (
+            f"the budget is used up: of budget_usd = {self.budget / NANO:g} (config.yaml), {spent / NANO:.6g} "
+            f"dollars are spent{also}, and the next request can cost up to {most / NANO:.6g}. Nothing more was "
+            "asked; raise budget_usd to go on."
+        )
+
+    async def _post(self, client: openai.AsyncOpenAI, request: ApiRequest) -> tuple[str, Body]:
+        """The answer as text and parsed; any failure is a `Fault` whose message does not hold the key."""
+        create: Any = client.chat.completions if self.endpoint.chat else client.completions
+        try:
+            raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
+            text = self._without_key(raw.text)
+            body = json.loads(text)
+            self.read(body)
+        except openai.OpenAIError as error:
+            fault = fault_of(error)
+            fault.message = self._without_key(fault.message)
+            raise fault from None
+        except (MalformedAnswerError, ValueError) as error:
+            raise Fault(f"a malformed answer ({self._without_key(str(error))})", paid=True) from None
+        return text, body
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self.key, "***") if self.key else text
+
+    def _go_on(self, fault: Fault, attempt: int) -> bool:
+        """Whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        if not fault.temporary:
+            self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
+        elif attempt + 1 == self.endpoint.attempts:
+            self._fail(f"a request failed {attempt + 1} times, the last time with {fault}.")
+        elif fault.after is not None and fault.after > _LONGEST_WAIT:
+            self._fail(f"{self.endpoint.base_url} asks to wait {fault.after:.0f} s ({fault}).")
+        if fault.after is not None:
+            self._resume_at = max(self._resume_at, time.monotonic() + fault.after)
+            if fault.after > _NOTED_WAIT:
+                log.warning("%s: the server asks to wait %.0f s", self.endpoint.name, fault.after)
+        return self._failure is None
+
+    def _fail(self, why: str) -> None:
+        self._failure = self._failure or why
+
+    def _stored(self, key: str, request: ApiRequest, text: str, body: Body) -> Answer:
+        prompt, completion = _usage(body) or self.endpoint.most(request)
+        asked = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
+        cost = self.endpoint.cost(prompt, completion)
+        return Answer(key, self.endpoint.name, asked, text, prompt, completion, cost)
+
+
+def _usage(body: Body) -> tuple[int, int] | None:
+    """(prompt, completion) tokens that the server counted, None where it does not say."""
+    usage = body.get("usage")
+    counts = (
+        [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        if isinstance(usage, dict)
+        else []
+    )
+    return (counts[0], counts[1]) if counts and all(type(count) is int for count in counts) else None

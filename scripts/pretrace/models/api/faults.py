@@ -1,0 +1,70 @@
+"""What can go wrong with one request: whether to try again, after how long, and whether it may have been paid."""
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+import openai
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
+_TRIED_AGAIN = {408, 409, 429}  # and every 5xx
+_NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
+
+
+@dataclass
+class Fault(Exception):
+    """A request without a usable answer.
+
+    temporary  whether asking again can help
+    paid       whether the server may have counted it: it was received, and what came back was lost
+    after      seconds that the server asks to wait, None where it says nothing
+    """
+
+    message: str
+    temporary: bool = True
+    paid: bool = False
+    after: float | None = None
+
+    def __str__(self) -> str:
+        return self.message
+
+    def wait(self, attempt: int) -> float:
+        """Seconds before attempt number `attempt` + 1: exponential with jitter, never less than the server asks."""
+        backed_off = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1)
+        return backed_off if self.after is None else self.after + random.uniform(0, 0.1) * backed_off
+
+
+def fault_of(error: openai.OpenAIError) -> Fault:
+    """What an error of the client means; its message may hold what the server sent."""
+    if isinstance(error, openai.APITimeoutError):
+        return Fault("timed out", paid=True)
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__ or error
+        # refused or not found: nothing was sent; anything later may have been received
+        sent = "Connect" not in type(cause).__name__
+        return Fault(f"the connection failed ({type(cause).__name__}: {cause})", paid=sent)
+    if isinstance(error, openai.APIStatusError):
+        passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
+        return Fault(
+            f"status {error.status_code}: {error.message}",
+            temporary=passing and error.code not in _NOT_OVER_SOON,
+            after=retry_after(error.response.headers),
+        )
+    return Fault(f"{type(error).__name__}: {error}", temporary=False)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait (`Retry-After` as a number or a date), None where it does not say."""
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -1,0 +1,145 @@
+"""Every answer of every API model, in one SQLite file, and what they cost.
+
+An answer is written at once, in a transaction of its own, and never changed. Write-ahead logging keeps the
+file whole when a process is killed, and lets jobs share it. Before a request is sent, the most that it can
+cost is put aside in the same file: together, jobs cannot pass the budget, and what a killed process had sent
+stays counted, because it may have been paid for.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from pretrace.runtime.errors import InputError
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    request TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    cost INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
+INSERT OR IGNORE INTO money VALUES (1, 0, 0);
+"""
+_LOOKED_UP_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of a dollar."""
+
+    key: str
+    model: str
+    request: str
+    answer: str
+    prompt_tokens: int
+    completion_tokens: int
+    cost: int
+
+
+class AnswerStore:
+    """Use as a context manager, or `close` it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing; a power failure may lose the last answers, never the file.
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.executescript(_TABLES)
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{self.path}, the store of API answers, cannot be used ({error}). Move it away to start a new "
+                "one: the answers in it would be asked, and paid for, again."
+            ) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Those of the keys that have an answer."""
+        found: set[str] = set()
+        for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
+            part = keys[start : start + _LOOKED_UP_AT_ONCE]
+            marks = ",".join("?" * len(part))
+            rows = self._database.execute(f"SELECT key FROM answers WHERE key IN ({marks})", part)
+            found.update(key for (key,) in rows)
+        return found
+
+    def answer(self, key: str) -> dict[str, Any]:
+        """The parsed answer; `KeyError` where there is none."""
+        row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise KeyError(key)
+        parsed: dict[str, Any] = json.loads(row[0])
+        return parsed
+
+    def put_aside(self, cost: int, budget: int) -> bool:
+        """Put the most that a request can cost aside; false, and nothing done, where the budget lacks it.
+
+        Both in billionths of a dollar. A request without a cost always passes.
+        """
+        if cost == 0:
+            return True
+        with self._transaction():
+            spent, aside = self.money()
+            if spent + aside + cost > budget:
+                return False
+            self._database.execute("UPDATE money SET aside = aside + ?", (cost,))
+        return True
+
+    def give_back(self, cost: int, *, paid: bool) -> None:
+        """A request ended without an answer; `paid`: it may have cost all that was put aside."""
+        if cost:
+            with self._transaction():
+                self._move(cost, cost if paid else 0)
+
+    def add(self, answer: Answer, aside: int) -> None:
+        """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
+        with self._transaction():
+            row = (answer.key, answer.model, answer.request, answer.answer)
+            counts = (answer.prompt_tokens, answer.completion_tokens, answer.cost)
+            self._database.execute(
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *counts)
+            )
+            if aside or answer.cost:
+                self._move(aside, answer.cost)
+
+    def _move(self, aside: int, spent: int) -> None:
+        self._database.execute("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
+
+    def money(self) -> tuple[int, int]:
+        """(spent, put aside) in billionths of a dollar."""
+        spent, aside = self._database.execute("SELECT spent, aside FROM money").fetchone()
+        return spent, aside
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Model -> (answers stored, their cost in billionths of a dollar)."""
+        rows = self._database.execute("SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model")
+        return {model: (answers, cost) for model, answers, cost in rows}

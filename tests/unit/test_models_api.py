@@ -1,0 +1,242 @@
+"""The API client: every answer stored once, none asked twice, the budget never passed, the key nowhere."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from loopback import Loopback, completion
+from pretrace.models.api import AnswerStore, ApiClient, ApiRequest, Endpoint, MalformedAnswerError
+from pretrace.models.api import faults as faults_module
+from pretrace.models.api.faults import Fault, retry_after
+from pretrace.runtime.errors import InputError
+
+KEY = "sk-a-very-secret-key-4711"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.005)
+    monkeypatch.setenv("TEST_API_KEY", KEY)
+
+
+def echoed(path, body):
+    return completion(f"answer to {body['prompt']}")
+
+
+def endpoint_at(url, **changes):
+    api = {
+        "base_url": url,
+        "model": "m",
+        "endpoint": "completions",
+        "key_env": "TEST_API_KEY",
+        "price": {"input": 1.0, "output": 2.0},
+    }
+    return Endpoint.of("tested", api | changes)
+
+
+def asked_for(count):
+    return [ApiRequest({"prompt": f"question {number}", "max_tokens": 4}) for number in range(count)]
+
+
+def text_of(body):
+    try:
+        return body["choices"][0]["text"]
+    except (KeyError, IndexError, TypeError) as error:
+        raise MalformedAnswerError("no text") from error
+
+
+def ask(url, path, count=20, budget_usd=1.0, progress=lambda n: None, **changes):
+    with AnswerStore(path) as store:
+        client = ApiClient(endpoint_at(url, **changes), store, budget_usd=budget_usd)
+        return client.ask(asked_for(count), text_of, progress)
+
+
+EXPECTED = [f"answer to question {number}" for number in range(20)]
+
+
+def test_answers_stand_in_the_order_of_the_requests_and_are_never_asked_for_again(tmp_path):
+    seen = []
+    with Loopback(echoed) as server:
+        assert ask(server.url, tmp_path / "a.sqlite", progress=seen.append) == EXPECTED
+        assert server.requests == 20
+        assert ask(server.url, tmp_path / "a.sqlite") == EXPECTED
+        assert server.requests == 20
+        assert server.authorization == {f"Bearer {KEY}"}
+    assert sum(seen) == 20
+
+
+def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
+    body = {"prompt": "same", "max_tokens": 4}
+    progress = []
+    with Loopback(echoed) as server, AnswerStore(tmp_path / "a.sqlite") as store:
+        client = ApiClient(endpoint_at(server.url), store, budget_usd=1)
+        client.ask([ApiRequest(body)] * 3, text_of, progress.append)
+        assert server.requests == 1
+        assert sum(progress) == 3
+        client.ask([ApiRequest(body, again=1)], text_of)
+        assert server.requests == 2
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices"])
+def test_a_passing_fault_loses_nothing(tmp_path, fault):
+    generator = random.Random(0)
+    with Loopback(echoed, lambda number, body: fault if generator.random() < 0.4 else None) as server:
+        assert ask(server.url, tmp_path / "a.sqlite", attempts=20) == EXPECTED
+        assert set(server.answered.values()) == {1}
+        assert server.requests > 20
+
+
+def test_a_time_out_is_tried_again(tmp_path):
+    with Loopback(echoed, lambda number, body: "hang" if number == 0 else None) as server:
+        assert ask(server.url, tmp_path / "a.sqlite", count=1, timeout=0.3) == EXPECTED[:1]
+        assert server.requests == 2
+
+
+def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
+    with Loopback(echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6") as server:
+        ask(server.url, tmp_path / "a.sqlite", count=12, concurrency=2)
+    first = server.moments[0]
+    early = [moment for moment in server.moments[1:] if moment - first < 0.55]
+    assert len(early) <= 2  # what the other worker had in flight, and one it took before the answer came
+    assert max(server.moments) - first >= 0.6
+
+
+def test_retry_after_is_read_as_seconds_or_as_a_date():
+    assert retry_after({"retry-after": "7"}) == 7
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({}) is None
+    assert Fault("", after=30.0).wait(0) >= 30
+    waits = [Fault("").wait(attempt) for attempt in range(8) for _ in range(50)]
+    assert len(set(waits)) == len(waits)
+    for attempt in range(8):
+        assert all(
+            0.5 <= wait / (0.005 * 2**attempt) <= 1 for wait in waits[50 * attempt : 50 * attempt + 50]
+        )
+
+
+def test_no_more_requests_are_open_than_the_entry_allows(tmp_path):
+    with Loopback(echoed, delay=0.02) as server:
+        ask(server.url, tmp_path / "a.sqlite", concurrency=3)
+        assert server.most_at_once == 3
+
+
+def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
+    with Loopback(echoed, lambda number, body: "500" if number >= 7 else None) as server:
+        with pytest.raises(InputError, match=r"failed 3 times.*500.*7 answers.*13 missing"):
+            ask(server.url, tmp_path / "a.sqlite", concurrency=1, attempts=3)
+        assert server.requests == 7 + 3
+    with Loopback(echoed) as server:
+        with AnswerStore(tmp_path / "a.sqlite") as store:
+            assert store.counts() == {"tested": (7, 7 * 12_000)}
+        server_url = server.url
+        assert ask(server_url, tmp_path / "b.sqlite") == EXPECTED
+
+
+def test_a_refusal_is_not_tried_again(tmp_path):
+    for fault in ("refused", "quota"):
+        with Loopback(echoed, lambda number, body, fault=fault: fault) as server:
+            with pytest.raises(InputError, match="refuses a request"):
+                ask(server.url, tmp_path / "a.sqlite", concurrency=1)
+            assert server.requests == 1
+
+
+def test_a_missing_key_is_named_before_anything_is_asked(tmp_path, monkeypatch):
+    monkeypatch.delenv("TEST_API_KEY")
+    with Loopback(echoed) as server:
+        with pytest.raises(InputError, match="TEST_API_KEY"):
+            ask(server.url, tmp_path / "a.sqlite")
+        assert server.requests == 0
+
+
+# an answer costs 10 x 1 + 1 x 2 = 12 microdollars; at most len("question 0") + 16 + 4 x 2 = 34 are put aside
+def test_the_budget_stops_before_it_is_passed(tmp_path):
+    with Loopback(echoed) as server:
+        with pytest.raises(InputError, match=r"budget_usd = 0\.0001.*7\.2e-05.*3\.4e-05.*6 answers"):
+            ask(server.url, tmp_path / "a.sqlite", budget_usd=100e-6, concurrency=4)
+        with AnswerStore(tmp_path / "a.sqlite") as store:  # 6 x 12 + 34 > 100 >= 5 x 12 + 34
+            assert store.money() == (72_000, 0)
+        assert server.requests == 6
+        assert ask(server.url, tmp_path / "a.sqlite", budget_usd=1) == EXPECTED
+        assert server.requests == 20
+
+
+def test_a_budget_of_nothing_serves_only_what_is_free(tmp_path):
+    with Loopback(echoed) as server:
+        with pytest.raises(InputError, match="raise budget_usd"):
+            ask(server.url, tmp_path / "a.sqlite", budget_usd=0)
+        assert server.requests == 0
+        free = {"input": 0, "output": 0}
+        assert ask(server.url, tmp_path / "b.sqlite", budget_usd=0, price=free) == EXPECTED
+
+
+def test_an_answer_that_was_lost_counts_as_paid(tmp_path):
+    with Loopback(echoed, lambda number, body: ["cut", "malformed", "500", None][number]) as server:
+        ask(server.url, tmp_path / "a.sqlite", count=1)
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        assert store.money() == (34_000 + 34_000 + 12_000, 0)
+
+
+def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
+    def repeats(path, body):
+        return completion(f"you sent Bearer {KEY}")
+
+    with Loopback(repeats) as server:
+        assert ask(server.url, tmp_path / "a.sqlite", count=1) == ["you sent Bearer ***"]
+    with Loopback(echoed, lambda number, body: "refused") as server:
+        with pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised:
+            ask(server.url, tmp_path / "b.sqlite", count=1)
+    chain, error = [], raised.value
+    while error is not None:
+        chain.append(repr(error) + str(error))
+        error = error.__cause__ or error.__context__
+    assert KEY not in "".join(chain)
+    assert KEY not in caplog.text
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert all(KEY.encode() not in path.read_bytes() for path in files)
+    assert KEY not in repr(endpoint_at("http://x"))
+
+
+ASKING = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[3:]
+from test_models_api import ask
+ask(sys.argv[1], Path(sys.argv[2]), count=200, concurrency=4)
+"""
+
+
+def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with Loopback(echoed, delay=0.01) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-c", ASKING, server.url, path, *sys.path],
+            env={**os.environ, "TEST_API_KEY": KEY},
+        )
+        while server.requests < 80 and process.poll() is None:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        stored = sqlite3.connect(path).execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+        before = server.requests
+        assert 70 <= stored < 200
+        assert before - stored <= 4  # in flight
+        ask(server.url, path, count=200)
+        assert server.requests - before == 200 - stored
+    with AnswerStore(path) as store:
+        assert store.counts()["tested"][0] == 200
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path):
+    path = Path(tmp_path / "a.sqlite")
+    path.write_text("this is no database, but a text that is long enough to be taken for one " * 20)
+    with pytest.raises(InputError, match=r"a\.sqlite"):
+        AnswerStore(path)
