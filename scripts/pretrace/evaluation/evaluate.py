@@ -9,6 +9,14 @@ import pandas as pd
 
 from pretrace.evaluation.cells import Cell, Column, EvaluationSet, cells, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
+from pretrace.evaluation.documents import (
+    MEAN_SCORE,
+    NONMEMBERS,
+    document_metrics,
+    is_question,
+    units_of_documents,
+    welch_tests,
+)
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import METRICS, Flags, level_of
 from pretrace.evaluation.selection import (
@@ -21,6 +29,7 @@ from pretrace.evaluation.selection import (
     mostly_empty,
 )
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval
+from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress, log
@@ -46,7 +55,7 @@ def evaluate(
     pooled: bool = False,
     settings: Settings | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables metrics and tests of one model's scores on one benchmark.
+    """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
     parameter of the grid at most is off its default; `default`, `best_on_test` and `held_out`, always with
@@ -59,8 +68,9 @@ def evaluate(
     folds, which hold few documents, they would scatter too little.
 
     Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
-    the texts that both methods score. Texts without a score, for one method, and without a label, for all,
-    are left out. `settings` knows the methods' grids (default: `pretrace.methods`).
+    the texts that both methods score. Of documents, which enter the set `all` alone, there is more in
+    `documents`. Texts without a score, for one method, and without a label, for all, are left out. `settings`
+    knows the methods' grids (default: those of `pretrace.methods` and `pretrace.questions`).
 
     Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
     matter.
@@ -71,13 +81,16 @@ def evaluate(
         )
     units = text_units(benchmark)
     _require_both_classes(units, benchmark_name)
+    cut = [("text", units, evaluation_sets)] + [("text", units.assign(subset=""), evaluation_sets)] * pooled
+    if scores["unit"].eq("document").any():
+        cut.append(("document", units_of_documents(benchmark), (EvaluationSet(),)))
     settings = settings or _registered()
     metrics: list[tuple[Any, ...]] = []
     tests: list[tuple[Any, ...]] = []
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
-        for grouped in (units, units.assign(subset="")) if pooled else (units,):
-            for cell in cells("text", grouped, scores, evaluation_sets):
+        for unit, grouped, sets in cut:
+            for cell in cells(unit, grouped, scores, sets):
                 of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
                 metrics += of_cell
                 tests += tested
@@ -105,10 +118,19 @@ def _log_prefixed(
 
 
 def _registered() -> Settings:
+    """What the methods of texts and those that ask questions know of their settings."""
     from pretrace import methods
 
-    names = ("parse_setting", "empty_score", "METHODS")
-    return SimpleNamespace(**{name: getattr(methods, name) for name in names})
+    def parse_setting(method: str, setting: str) -> dict[str, Any]:
+        parse = parse_question_setting if is_question(method) else methods.parse_setting
+        return dict(parse(method, setting))
+
+    def empty_score(method: str, setting: str) -> float | None:
+        return None if is_question(method) else methods.empty_score(method, setting)
+
+    return SimpleNamespace(
+        parse_setting=parse_setting, empty_score=empty_score, METHODS=methods.METHODS | QUESTION_METHODS
+    )
 
 
 def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
@@ -158,11 +180,23 @@ def _evaluate_cell(
         name = METRICS[estimate.metric]
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)))
-    return metrics, [_test_row(cell, one) for one in tested]
+    tests = [_test_row(cell, one) for one in tested]
+    if cell.unit == "document":
+        weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
+        for of in document_metrics(cell, [*wanted, *chosen], weights):
+            size = rankings.sizes(of.estimate.parts[0])
+            marks = _marks(of.estimate, cell, [size], True, empty, settings)
+            metrics.append((*_keys(cell, of.estimate), *size, of.metric, of.value, of.low, of.high, marks))
+        for test in welch_tests(cell, chosen):
+            found = (test.difference, test.low, test.high, test.p, test.p_holm)
+            tests.append((*_keys(cell, test.estimate), NONMEMBERS, MEAN_SCORE, "welch", *found))
+    return metrics, tests
 
 
 def _has_interval(column: Column, grid_intervals: set[str], settings: Settings) -> bool:
-    """Whether a setting's grid row gets an interval: it lies on a line through the default."""
+    """Whether a setting's grid row gets an interval: it lies on a line through the default, or asks questions."""
+    if is_question(column.method):
+        return True
     if column.method not in grid_intervals:
         return False
     defaults = settings.METHODS[column.method].defaults
@@ -198,6 +232,7 @@ def _marks(
     conventions = settings.METHODS[cell.columns[columns[0]].method].convention
     marks = {
         "conditional_on_documents": interval and cell.groups.conditional,
+        "cross_fitted": any("calibration=cross_fitted" in cell.columns[at].setting for at in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),
         "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
         "over_5_percent_empty": bool(empty[columns].any()),

@@ -86,7 +86,7 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
             deltas[places] = deltas_of(clean)
             if clean.empty:
                 log.warning(
-                    "%s %s: no clean document outside fold %d to calibrate its %d documents on; they have no calibrated score",
+                    "%s %s: no clean document outside fold %d to calibrate on: its %d documents have no calibrated score",
                     paraphraser, length, fold, len(places),
                 )  # fmt: skip
     return deltas

@@ -1,0 +1,141 @@
+"""What is reported of documents alone: accuracies, the AUC as DE-COP publishes it, and Welch's test."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.roc import Flags, Floats
+from pretrace.evaluation.selection import Estimate
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
+from pretrace.questions.documents import document_units
+from pretrace.questions.registry import QUESTION_METHODS
+
+AUC_AS_PUBLISHED = "auc_as_published"
+ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
+MEAN_SCORE = "mean_score"
+"""The metric that Welch's test is of: a class's mean over documents of the document's score."""
+
+NONMEMBERS = "nonmembers"
+"""The baseline that Welch's test compares the members with."""
+
+
+@dataclass(frozen=True)
+class DocumentMetric:
+    """A further number of an estimate, which rests on one column as a whole."""
+
+    estimate: Estimate
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class WelchTest:
+    """Do members and non-members have the same mean score? `difference` is members minus non-members."""
+
+    estimate: Estimate
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+
+
+def units_of_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
+    """The labelled documents as `cells.text_units` has texts; each is drawn by itself."""
+    units = document_units(benchmark)
+    units = units[units["label"].notna()].reset_index(drop=True)
+    alone = np.arange(len(units))
+    return units[["id", "subset", "length", "fold"]].assign(
+        label=units["label"].astype(np.int64), text=alone, document=-1
+    )
+
+
+def is_question(method: str) -> bool:
+    return method in QUESTION_METHODS
+
+
+def document_metrics(cell: Cell, estimates: Iterable[Estimate], weights: Floats) -> list[DocumentMetric]:
+    """`auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
+
+    `weights` (documents, resamples) are those of the cell's bootstrap. An accuracy is the mean over the documents of
+    one class; those of settings chosen by their AUC are not reported.
+    """
+    found: list[DocumentMetric] = []
+    for estimate in estimates:
+        if len(estimate.parts) > 1 or estimate.metric != 0:
+            continue
+        column = estimate.parts[0].column
+        there = cell.scored[column]
+        scores, label, of = cell.scores[column, there], cell.label[there], weights[there]
+        found.append(_as_published(estimate, scores, label, of))
+        if is_question(cell.columns[column].method) and estimate.selection in ("grid", "default"):
+            for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
+                found.append(_accuracy(estimate, metric, scores[kind], of[kind]))
+    return found
+
+
+def _as_published(estimate: Estimate, scores: Floats, label: Flags, weights: Floats) -> DocumentMetric:
+    """The mean over the first ten resamples; the interval is that of a single one."""
+    draws = youden_accuracy(scores, label, weights)
+    low, high = _interval(draws)
+    return DocumentMetric(
+        estimate, AUC_AS_PUBLISHED, float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES])), low, high
+    )
+
+
+def _accuracy(estimate: Estimate, metric: str, scores: Floats, weights: Floats) -> DocumentMetric:
+    total = weights.sum(axis=0)
+    draws = np.divide(scores @ weights, total, out=np.full(len(total), np.nan), where=total > 0)
+    low, high = _interval(draws)
+    return DocumentMetric(estimate, metric, float(scores.mean()) if len(scores) else np.nan, low, high)
+
+
+def _interval(draws: Floats) -> tuple[float, float]:
+    low, high = percentile_interval(draws[None])
+    return float(low[0]), float(high[0])
+
+
+def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
+    """Balanced accuracy at the threshold that separates the classes best, shape (resamples,).
+
+    That is the area under the ROC curve of the scores binarised there, which DE-COP's code prints as its AUC:
+    (1 + max(TPR - FPR)) / 2. `scores`, `label` have shape (documents,), `weights` (documents, resamples).
+    """
+    order = np.argsort(-scores, kind="stable")
+    ends = np.append(np.diff(scores[order]) != 0, True)
+    rates = []
+    for kind in (label, ~label):
+        above = np.cumsum(weights[order] * kind[order, None], axis=0)
+        total = above[-1]
+        rates.append(np.divide(above, total, out=np.full_like(above, np.nan), where=total > 0)[ends])
+    return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
+
+
+def welch_tests(cell: Cell, estimates: Sequence[Estimate]) -> list[WelchTest]:
+    """Welch's t-test between the scores of members and non-members, of every default setting.
+
+    Holm's family is the cell's methods. A class of one document leaves nothing to test.
+    """
+    from scipy.stats import ttest_ind
+
+    tests = []
+    for estimate in estimates:
+        if estimate.selection != "default" or estimate.metric != 0:
+            continue
+        column = estimate.parts[0].column
+        there = cell.scored[column]
+        members, nonmembers = (cell.scores[column, there & kind] for kind in (cell.label, ~cell.label))
+        if min(len(members), len(nonmembers)) < 2 or members.var() + nonmembers.var() == 0:
+            continue
+        result = ttest_ind(members, nonmembers, equal_var=False)
+        interval = result.confidence_interval(0.95)
+        difference = float(members.mean() - nonmembers.mean())
+        numbers = (difference, float(interval.low), float(interval.high), float(result.pvalue))
+        tests.append((estimate, numbers))
+    adjusted = holm(np.array([numbers[3] for _, numbers in tests]))
+    return [WelchTest(one, *numbers, float(p)) for (one, numbers), p in zip(tests, adjusted, strict=True)]
