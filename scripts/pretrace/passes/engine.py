@@ -76,7 +76,7 @@ class Engine:
         try:
             computed = self._run(batch, lead, full)
         except (RuntimeError, MemoryError) as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             return None
         for request, values in zip(batch, computed, strict=True):
@@ -158,6 +158,6 @@ class Engine:
         return torch.from_numpy(values).to(self.features.device)
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """CUDA has an exception of its own; the CPU allocator says it in words."""
     return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)

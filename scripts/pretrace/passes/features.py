@@ -56,3 +56,7 @@ class Features:
         out = torch.empty(len(ROWS[full]), len(targets), device=rows.device)
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
+
+    def logits(self, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """`rows` [n, width] -> float32 [n, m], the logits of these `ids` [m] of the vocabulary alone."""
+        return self._head.logits(rows, ids) if self._head is not None else rows[:, ids].float()

@@ -34,6 +34,11 @@ class Head:
             self._reduce(logits, targets[chunk], out[:, chunk])
         return out
 
+    def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """`hidden` [n, width] and `ids` [m] -> float32 [n, m], summed in float32 whatever the weights' dtype."""
+        found = hidden.float() @ self._weight[:, ids].float()
+        return found if self._bias is None else found + self._bias[ids].float()
+
 
 class Reduction:
     """Logits in any float dtype -> the statistics of their targets, in float32, block by block."""

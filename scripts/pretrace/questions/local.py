@@ -1,0 +1,183 @@
+"""A checkpoint that answers questions: the letters' probabilities by one tree of prompts, texts greedily."""
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import torch
+
+from pretrace.models import Target, start_token_ids
+from pretrace.passes.features import Features
+from pretrace.passes.lead import Ids
+from pretrace.passes.sharing import SharedCache, way_of
+from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply
+from pretrace.questions.tree import Branch, Reader, separate, tree_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+TOO_LONG = "longer than the model's context"
+
+
+class LocalAnswerer:
+    """An `answering.Answerer`. Weights load with the first question that a model must answer."""
+
+    def __init__(self, target: Target, name: str, batch_tokens: int) -> None:
+        self._target, self._name, self._batch_tokens = target, name, batch_tokens
+        self._tokenizer = target.tokenizer
+
+    @property
+    def chat(self) -> bool:
+        return bool(self._tokenizer.chat_template)
+
+    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+        ids = [self._ids(prompt) for prompt in prompts]
+        fitting = self._fitting(ids, more=1)
+        answers = [Letters(None, None, TOO_LONG)] * len(prompts)
+        progress(len(prompts) - len(fitting))
+        if not fitting:
+            return answers
+
+        def read(places: list[int], features: torch.Tensor) -> None:
+            found = self._letters_at(features)
+            for place in places:
+                answers[fitting[place]] = found
+            progress(len(places))
+
+        with torch.inference_mode():
+            self._reader.last(self._tree([ids[place] for place in fitting]), read)
+        return answers
+
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+        """Prompts of equally many tokens go together, so that none is padded."""
+        ids = [self._ids(prompt) for prompt in prompts]
+        fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
+        replies = [Reply(None, TOO_LONG)] * len(prompts)
+        progress(len(prompts) - len(fitting))
+        for length, group in groupby(fitting, key=lambda place: len(ids[place])):
+            places = list(group)
+            while places:
+                batch = places[: max(1, self._reader.batch_tokens // (length + units))]
+                for place, text in zip(batch, self._written([ids[one] for one in batch], units), strict=True):
+                    replies[place] = Reply(text)
+                progress(len(batch))
+                del places[: len(batch)]
+        return replies
+
+    def split(self, text: str, units: int) -> tuple[str, str] | None:
+        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        if len(ids) < 2 * units:
+            return None
+        return self._text(ids[:units]), self._text(ids[units : 2 * units])
+
+    def _ids(self, prompt: Prompt) -> Ids:
+        """What the model reads: the chat template's text, or the start token of its tokenizer and the prompt."""
+        if self.chat:
+            return self._encoded(self._templated(prompt))
+        return start_token_ids(self._tokenizer, "tokenizer") + self._encoded(prompt.plain)
+
+    def _templated(self, prompt: Prompt) -> str:
+        """As messages; a system text that the template refuses or drops stands before the user's."""
+        import jinja2
+
+        user = {"role": "user", "content": prompt.user}
+        if prompt.system:
+            try:
+                text = self._rendered([{"role": "system", "content": prompt.system}, user])
+                if prompt.system in text:
+                    return text
+            except jinja2.TemplateError:
+                pass
+        return self._rendered([{"role": "user", "content": prompt.plain}])
+
+    def _rendered(self, messages: list[dict[str, str]]) -> str:
+        text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return text
+
+    def _encoded(self, text: str) -> Ids:
+        return tuple(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def _text(self, ids: Sequence[int]) -> str:
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
+        """The places of the prompts that fit into the context with `more` tokens after them."""
+        context = self._target.context
+        found = [place for place, one in enumerate(ids) if context is None or len(one) + more <= context]
+        if len(found) < len(ids):
+            log.warning(
+                "%s: %d of %d prompts do not fit into the context of %d tokens with %d to come",
+                self._name, len(ids) - len(found), len(ids), context, more,
+            )  # fmt: skip
+        return found
+
+    def _tree(self, ids: Sequence[Ids]) -> Branch:
+        if not self._shares:
+            return separate(ids)
+        root = tree_of(ids)
+        log.info(
+            "%s: %d prompts of %d tokens are read as %d tokens",
+            self._name, len(ids), sum(map(len, ids)), root.tokens,
+        )  # fmt: skip
+        return root
+
+    def _letters_at(self, features: torch.Tensor) -> Letters:
+        spellings = self._spellings
+        wanted = torch.tensor([id for ids in spellings for id in ids], device=features.device)
+        logits = self._reader.features.logits(features[None], wanted)[0]
+        sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
+        probabilities = torch.stack(sums).softmax(0).tolist()
+        if not all(map(math.isfinite, probabilities)):
+            raise InputError(
+                f"{self._name} gives a probability that is not a number: weights or activations overflow. Set "
+                "dtype: float32 for this model; if it is float32, its weights are damaged."
+            )
+        return Letters(tuple(probabilities), LETTERS[probabilities.index(max(probabilities))])
+
+    def _written(self, ids: list[Ids], units: int) -> list[str]:
+        """What greedy decoding adds to prompts of one length."""
+        import transformers
+
+        model = self._model
+        inputs = torch.tensor(ids, device=model.device)
+        ends = model.generation_config.eos_token_id
+        padding = self._tokenizer.pad_token_id
+        config = transformers.GenerationConfig(
+            max_new_tokens=units, do_sample=False, num_beams=1, repetition_penalty=1.0, eos_token_id=ends,
+            pad_token_id=padding if padding is not None else (ends[0] if isinstance(ends, list) else ends),
+        )  # fmt: skip
+        with torch.inference_mode():
+            written = model.generate(inputs, attention_mask=torch.ones_like(inputs), generation_config=config)
+        return [self._text(row) for row in written[:, inputs.shape[1] :].tolist()]
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._target.load()
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(Features(self._model), self._name, self._batch_tokens)
+
+    @cached_property
+    def _shares(self) -> bool:
+        with torch.inference_mode():
+            return way_of(self._reader.features, self._name) is SharedCache
+
+    @cached_property
+    def _spellings(self) -> list[list[int]]:
+        """The ids of each letter: every token that is the letter, with or without white space around it."""
+        size = min(len(self._tokenizer), self._reader.features.vocabulary)
+        written = self._tokenizer.batch_decode([[id] for id in range(size)])
+        found: dict[str, list[int]] = {letter: [] for letter in LETTERS}
+        for id, text in enumerate(written):
+            if text.strip() in found:
+                found[text.strip()].append(id)
+        if lacking := [letter for letter in LETTERS if not found[letter]]:
+            raise InputError(
+                f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, so it can answer no "
+                "multiple-choice question; leave de_cop out of its runs."
+            )
+        log.info("%s: tokens of each letter: %s", self._name, [len(ids) for ids in found.values()])
+        return [found[letter] for letter in LETTERS]
