@@ -14,7 +14,7 @@ import pytest
 from loopback import Loopback, completion
 from pretrace.models.api import AnswerStore, ApiClient, ApiRequest, Endpoint, MalformedAnswerError
 from pretrace.models.api import faults as faults_module
-from pretrace.models.api.faults import Fault, retry_after
+from pretrace.models.api.faults import FailedRequestError, retry_after
 from pretrace.runtime.errors import InputError
 
 KEY = "sk-a-very-secret-key-4711"
@@ -113,8 +113,8 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
     assert retry_after({"retry-after": "soon"}) is None
     assert retry_after({}) is None
-    assert Fault("", after=30.0).wait(0) >= 30
-    waits = [Fault("").wait(attempt) for attempt in range(8) for _ in range(50)]
+    assert FailedRequestError("", after=30.0).wait(0) >= 30
+    waits = [FailedRequestError("").wait(attempt) for attempt in range(8) for _ in range(50)]
     assert len(set(waits)) == len(waits)
     for attempt in range(8):
         assert all(
@@ -190,9 +190,9 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
 
     with Loopback(repeats) as server:
         assert ask(server.url, tmp_path / "a.sqlite", count=1) == ["you sent Bearer ***"]
-    with Loopback(echoed, lambda number, body: "refused") as server:
-        with pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised:
-            ask(server.url, tmp_path / "b.sqlite", count=1)
+    refusing = Loopback(echoed, lambda number, body: "refused")
+    with refusing as server, pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised:
+        ask(server.url, tmp_path / "b.sqlite", count=1)
     chain, error = [], raised.value
     while error is not None:
         chain.append(repr(error) + str(error))

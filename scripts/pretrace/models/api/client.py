@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import openai
 
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
-from pretrace.models.api.faults import Fault, fault_of
+from pretrace.models.api.faults import FailedRequestError, fault_of
 from pretrace.models.api.store import Answer, AnswerStore
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -125,7 +125,7 @@ class _Asking:
                 return
             try:
                 text, body = await self._post(client, request)
-            except Fault as fault:
+            except FailedRequestError as fault:
                 self.store.give_back(most, paid=fault.paid)
                 await self._settle()
                 if not self._go_on(fault, attempt):
@@ -171,7 +171,7 @@ class _Asking:
         )
 
     async def _post(self, client: openai.AsyncOpenAI, request: ApiRequest) -> tuple[str, Body]:
-        """The answer as text and parsed; any failure is a `Fault` whose message does not hold the key."""
+        """The answer as text and parsed; any failure is a `FailedRequestError` whose message does not hold the key."""
         create: Any = client.chat.completions if self.endpoint.chat else client.completions
         try:
             raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
@@ -183,13 +183,15 @@ class _Asking:
             fault.message = self._without_key(fault.message)
             raise fault from None
         except (MalformedAnswerError, ValueError) as error:
-            raise Fault(f"a malformed answer ({self._without_key(str(error))})", paid=True) from None
+            raise FailedRequestError(
+                f"a malformed answer ({self._without_key(str(error))})", paid=True
+            ) from None
         return text, body
 
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text
 
-    def _go_on(self, fault: Fault, attempt: int) -> bool:
+    def _go_on(self, fault: FailedRequestError, attempt: int) -> bool:
         """Whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
             self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
@@ -215,10 +217,7 @@ class _Asking:
 
 def _usage(body: Body) -> tuple[int, int] | None:
     """(prompt, completion) tokens that the server counted, None where it does not say."""
-    usage = body.get("usage")
-    counts = (
-        [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        if isinstance(usage, dict)
-        else []
-    )
-    return (counts[0], counts[1]) if counts and all(type(count) is int for count in counts) else None
+    try:
+        return int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None

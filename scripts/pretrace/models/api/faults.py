@@ -14,7 +14,7 @@ _NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
 
 
 @dataclass
-class Fault(Exception):
+class FailedRequestError(Exception):
     """A request without a usable answer.
 
     temporary  whether asking again can help
@@ -36,23 +36,23 @@ class Fault(Exception):
         return backed_off if self.after is None else self.after + random.uniform(0, 0.1) * backed_off
 
 
-def fault_of(error: openai.OpenAIError) -> Fault:
+def fault_of(error: openai.OpenAIError) -> FailedRequestError:
     """What an error of the client means; its message may hold what the server sent."""
     if isinstance(error, openai.APITimeoutError):
-        return Fault("timed out", paid=True)
+        return FailedRequestError("timed out", paid=True)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error
         # refused or not found: nothing was sent; anything later may have been received
         sent = "Connect" not in type(cause).__name__
-        return Fault(f"the connection failed ({type(cause).__name__}: {cause})", paid=sent)
+        return FailedRequestError(f"the connection failed ({type(cause).__name__}: {cause})", paid=sent)
     if isinstance(error, openai.APIStatusError):
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
-        return Fault(
+        return FailedRequestError(
             f"status {error.status_code}: {error.message}",
             temporary=passing and error.code not in _NOT_OVER_SOON,
             after=retry_after(error.response.headers),
         )
-    return Fault(f"{type(error).__name__}: {error}", temporary=False)
+    return FailedRequestError(f"{type(error).__name__}: {error}", temporary=False)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
