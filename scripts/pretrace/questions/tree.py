@@ -20,7 +20,8 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 WORTH = 16
-"""Tokens that prompts must share further to be read as one branch: less is quicker read again."""
+"""Tokens that prompts must share further to be read as one branch: less is quicker read again. Two at least, of
+which one stays for the prompt that ends first."""
 
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
 """Keys and values [1, heads, tokens, width] of each layer, of all that stands before a branch."""

@@ -1,0 +1,293 @@
+"""Letters by a tree of prompts are those of each prompt alone; texts by batches are those of each alone."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import tiny_models
+from pretrace import models
+from pretrace.passes.features import Features
+from pretrace.questions import local, tree
+from pretrace.questions.answering import LETTERS, Prompt
+from pretrace.questions.local import LocalAnswerer
+from pretrace.questions.tree import Reader, separate, tree_of
+from pretrace.runtime.errors import InputError
+
+TOLERANCE = 1e-4
+GENERATOR = np.random.default_rng(0)
+ORDERS = list(permutations(range(4)))
+SHARING = [kind for kind in tiny_models.CACHES if kind not in ("mamba", "jamba", "rwkv")]
+
+
+def drawn(size):
+    return tuple(GENERATOR.integers(4, 300, size).tolist())
+
+
+HEADER, END = drawn(9), drawn(3)
+OPTIONS = [drawn(size) for size in (21, 17, 20, 21)]
+PROMPTS = [HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Two threads wait for each other longer than a tiny model takes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    """A target of a kind, made once for all tests."""
+    made = {}
+
+    def of(kind):
+        if kind not in made:
+            folder = tmp_path_factory.mktemp("questions")
+            path = tiny_models.tiny_model(kind, folder / kind)
+            models.register_local(path, folder / "checkpoint.json")
+            made[kind] = models.load_checkpoint(folder / "checkpoint.json", dtype="float32", device="cpu")
+        return made[kind]
+
+    return of
+
+
+@pytest.fixture
+def short_branches(monkeypatch):
+    """So that the short prompts of tiny models share what they begin with."""
+    monkeypatch.setattr(tree, "WORTH", 2)
+
+
+def alone(model, ids):
+    """Logits of the token after each prompt: one at a time, nothing cached."""
+    with torch.no_grad():
+        return np.array([model(torch.tensor([one]), use_cache=False).logits[0, -1].numpy() for one in ids])
+
+
+def read(model, root, prompts, batch_tokens=10_000):
+    reader, found = Reader(Features(model), "tiny", batch_tokens), {}
+    every = torch.arange(reader.features.vocabulary)
+
+    def keep(places, features):
+        logits = reader.features.logits(features[None], every)[0].numpy()
+        found.update(dict.fromkeys(places, logits))
+
+    with torch.inference_mode():
+        reader.last(root, keep)
+    return np.array([found[place] for place in range(len(prompts))]), reader
+
+
+def test_24_orders_share_the_header_and_the_first_options():
+    root = tree_of(PROMPTS)
+    lengths = [len(option) for option in OPTIONS]
+    # first options 4, second 12, third and fourth 24 each, the end 24 times: whatever the orders, each as often
+    read_once = len(HEADER) + sum(lengths) * (1 + 3 + 6 + 6) + 24 * len(END)
+    # sharing begins at a branch's first different token: here nothing more is alike
+    assert root.tokens == read_once
+    assert sum(map(len, PROMPTS)) == 24 * (len(HEADER) + sum(lengths) + len(END))
+    assert sorted(place for place in ends_of(root)) == list(range(24))
+
+
+def ends_of(branch):
+    if not branch.branches:
+        return branch.prompts
+    return [place for one in branch.branches for place in ends_of(one)]
+
+
+def paths_of(branch, before=()):
+    ids = before + branch.ids
+    if not branch.branches:
+        return {place: ids for place in branch.prompts}
+    return {place: path for one in branch.branches for place, path in paths_of(one, ids).items()}
+
+
+@pytest.mark.parametrize("worth", [2, 5, 16])
+def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
+    monkeypatch.setattr(tree, "WORTH", worth)
+    few = np.random.default_rng(1)
+    for _ in range(200):
+        prompts = [tuple(few.integers(0, 2, few.integers(1, 14)).tolist()) for _ in range(few.integers(1, 9))]
+        root = tree_of(prompts)
+        assert paths_of(root) == dict(enumerate(prompts))
+        assert root.tokens <= sum(map(len, prompts))
+        assert all(one.ids for one in all_branches(root) if one is not root)
+
+
+def all_branches(branch):
+    return [branch, *(other for one in branch.branches for other in all_branches(one))]
+
+
+@pytest.mark.parametrize("kind", SHARING)
+def test_a_tree_gives_what_each_prompt_gives_alone(target, kind):
+    model = target(kind).load()
+    expected = alone(model, PROMPTS)
+    for batch_tokens in (10_000, 50, 1):
+        found, _ = read(model, tree_of(PROMPTS), PROMPTS, batch_tokens)
+        np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["llama", "mistral", "mamba"])
+def test_separate_prompts_too(target, kind):
+    model = target(kind).load()
+    mixed = [prompt[: 20 + 3 * number] for number, prompt in enumerate(PROMPTS)]
+    found, _ = read(model, separate(mixed), mixed, 200)
+    np.testing.assert_allclose(found, alone(model, mixed), atol=TOLERANCE, rtol=1e-5)
+
+
+def test_prompts_of_several_headers_and_equal_prompts(target):
+    model = target("llama").load()
+    prompts = [*PROMPTS[:5], PROMPTS[2], *((7, *one[:40]) for one in PROMPTS[:3]), (9,), PROMPTS[0][:30]]
+    found, _ = read(model, tree_of(prompts), prompts, 60)
+    np.testing.assert_allclose(found, alone(model, prompts), atol=TOLERANCE, rtol=1e-5)
+
+
+def test_out_of_memory_halves_the_batch(target, monkeypatch):
+    model, forward = target("llama").load(), Reader._forward
+
+    def short_of_memory(self, batch, past):
+        if sum(len(branch.ids) for branch in batch) > 30:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return forward(self, batch, past)
+
+    pairs = [(*OPTIONS[0][:14], *one[:15]) for one in OPTIONS]
+    monkeypatch.setattr(Reader, "_forward", short_of_memory)
+    found, reader = read(model, tree_of(pairs), pairs)
+    np.testing.assert_allclose(found, alone(model, pairs), atol=TOLERANCE, rtol=1e-5)
+    assert reader.batch_tokens <= 30
+    with pytest.raises(InputError, match="max_length"):
+        read(model, separate(PROMPTS), PROMPTS)
+
+
+def questions(count=24):
+    options = ["the state of the union", "a number of tokens", "people of Congress", "what it has seen"]
+    return [
+        Prompt(
+            "Which?\n" + "\n".join(f"{a}. {options[p]}" for a, p in zip(LETTERS, order, strict=True)) + "\n:",
+            "Choose.",
+        )
+        for order in ORDERS[:count]
+    ]
+
+
+def expected_letters(found, prompts, spelled):
+    """p of the letters from whole softmaxes in float64, one prompt at a time, and the tokens each is read as."""
+    tokenizer, model = found.tokenizer, found.load()
+    start = [tokenizer.bos_token_id] if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id else []
+    rows = []
+    for prompt in prompts:
+        ids = start + tokenizer(f"{prompt.system}\n\n{prompt.user}", add_special_tokens=False)["input_ids"]
+        with torch.no_grad():
+            p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
+        mass = np.array([sum(p[tokenizer.convert_tokens_to_ids(one)] for one in spelled(a)) for a in LETTERS])
+        rows.append(mass / mass.sum())
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma2", "mamba", "rwkv"])
+def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
+    """One spelling a letter here: the tiny tokenizer never merges a space with one."""
+    found, done = target(kind), []
+    answers = LocalAnswerer(found, "tiny", 300).letters(questions(), done.append)
+    expected = expected_letters(found, questions(), lambda letter: [letter])
+    np.testing.assert_allclose([one.probabilities for one in answers], expected, atol=TOLERANCE)
+    assert [one.answer for one in answers] == [LETTERS[row.argmax()] for row in expected]
+    assert sum(done) == 24
+    assert {one.reason for one in answers} == {None}
+
+
+def test_every_spelling_of_a_letter_counts(target, monkeypatch):
+    found = target("llama")
+    written = found.tokenizer.batch_decode([[id] for id in range(len(found.tokenizer))])
+    written[5:9] = [" A", "A\n", "A.", "AB"]
+    monkeypatch.setattr(found.tokenizer, "batch_decode", lambda ids: written)
+    answerer = LocalAnswerer(found, "tiny", 300)
+    a = found.tokenizer.convert_tokens_to_ids("A")
+    assert answerer._spellings[0] == sorted([5, 6, a])
+    also = [found.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
+    expected = expected_letters(
+        found, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
+    )
+    probabilities = [one.probabilities for one in answerer.letters(questions(3), lambda _: None)]
+    np.testing.assert_allclose(probabilities, expected, atol=TOLERANCE)
+
+
+def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target):
+    long = Prompt("word " * 200)
+    answerer = LocalAnswerer(target("llama"), "tiny", 300)
+    first, second = answerer.letters([long, questions(1)[0]], lambda _: None)
+    assert (first.probabilities, first.answer, first.reason) == (None, None, local.TOO_LONG)
+    assert second.answer in LETTERS
+    assert answerer.replies([long], 4, lambda _: None)[0].reason == local.TOO_LONG
+
+
+@pytest.mark.parametrize("kind", ["llama", "mamba"])
+def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
+    found = target(kind)
+    prompts = [Prompt(text) for text in ("The state", "A number of", "In 1934 the", "The union", "x")]
+    done = []
+    replies = LocalAnswerer(found, "tiny", 60).replies(prompts, 6, done.append)
+    assert sum(done) == len(prompts)
+    model, tokenizer = found.load(), found.tokenizer
+    for prompt, reply in zip(prompts, replies, strict=True):
+        ids = list(tokenizer(prompt.user)["input_ids"])
+        written = []
+        for _ in range(6):
+            with torch.no_grad():
+                written.append(int(model(torch.tensor([ids + written])).logits[0, -1].argmax()))
+            if written[-1] == model.generation_config.eos_token_id:
+                break
+        assert reply.text == tokenizer.decode(written, skip_special_tokens=True)
+
+
+def test_a_text_is_split_by_the_models_own_tokens(target):
+    found = target("llama")
+    answerer, text = LocalAnswerer(found, "tiny", 60), "The state of the union is strong."
+    ids = found.tokenizer(text, add_special_tokens=False)["input_ids"]
+    first, second = answerer.split(text, 5)
+    assert first + second == found.tokenizer.decode(ids[:10])
+    assert found.tokenizer(first, add_special_tokens=False)["input_ids"] == ids[:5]
+    assert answerer.split(text, len(ids) // 2 + 1) is None
+
+
+TEMPLATE = (
+    "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
+SILENT = TEMPLATE.replace("{% for m in messages %}", "{% for m in messages if m['role'] == 'user' %}")
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        (None, "<s>Choose.\n\nWhich?"),
+        (TEMPLATE, "<system>Choose.\n<user>Which?\n<assistant>"),
+        (NO_SYSTEM, "<user>Choose.\n\nWhich?\n<assistant>"),
+        (SILENT, "<user>Choose.\n\nWhich?\n<assistant>"),
+    ],
+)
+def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, expected):
+    found = target("llama")
+    monkeypatch.setattr(found.tokenizer, "chat_template", template)
+    answerer = LocalAnswerer(found, "tiny", 60)
+    assert answerer.chat is (template is not None)
+    assert found.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
+
+
+def test_weights_load_with_the_first_question(target, monkeypatch):
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)
+    answerer = LocalAnswerer(target("llama"), "tiny", 60)
+    assert answerer.split("The state of the union", 2)
+    assert answerer.letters([Prompt("word " * 200)], lambda _: None)[0].answer is None
+
+
+def test_bfloat16_letters_are_summed_in_float32(target):
+    model = target("llama").load().to(torch.bfloat16)
+    features = Features(model)
+    rows, ids = torch.randn(3, 32).bfloat16(), torch.tensor([40, 41, 42])
+    expected = rows.double() @ model.get_output_embeddings().weight[ids].double().T
+    torch.testing.assert_close(features.logits(rows, ids).double(), expected, atol=1e-5, rtol=1e-5)
