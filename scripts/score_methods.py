@@ -1,9 +1,10 @@
-"""Score every text by every method and setting of a model's runs over a benchmark."""
+"""Score every text, and of questions every document, by every method and setting of a model's runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace import methods
+from pretrace.questions.scoring import with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
@@ -14,15 +15,24 @@ if TYPE_CHECKING:
 with job_log(snakemake.log[0]):
     references = zip(snakemake.params.references, snakemake.input.references, strict=True)
     counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
+    benchmark = read_parquet(snakemake.input.benchmark)
     scores = methods.score(
         snakemake.params.runs,
-        manifest=read_json(snakemake.input.manifest),
+        manifest=read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []},
         store=Path(snakemake.params.store),
-        benchmark=read_parquet(snakemake.input.benchmark),
+        benchmark=benchmark,
         references={slug: read_json(path) for slug, path in references},
         counts={slug: Path(path) for slug, path in counts},
         prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,
+    )
+    scores = with_documents(
+        scores,
+        benchmark,
+        snakemake.params.runs,
+        answers=read_parquet(snakemake.input.answers) if snakemake.input.answers else None,
+        calibrations=read_parquet(snakemake.input.calibration) if snakemake.input.calibration else None,
+        where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
     )
     write_parquet(snakemake.output[0], scores)

@@ -5,6 +5,8 @@ rule build_benchmark:
         "results/benchmarks/{benchmark}.parquet",
     log:
         "results/logs/build_benchmark/{benchmark}.log",
+    wildcard_constraints:
+        benchmark=alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] != "answers"),
     conda:
         "../../envs/pretrace.yaml"
     params:

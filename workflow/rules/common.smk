@@ -11,6 +11,7 @@ ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from pretrace.benchmarks.local import check as check_texts
+from pretrace.questions.collected import check as check_answers
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
@@ -23,6 +24,10 @@ try:
             entry = STUDY.benchmarks.entries[slug]
             if entry["source"] == "local":
                 check_texts(Path(entry["path"]), metrics=plan.asks_metrics(STUDY, slug))
+        for model, benchmark in plan.question_pairs(STUDY):
+            entry = STUDY.models.entries[model]
+            if entry["source"] == "answers":
+                check_answers(Path(entry["path"]), metrics=plan.asks_metrics(STUDY, benchmark))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -64,6 +69,37 @@ def manifest_of(model, benchmark):
     return f"results/passes/{shared[0]}/{shared[1]}/{STUDY.name}.json"
 
 
+def manifest_for_scores(wildcards):
+    """The pair's passes, where one of its methods scores token statistics."""
+    pair = (wildcards.model, wildcards.benchmark)
+    return manifest_of(*pair) if plan.pass_requests(STUDY, *pair) else []
+
+
+def answers_of(model, benchmark):
+    """The answers to the questions that the study's runs of a pair ask, if any."""
+    if (model, benchmark) not in plan.question_pairs(STUDY):
+        return []
+    return f"results/answers/{STUDY.models.shared[model]}/{STUDY.benchmarks.shared[benchmark]}/{STUDY.name}.parquet"
+
+
+def calibration_of(model, benchmark):
+    if (model, benchmark) not in plan.question_pairs(STUDY):
+        return []
+    return f"results/{STUDY.name}/calibration/{model}/{benchmark}.parquet"
+
+
+def held_for_calibration(wildcards, path_of):
+    """A file about the benchmark whose clean documents calibrate the pair's answers, where the runs name one."""
+    other = plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark)
+    return path_of(wildcards.model, other) if other else []
+
+
+def pairs_on(benchmark):
+    """The study's pairs that answer questions of a benchmark, which the shared stages know by that name."""
+    slug = slug_of(STUDY.benchmarks, benchmark)
+    return [pair for pair in plan.question_pairs(STUDY) if pair[1] == slug]
+
+
 def table_of(benchmark):
     return f"results/benchmarks/{STUDY.benchmarks.shared[benchmark]}.parquet"
 
@@ -103,6 +139,10 @@ def figures_of_study(wildcards):
 
 def download_named(wildcards):
     return next(entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file)
+
+
+def benchmarks_from(*sources):
+    return alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] in sources)
 
 
 def models_from(source):
@@ -158,7 +198,9 @@ def corpora_of(wildcards):
 def reads_of(artifact):
     """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file."""
     pairs = plan.artifact_pairs(STUDY, artifact)
-    of_pair = [("passes", *pair, manifest_of(*pair)) for pair in pairs]
+    of_pair = [("passes", *pair, manifest_of(*pair)) for pair in pairs if plan.pass_requests(STUDY, *pair)]
+    of_pair += [("answers", *pair, answers_of(*pair)) for pair in pairs]
+    of_pair += [("calibration", *pair, calibration_of(*pair)) for pair in pairs]
     of_pair += [
         (kind, *pair, f"results/{STUDY.name}/{kind}/{pair[0]}/{pair[1]}.parquet")
         for kind in ("metrics", "tests", "scores")

@@ -11,7 +11,7 @@ rule evaluate_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views", "methods", "evaluation"),
+        code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),

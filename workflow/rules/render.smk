@@ -18,7 +18,7 @@ rule render_table:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views", "passes", "methods", "evaluation", "render"),
+        code=sources("views", "passes", "methods", "questions", "evaluation", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
@@ -48,7 +48,7 @@ rule render_figure:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views", "passes", "methods", "evaluation", "render"),
+        code=sources("views", "passes", "methods", "questions", "evaluation", "render"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,

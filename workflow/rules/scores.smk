@@ -1,6 +1,6 @@
 rule score_methods:
     input:
-        manifest=lambda wildcards: manifest_of(wildcards.model, wildcards.benchmark),
+        manifest=manifest_for_scores,
         benchmark=lambda wildcards: table_of(wildcards.benchmark),
         references=lambda wildcards: [
             manifest_of(model, wildcards.benchmark) for model in references_of(wildcards)
@@ -8,6 +8,8 @@ rule score_methods:
         counts=lambda wildcards: [counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)],
         prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
         views=views_for_scores,
+        answers=lambda wildcards: answers_of(wildcards.model, wildcards.benchmark),
+        calibration=lambda wildcards: calibration_of(wildcards.model, wildcards.benchmark),
     output:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:
@@ -15,7 +17,7 @@ rule score_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("corpora", "views", "passes", "methods"),
+        code=sources("benchmarks", "corpora", "views", "passes", "methods", "questions"),
         runs=runs_of,
         references=references_of,
         corpora=corpora_of,

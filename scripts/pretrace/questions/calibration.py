@@ -4,13 +4,15 @@ Duarte et al., DE-COP, ICML 2024, section 4.1 and appendix E: delta_letter = 0.2
 the document's mean probability of the letter, added before the most probable letter is chosen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from pretrace.questions.answering import LETTERS
+from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -24,6 +26,32 @@ RANGE = (0.15, 0.35)
 """A document whose every letter has a mean probability in this range is well calibrated (table 12)."""
 
 Floats = NDArray[np.float64]
+
+
+def calibrate(
+    answers: pd.DataFrame,
+    benchmark: pd.DataFrame,
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    given: Mapping[str, float] | None = None,
+    held: pd.DataFrame | None = None,
+    held_benchmark: pd.DataFrame | None = None,
+    where: str = "answers",
+) -> pd.DataFrame:
+    """`calibrations` of one model's answers tables, of what the runs ask of them; `where` begins errors."""
+    units = document_units(benchmark)
+    found = de_cop_answers(wanted_answers(answers, runs), units, where)
+    if held is None or held_benchmark is None:
+        return calibrations(found, units, given=given)
+    other = document_units(held_benchmark)
+    means = letter_means(de_cop_answers(held, other, where), other)
+    return calibrations(found, units, given=given, held=means)
+
+
+def de_cop_answers(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.DataFrame:
+    """The answers to de_cop's questions with the `id` of their document's unit."""
+    rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
+    return rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
 
 
 def calibrations(
@@ -86,9 +114,12 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
             deltas[places] = deltas_of(clean)
             if clean.empty:
                 log.warning(
-                    "%s %s: no clean document outside fold %d to calibrate on: its %d documents have no calibrated score",
-                    paraphraser, length, fold, len(places),
-                )  # fmt: skip
+                    "%s, length %s: no clean document outside fold %d to calibrate its %d documents on",
+                    paraphraser,
+                    length,
+                    fold,
+                    len(places),
+                )
     return deltas
 
 

@@ -1,6 +1,6 @@
 """The documents of a benchmark of questions: what accuracies are of."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.loaders import Text
 from pretrace.benchmarks.table import finish
+from pretrace.questions.registry import question_setting_name, question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 
@@ -92,3 +93,23 @@ def _stand_in(row: Mapping[Hashable, Any]) -> Text:
     text_id = "|".join(str(part) for part in parts if part not in ("", None))
     label = None if pd.isna(row["label"]) else int(row["label"])
     return Text(text_id, text_id, label, str(row["subset"]), length, str(row["document"]))
+
+
+def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The answers that the runs of one model and benchmark ask for, in their order."""
+    keep = np.zeros(len(answers), bool)
+    for run in runs:
+        named = {
+            (item["method"], question_setting_name(item["method"], setting))
+            for item in run["questions"]
+            for setting in question_settings(item["method"], item["parameters"])
+        }
+        tasks = pd.MultiIndex.from_frame(answers[["task", "setting"]])
+        mask = tasks.isin(list(named))
+        for key, column in (("subsets", "subset"), ("lengths", "length")):
+            if run.get(key):
+                mask &= answers[column].isin(run[key]).fillna(False).to_numpy(bool)
+        if run["paraphraser"] is not None:
+            mask &= answers["paraphraser"].isin([run["paraphraser"], ""]).to_numpy(bool)
+        keep |= mask
+    return answers[keep]

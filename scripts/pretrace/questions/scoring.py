@@ -8,8 +8,8 @@ import pandas as pd
 
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
-from pretrace.questions.documents import unit_ids
-from pretrace.questions.registry import question_setting_name, question_settings
+from pretrace.questions.documents import document_units, unit_ids, wanted_answers
+from pretrace.questions.registry import question_setting_name
 from pretrace.runtime.logs import log
 
 COLUMNS = [
@@ -27,24 +27,28 @@ COLUMNS = [
 KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
 
 
-def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The answers that the runs of one model and benchmark ask for, in their order."""
-    keep = np.zeros(len(answers), bool)
-    for run in runs:
-        named = {
-            (item["method"], question_setting_name(item["method"], setting))
-            for item in run["questions"]
-            for setting in question_settings(item["method"], item["parameters"])
-        }
-        tasks = pd.MultiIndex.from_frame(answers[["task", "setting"]])
-        mask = tasks.isin(list(named))
-        for key, column in (("subsets", "subset"), ("lengths", "length")):
-            if run.get(key):
-                mask &= answers[column].isin(run[key]).fillna(False).to_numpy(bool)
-        if run["paraphraser"] is not None:
-            mask &= answers["paraphraser"].isin([run["paraphraser"], ""]).to_numpy(bool)
-        keep |= mask
-    return answers[keep]
+def with_documents(
+    scores: pd.DataFrame,
+    benchmark: pd.DataFrame,
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    answers: pd.DataFrame | None,
+    calibrations: pd.DataFrame | None,
+    where: str = "answers",
+) -> pd.DataFrame:
+    """The scores of texts, as they are, and behind them those of documents where the benchmark's texts are passages.
+
+    `answers` and `calibrations` are the tables of one model and benchmark; `where` begins errors and log lines.
+    """
+    if "passage" not in benchmark:
+        return scores
+    units = document_units(benchmark)
+    found = [mean_scores(scores, benchmark, units)]
+    if answers is not None and calibrations is not None:
+        found.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
+    documents = pd.concat([frame for frame in found if len(frame)] or found[:1])
+    documents = documents.sort_values([*KEYS, "id"])
+    return pd.concat([scores, documents[scores.columns]], ignore_index=True) if len(scores) else documents
 
 
 def document_scores(

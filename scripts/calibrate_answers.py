@@ -1,0 +1,24 @@
+"""What is added to the letters' probabilities, and each document's mean probabilities before it."""
+
+from typing import TYPE_CHECKING
+
+from pretrace.questions.calibration import calibrate
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    table = calibrate(
+        read_parquet(snakemake.input.answers),
+        read_parquet(snakemake.input.benchmark),
+        snakemake.params.runs,
+        given=snakemake.params.given,
+        held=read_parquet(snakemake.input.held_answers) if snakemake.input.held_answers else None,
+        held_benchmark=read_parquet(snakemake.input.held_benchmark)
+        if snakemake.input.held_benchmark
+        else None,
+        where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
+    )
+    write_parquet(snakemake.output[0], table)

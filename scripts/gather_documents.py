@@ -1,0 +1,20 @@
+"""Write the table of a benchmark without texts: the passages that its models' answers are about."""
+
+from typing import TYPE_CHECKING
+
+from pretrace.questions.documents import benchmark_of_answers
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    columns = ["document", "label", "subset", "length", "passage"]
+    answers = zip(snakemake.params.models, snakemake.input.answers, strict=True)
+    table = benchmark_of_answers(
+        {model: read_parquet(path, columns) for model, path in answers},
+        snakemake.wildcards.benchmark,
+        seed=snakemake.params.seed,
+    )
+    write_parquet(snakemake.output[0], table)

@@ -1,0 +1,56 @@
+rule bring_answers:
+    input:
+        lambda wildcards: MODELS[wildcards.model]["path"],
+    output:
+        "results/answers/{model}/{benchmark}/{study}.parquet",
+    log:
+        "results/logs/bring_answers/{model}/{benchmark}/{study}.log",
+    wildcard_constraints:
+        model=models_from("answers"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "questions"),
+    script:
+        "../../scripts/bring_answers.py"
+
+
+rule gather_documents:
+    input:
+        answers=lambda wildcards: [answers_of(*pair) for pair in pairs_on(wildcards.benchmark)],
+    output:
+        "results/benchmarks/{benchmark}.parquet",
+    log:
+        "results/logs/gather_documents/{benchmark}.log",
+    wildcard_constraints:
+        benchmark=benchmarks_from("answers"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "questions"),
+        models=lambda wildcards: [model for model, _ in pairs_on(wildcards.benchmark)],
+        seed=config["seed"],
+    script:
+        "../../scripts/gather_documents.py"
+
+
+rule calibrate_answers:
+    input:
+        answers=lambda wildcards: answers_of(wildcards.model, wildcards.benchmark),
+        benchmark=lambda wildcards: table_of(wildcards.benchmark),
+        held_answers=lambda wildcards: held_for_calibration(wildcards, answers_of),
+        held_benchmark=lambda wildcards: held_for_calibration(
+            wildcards, lambda model, benchmark: table_of(benchmark)
+        ),
+    output:
+        "results/{study}/calibration/{model}/{benchmark}.parquet",
+    log:
+        "results/{study}/logs/calibrate_answers/{model}/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "questions"),
+        runs=runs_of,
+        given=lambda wildcards: plan.calibration_of(STUDY, wildcards.model, wildcards.benchmark),
+    script:
+        "../../scripts/calibrate_answers.py"
