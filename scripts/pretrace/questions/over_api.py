@@ -1,0 +1,150 @@
+"""A model behind an API that answers questions: letters by their log-probabilities or in text, texts greedily."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError
+from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_words
+
+Body = Mapping[str, Any]
+T = TypeVar("T")
+
+_LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
+_TOKENS_A_WORD = 3  # more than any word of running English text takes
+_BIAS = 100  # bans or forces a token: the highest that an API takes
+
+
+class ApiAnswerer:
+    """An `answering.Answerer`. `tokenizer` is the model's own, None where it is not to be had: then texts are
+    cut in words.
+    """
+
+    def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
+        self._client, self._endpoint, self._tokenizer = client, client.endpoint, tokenizer
+
+    @property
+    def chat(self) -> bool:
+        return self._endpoint.chat
+
+    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+        """By the probabilities of the first token, where the entry says how many `top_logprobs` there are.
+
+        A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
+        """
+        top = self._endpoint.top_logprobs
+        if not top:
+            return self._ask(prompts, {"max_tokens": _LETTER_TOKENS}, _letter_of_text, progress)
+        asked: dict[str, Any] = {"max_tokens": 1}
+        asked |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
+        if bias := self._endpoint.logit_bias:
+            asked["logit_bias"] = {str(id): _BIAS for letter in LETTERS for id in bias[letter]}
+        return self._ask(prompts, asked, _letter_of_logprobs, progress)
+
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+        tokens = units if self._tokenizer else units * _TOKENS_A_WORD
+        found = self._ask(prompts, {"max_tokens": tokens}, reply_of, progress)
+        if self._tokenizer:
+            return found
+        return [
+            Reply(" ".join(one.text.split()[:units]), one.reason) if one.text is not None else one
+            for one in found
+        ]
+
+    def split(self, text: str, units: int) -> tuple[str, str] | None:
+        if self._tokenizer is None:
+            return split_words(text, units)
+        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        if len(ids) < 2 * units:
+            return None
+        first, second = self._tokenizer.batch_decode(
+            [ids[:units], ids[units : 2 * units]],
+            skip_special_tokens=True,
+            clean_up_tokenization_spaces=False,
+        )
+        return first, second
+
+    def _ask(
+        self, prompts: Sequence[Prompt], asked: Body, read: Callable[[Body], T], progress: Progress
+    ) -> list[T]:
+        requests = [request_of(prompt, chat=self.chat, temperature=0, **asked) for prompt in prompts]
+        return self._client.ask(requests, read, progress)
+
+
+def request_of(prompt: Prompt, *, chat: bool, temperature: float, again: int = 0, **asked: Any) -> ApiRequest:
+    """A prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
+    if not chat:
+        return ApiRequest({"prompt": prompt.plain, "temperature": temperature, **asked}, again)
+    messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+    messages.append({"role": "user", "content": prompt.user})
+    return ApiRequest({"messages": messages, "temperature": temperature, **asked}, again)
+
+
+def reply_of(body: Body) -> Reply:
+    """The text of an answer; none where the server filtered it or the model refused.
+
+    Raises:
+        MalformedAnswerError: there is no choice, or no text in it.
+    """
+    choice = _choice(body)
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else choice.get("text")
+    if isinstance(message, dict) and message.get("refusal"):
+        return Reply(None, "the model refused")
+    if choice.get("finish_reason") == "content_filter":
+        return Reply(None, "filtered by the API")
+    if text is None and isinstance(message, dict) and "content" in message:
+        return Reply(None, "no text in the answer")
+    if not isinstance(text, str):
+        raise MalformedAnswerError("no text")
+    return Reply(text)
+
+
+def _choice(body: Body) -> dict[str, Any]:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise MalformedAnswerError("no choices")
+    return choices[0]
+
+
+def _letter_of_text(body: Body) -> Letters:
+    reply = reply_of(body)
+    letter = letter_in(reply.text or "")
+    if letter is None:
+        return Letters(None, None, reply.reason or "no letter in the answer")
+    return Letters(None, letter)
+
+
+def _letter_of_logprobs(body: Body) -> Letters:
+    reply = reply_of(body)
+    if reply.text is None:
+        return Letters(None, None, reply.reason)
+    shares = dict.fromkeys(LETTERS, 0.0)
+    for token, logprob in _first_logprobs(_choice(body), reply.text):
+        if token.strip() in shares:
+            shares[token.strip()] += math.exp(logprob)
+    total = sum(shares.values())
+    if total == 0:
+        return Letters(None, None, "no letter among the most probable tokens")
+    a, b, c, d = (share / total for share in shares.values())
+    return Letters((a, b, c, d), max(LETTERS, key=lambda letter: shares[letter]))
+
+
+def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:
+    """(token, log-probability in nats) of the most probable tokens at the answer's first position.
+
+    In the shape of the chat endpoint, `content[0].top_logprobs`, which some servers give from both, or of the
+    completions endpoint, `top_logprobs[0]`.
+    """
+    logprobs: Any = choice.get("logprobs")
+    try:
+        if logprobs and "content" in logprobs:
+            positions = logprobs["content"] or []
+            return [(one["token"], float(one["logprob"])) for one in positions[0]["top_logprobs"]]
+        return [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        if not text:
+            return []
+        raise MalformedAnswerError(
+            "no top log-probabilities; if the API gives none, leave top_logprobs out of its entry"
+        ) from None

@@ -1,0 +1,146 @@
+"""Questions over an API: letters by log-probabilities in both shapes, by text, with a bias; replies; a real server."""
+
+import math
+
+import pytest
+
+import tiny_models
+from llama_server import llama_server
+from loopback import Loopback, completion, message
+from pretrace.models.api import AnswerStore, ApiClient, Endpoint
+from pretrace.models.api import faults as faults_module
+from pretrace.questions.answering import LETTERS, Letters, Prompt, Reply
+from pretrace.questions.over_api import ApiAnswerer
+from pretrace.runtime.errors import InputError
+
+PROMPTS = [Prompt("Which?\nAnswer:", "Be concise."), Prompt("Who?\nAnswer:")]
+BIAS = {"A": [32], "B": [33], "C": [34, 350], "D": [35]}
+
+
+@pytest.fixture
+def answerer(tmp_path, monkeypatch):
+    """Makes an answerer of a server, by the keys of an entry."""
+    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
+    store = AnswerStore(tmp_path / "answers.sqlite")
+
+    def make(url, tokenizer=None, **changes):
+        free = {"input": 0, "output": 0}
+        api = {"base_url": url, "model": "m", "endpoint": "chat", "price": free, "attempts": 2} | changes
+        return ApiAnswerer(ApiClient(Endpoint.of("tested", api), store, budget_usd=0), tokenizer)
+
+    yield make
+    store.close()
+
+
+def silent(count):
+    pass
+
+
+def chat_logprobs(**tokens):
+    listed = [{"token": token, "logprob": math.log(share)} for token, share in tokens.items()]
+    return {"content": [{"token": "x", "logprob": 0.0, "top_logprobs": listed}]}
+
+
+def recording(bodies, answer):
+    def respond(path, body):
+        bodies.append((path, body))
+        return answer
+
+    return respond
+
+
+def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
+    bodies = []
+    logprobs = chat_logprobs(**{"A": 0.1, " A": 0.2, "B": 0.3, " c": 0.1, "\nD": 0.15, "The": 0.1})
+    with Loopback(recording(bodies, message("B", logprobs=logprobs))) as server:
+        first, second = answerer(server.url, top_logprobs=6).letters(PROMPTS, silent)
+    assert first == second
+    assert first.probabilities == pytest.approx((0.4, 0.4, 0, 0.2))
+    assert first.answer in ("A", "B")
+    path, body = next(one for one in bodies if len(one[1]["messages"]) == 2)
+    assert path == "/v1/chat/completions"
+    assert body == {
+        "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 6,
+        "messages": [{"role": "system", "content": "Be concise."}, {"role": "user", "content": "Which?\nAnswer:"}],
+    }  # fmt: skip
+
+
+def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
+    bodies = []
+    top = {"A": math.log(0.2), "B": math.log(0.5), "C": math.log(0.2), "D": math.log(0.1)}
+    answer = completion("B", logprobs={"tokens": ["B"], "token_logprobs": [top["B"]], "top_logprobs": [top]})
+    with Loopback(recording(bodies, answer)) as server:
+        asked = answerer(server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS)
+        found = asked.letters(PROMPTS[:1], silent)
+    assert found[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
+    assert found[0].answer == "B"
+    assert bodies[0][0] == "/v1/completions"
+    assert bodies[0][1] == {
+        "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": 4, "prompt": "Be concise.\n\nWhich?\nAnswer:",
+        "logit_bias": {"32": 100, "33": 100, "34": 100, "350": 100, "35": 100},
+    }  # fmt: skip
+
+
+def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
+    with Loopback(lambda path, body: message("The", logprobs=chat_logprobs(The=0.9, An=0.1))) as server:
+        found = answerer(server.url, top_logprobs=2).letters(PROMPTS[:1], silent)
+    assert found == [Letters(None, None, "no letter among the most probable tokens")]
+
+
+def test_a_server_without_the_log_probabilities_that_its_entry_names_is_an_error(answerer):
+    with (
+        Loopback(lambda path, body: message("B")) as server,
+        pytest.raises(InputError, match="leave top_logprobs out of its entry"),
+    ):
+        answerer(server.url, top_logprobs=5).letters(PROMPTS[:1], silent)
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"), [("B", "B"), ("'c'", "C"), ("Answer: D.", "D"), ("I cannot say", None), ("", None)]
+)
+def test_answers_in_text_are_parsed_strictly(answerer, text, letter):
+    with Loopback(lambda path, body: message(text)) as server:
+        found = answerer(server.url).letters(PROMPTS[:1], silent)[0]
+    assert found == Letters(None, letter, None if letter else "no letter in the answer")
+
+
+def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
+    bodies = []
+    with Loopback(recording(bodies, message("one two three four five"))) as server:
+        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply("one two three")]
+        assert bodies[0][1]["max_tokens"] > 3
+        assert answerer(server.url, tiny_models.tiny_tokenizer()).replies(PROMPTS[:1], 3, silent) == [
+            Reply("one two three four five")
+        ]
+        assert bodies[1][1]["max_tokens"] == 3
+    filtered = message("so", finish_reason="content_filter")
+    refused = message("")
+    refused["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
+    with Loopback(lambda path, body: filtered) as server:
+        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, "filtered by the API")]
+    with Loopback(lambda path, body: refused) as server:
+        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, "the model refused")]
+
+
+def test_texts_are_split_in_the_models_tokens_or_in_words(answerer):
+    text = "The state of the union is strong, and the people know it."
+    tokenizer = tiny_models.tiny_tokenizer()
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    first, second = answerer("http://unused", tokenizer).split(text, 4)
+    assert (first, second) == (tokenizer.decode(ids[:4]), tokenizer.decode(ids[4:8]))
+    assert answerer("http://unused").split(text, 4) == ("The state of the", "union is strong, and")
+    assert answerer("http://unused").split(text, 7) is None
+
+
+def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):
+    question = "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. Run\nD. Seven\n\nAnswer:"
+    prompts = [Prompt(question, "Output only the letter of the correct answer."), Prompt(question)]
+    with llama_server(tmp_path) as url:
+        for endpoint in ("chat", "completions"):
+            asked = answerer(url, endpoint=endpoint, top_logprobs=20)
+            for found in asked.letters(prompts, silent):
+                assert sum(found.probabilities) == pytest.approx(1)
+                assert found.answer == LETTERS[found.probabilities.index(max(found.probabilities))]
+        replies = answerer(url).replies(prompts, 5, silent)
+        assert all(reply.text for reply in replies)
+        assert answerer(url).replies(prompts, 5, silent) == replies
