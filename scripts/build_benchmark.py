@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace import benchmarks
-from pretrace.benchmarks.table import SCHEMA
+from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
@@ -18,4 +18,4 @@ with job_log(snakemake.log[0]):
         [Path(snakemake.input.source)],
         seed=snakemake.params.seed,
     )
-    write_parquet(snakemake.output[0], table, SCHEMA)
+    write_parquet(snakemake.output[0], table, schema_of(table))

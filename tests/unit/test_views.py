@@ -54,6 +54,7 @@ def test_a_view_registers_by_its_decorator_and_only_once() -> None:
         ("neighbours_by_bert-base-uncased-25", "model", 25, "bert-base-uncased"),
         ("synonym_by_mine~tiny-10", "model", 10, "mine~tiny"),
         ("neighbours-25", "benchmark", 25, ""),
+        ("substitution_by_smollm2-135m-20", "model", 20, "smollm2-135m"),
         ("paraphrase", "benchmark", None, ""),
         ("paraphrase_by_claude-2.0", "benchmark", None, ""),
     ],

@@ -30,19 +30,22 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "variants", "changed"), [("synonym_by_tiny-10", 3, 2), ("neighbours_by_tiny-5", 5, 1)]
+    ("name", "variants", "changed"),
+    [("synonym_by_tiny-10", 1, 2), ("substitution_by_tiny-10", 3, 2), ("neighbours_by_tiny-5", 5, 1)],
 )
 def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
     benchmark_table: pd.DataFrame, causal: Path, name: str, variants: int, changed: int
 ) -> None:
-    made = make_view(name, benchmark_table, causal, variants=3)
+    made = make_view(name, benchmark_table, causal)
     assert made[["text_id", "variant"]].values.tolist() == [
         [f"t{i}", v] for i in range(6) for v in range(variants)
     ]
     for row in made.itertuples():
         before = TEXTS[int(row.text_id[1:])]
         assert sum(a != b for a, b in zip(before.split(), row.text.split(), strict=True)) == changed
-    alone = make_view(name, benchmark_table.iloc[[3]], causal, variants=3)
+    if name.startswith("substitution"):
+        assert not made.duplicated(["text_id", "text"]).any()
+    alone = make_view(name, benchmark_table.iloc[[3]], causal)
     pd.testing.assert_frame_equal(alone, made[made["text_id"].eq("t3")].reset_index(drop=True))
 
 

@@ -34,6 +34,7 @@ except InputError as error:
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
+BROUGHT = {"paraphrase", *(view for entry in BENCHMARKS.values() for view in entry.get("views", {}))}
 
 
 def alternatives(names):
@@ -118,7 +119,7 @@ def download_of(entry):
 
 def source_of(entry):
     """What a registry entry reads: a downloaded file, the user's own path, or nothing."""
-    return entry["path"] if entry["source"] == "local" else download_of(entry)
+    return entry["path"] if "path" in entry else download_of(entry)
 
 
 def tables_of_study(wildcards):
@@ -223,6 +224,12 @@ def curve_of(model):
 def benchmark_entries(wildcards):
     pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
     return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
+
+
+def file_of_view(wildcards):
+    """The file of a view that a benchmark brings: one of its own, else that of its texts."""
+    entry = BENCHMARKS[wildcards.benchmark]
+    return entry.get("views", {}).get(wildcards.view) or source_of(entry)
 
 
 def maker_of(view):

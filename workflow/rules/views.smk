@@ -6,6 +6,8 @@ rule make_view:
         "results/views/{benchmark}/{view}.parquet",
     log:
         "results/logs/make_view/{benchmark}/{view}.log",
+    wildcard_constraints:
+        view=r"(synonym|substitution|neighbours)_by_.+-\d+",
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -13,3 +15,22 @@ rule make_view:
         device=config["device"],
     script:
         "../../scripts/make_view.py"
+
+
+rule bring_view:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        source=file_of_view,
+    output:
+        "results/views/{benchmark}/{view}.parquet",
+    log:
+        "results/logs/bring_view/{benchmark}/{view}.log",
+    wildcard_constraints:
+        view=alternatives(BROUGHT),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "views"),
+        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+    script:
+        "../../scripts/bring_view.py"

@@ -4,14 +4,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks import local, peoples_daily, sotu, sotu_segments, sotu_split
-from pretrace.benchmarks.loaders import LOADERS
+from pretrace.benchmarks import decop, local, peoples_daily, sotu, sotu_questions, sotu_segments, sotu_split
+from pretrace.benchmarks.loaders import BRINGERS, LOADERS
+from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "build", "local", "peoples_daily", "sotu", "sotu_segments", "sotu_split"]
+__all__ = [
+    "LOADERS",
+    "brought",
+    "build",
+    "decop",
+    "local",
+    "peoples_daily",
+    "sotu",
+    "sotu_questions",
+    "sotu_segments",
+    "sotu_split",
+]
 
 
 def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
@@ -25,3 +37,17 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
 
     texts = LOADERS[entry["source"]](entry, sources, seed_of("benchmark", entry.get("split", name), seed))
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
+
+
+def brought(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
+    """Text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
+
+    Raises `InputError` where the source holds no such view.
+    """
+    views = BRINGERS[entry["source"]](entry, sources) if entry["source"] in BRINGERS else {}
+    if view not in views:
+        raise InputError(
+            f"a benchmark with source '{entry['source']}' brings no view '{view}': {nearest(view, views)} "
+            "Give a file of it under the entry's key views."
+        )
+    return views[view]

@@ -15,6 +15,10 @@ class Text:
     `label` is 1 for a member, 0 for a non-member, None where unknown; `length` counts words; `document` is ""
     where the source names none. `span` is the half-open range of words of the document that the text covers,
     where the source tells; without it, a document's texts are taken to be in the document's order.
+    `matched` names documents whose labels were drawn together, such as a pair of which one is the member: "" where
+    a text's label was drawn by itself.
+    `title`, `author` and `passage` (running number within the document and length) are those of a passage that
+    questions are asked about.
     """
 
     text_id: str
@@ -24,10 +28,18 @@ class Text:
     length: int | None = None
     document: str = ""
     span: tuple[int, int] | None = None
+    matched: str = ""
+    title: str = ""
+    author: str = ""
+    passage: int | None = None
 
 
 Loader = Callable[[Mapping[str, Any], list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
+
+
+Bringer = Callable[[Mapping[str, Any], list[Path]], Mapping[str, Mapping[str, list[str]]]]
+"""(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
 
 
 class _Loaders(dict[str, Loader]):
@@ -45,6 +57,21 @@ def loader(source: str) -> Callable[[Loader], Loader]:
         if source in LOADERS:
             raise ValueError(f"two loaders read '{source}'")
         LOADERS[source] = function
+        return function
+
+    return register
+
+
+BRINGERS: dict[str, Bringer] = {}
+
+
+def brings(source: str) -> Callable[[Bringer], Bringer]:
+    """Register what gives the views that a source holds beside its texts, as paraphrases."""
+
+    def register(function: Bringer) -> Bringer:
+        if source in BRINGERS:
+            raise ValueError(f"two functions give the views of '{source}'")
+        BRINGERS[source] = function
         return function
 
     return register

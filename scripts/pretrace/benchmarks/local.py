@@ -1,13 +1,15 @@
 """Texts of your own: JSONL (also gzipped), CSV or Parquet, one row a text.
 
 Columns: `input` or `text`; `label` (1 member, 0 non-member, null or empty where unknown); optional `subset`,
-`length` (words), `document`, `id`. Others are ignored. Rows of a document are taken to be in its order.
+`length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are
+taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,22 @@ class Summary:
 
 @loader("local")
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """Every row of the file, in its order. Raises `InputError` with file and line of the first bad row."""
-    return list(texts(sources[0]))
+    """Every row of the file, in its order. Raises `InputError` with file and line of the first bad row.
+
+    With the entry's key `question`, the texts are passages, numbered within each document and length.
+    """
+    found = texts(sources[0])
+    return _numbered(found) if "question" in entry else list(found)
+
+
+def _numbered(found: Iterator[Text]) -> list[Text]:
+    numbers: Counter[tuple[str, int | None]] = Counter()
+    passages = []
+    for text in found:
+        of = text.document, text.length
+        passages.append(replace(text, passage=numbers[of]))
+        numbers[of] += 1
+    return passages
 
 
 def check(path: Path, *, metrics: bool) -> Summary:
@@ -84,6 +100,8 @@ def texts(path: Path) -> Iterator[Text]:
             subset=_name(where, row, "subset"),
             length=_length(where, row),
             document=_name(where, row, "document"),
+            title=_name(where, row, "title"),
+            author=_name(where, row, "author"),
         )
     if not seen:
         raise InputError(f"{path} holds no rows; it needs at least one text.")

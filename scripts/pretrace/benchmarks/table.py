@@ -22,13 +22,21 @@ SCHEMA = pa.schema(
     ]
 )
 
+QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage", pa.int64()))
+"""What a benchmark of questions has besides: `passage` numbers a document's passages of one length."""
+
+
+def schema_of(table: pd.DataFrame) -> pa.Schema:
+    """`SCHEMA`, and the columns of questions where the table has them."""
+    return pa.schema([*SCHEMA, *QUESTION_COLUMNS]) if "passage" in table else SCHEMA
+
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     """The texts as a table with folds, sorted by subset, length and text_id.
 
     Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold`
-    (0..4) is int64. Raises `InputError` where the texts break the table's promises: none, an empty one, a
-    text_id given twice.
+    (0..4) is int64. Texts that are passages have the columns of questions too. Raises `InputError` where the
+    texts break the table's promises: none, an empty one, a text_id given twice.
     """
     _check(texts, name)
     folds = assign_folds(texts, seed)
@@ -44,6 +52,10 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
             "fold": pd.Series(folds.of, dtype="int64"),
         }
     )
+    if any(text.passage is not None for text in texts):
+        frame["title"] = [text.title for text in texts]
+        frame["author"] = [text.author for text in texts]
+        frame["passage"] = pd.array([text.passage for text in texts], dtype="Int64")
     return frame.sort_values(["subset", "length", "text_id"], ignore_index=True)
 
 

@@ -59,8 +59,14 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
 
 
 def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:
-    """`path` seen from the working directory instead of from the file that names it, and `where` for later errors."""
-    if "path" not in entry:
-        return entry
-    path = Path(entry["path"])
-    return entry | {"path": str(path if path.is_absolute() else file.parent / path), "where": f"{where}.path"}
+    """Its files seen from the working directory instead of from the file that names them, and `where` for errors."""
+
+    def located(path: str) -> str:
+        return str(Path(path) if Path(path).is_absolute() else file.parent / path)
+
+    found = dict(entry)
+    if "path" in entry:
+        found |= {"path": located(entry["path"]), "where": f"{where}.path"}
+    if "views" in entry:
+        found["views"] = {view: located(path) for view, path in entry["views"].items()}
+    return found

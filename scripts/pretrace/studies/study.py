@@ -106,6 +106,11 @@ def _check_references(
                 raise InputError(
                     f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
                 )
+            for view, path in entry.get("views", {}).items():
+                if not Path(path).exists():
+                    raise InputError(
+                        f"{where}.views.{view}: {path} does not exist; paths are relative to the file."
+                    )
     for slug, entry in models.entries.items():
         if "tokenizer" in entry:
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")

@@ -90,8 +90,12 @@ def family(
 PERCENT = range(1, 100)
 COUNT = range(1, 1001)
 
-_MADE_BY_MODELS = {"synonym": PERCENT, "neighbours": COUNT}
+_MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT}
 """Families of `{family}_by_{model}-{number}`."""
+
+PARAPHRASING = ("paraphrase", "substitution")
+"""Families of views whose three variants can stand beside a passage as the other options of a question."""
+PARAPHRASES = 3
 
 _BROUGHT = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
-from pretrace.views.registry import VIEWS, View
+from pretrace.views.registry import PARAPHRASES, VIEWS, View
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,25 +24,31 @@ def schema() -> "pa.Schema":
     return pa.schema([("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())])
 
 
+_DRAWS = 12
+"""Texts drawn with words substituted, of which the first three that differ are kept."""
+
+
 def make_view(
-    name: str, benchmark: "pd.DataFrame", checkpoint_json: Path, *, device: str = "auto", variants: int = 1
+    name: str, benchmark: "pd.DataFrame", checkpoint_json: Path, *, device: str = "auto"
 ) -> "pd.DataFrame":
     """The table of a view that a model makes; columns as `schema()`, sorted.
 
     `neighbours_by_{model}-{count}`: by masking, where the checkpoint is a masked language model, else by its
-    embedding table. `synonym_by_{model}-{percent}`: by its embedding table, `variants` of each text.
+    embedding table. `synonym_by_{model}-{percent}`: by its embedding table, one of each text.
+    `substitution_by_{model}-{percent}`: three such texts that differ from each other and from the text, or as
+    many as there are.
     """
     view = VIEWS[name]
     if view.source != "model":
         raise InputError(f"view '{name}' is not made by a model, so there is no table of it to make.")
     ids, texts = benchmark["text_id"].tolist(), benchmark["text"].tolist()
     seeds = [seed_of(name, id) for id in ids]
-    made = _made(view, texts, seeds, Path(checkpoint_json), device, variants)
+    made = _made(view, texts, seeds, Path(checkpoint_json), device)
     return _table(name, dict(zip(ids, made, strict=True)), total=len(ids))
 
 
 def _made(
-    view: View, texts: list[str], seeds: list[int], checkpoint_json: Path, device: str, variants: int
+    view: View, texts: list[str], seeds: list[int], checkpoint_json: Path, device: str
 ) -> list[list[str]]:
     from pretrace.models import load_checkpoint, load_tokenizer, read_checkpoint
     from pretrace.views.embeddings import neighbours_by_embeddings, synonyms_by_embeddings
@@ -61,7 +67,14 @@ def _made(
     embeddings = target.load().get_input_embeddings().weight.detach().numpy()
     if view.family == "neighbours":
         return neighbours_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds)
-    return synonyms_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds, variants)
+    drawn = _DRAWS if view.family == "substitution" else 1
+    made = synonyms_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds, drawn)
+    if view.family == "synonym":
+        return made
+    return [
+        [one for one in dict.fromkeys(variants) if one != text][:PARAPHRASES]
+        for text, variants in zip(texts, made, strict=True)
+    ]
 
 
 def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
@@ -87,6 +100,25 @@ def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFr
     return _table(
         name, {id: [by[number] for number in sorted(by)] for id, by in found.items()}, total=len(known)
     )
+
+
+def view_of_source(
+    name: str, benchmark: "pd.DataFrame", entry: Mapping[str, Any], sources: list[Path]
+) -> "pd.DataFrame":
+    """The table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
+
+    Raises `InputError` where the source has no such view, or variants of a text that is not the benchmark's.
+    """
+    from pretrace.benchmarks import brought
+
+    known = set(benchmark["text_id"])
+    variants = brought(name, entry, sources)
+    if strange := sorted(set(variants) - known):
+        raise InputError(
+            f"view '{name}' has '{strange[0]}', which is no text of the benchmark: it was built from another file. "
+            "Delete the benchmark's table and run again."
+        )
+    return _table(name, variants, total=len(known))
 
 
 def _variant(where: str, value: Any, following: int) -> int:
