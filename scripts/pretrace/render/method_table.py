@@ -45,7 +45,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         stub="Method",
         columns=blocks[0].columns or (),
         blocks=blocks,
-        notes=(*_notes(artifact, shown), *notes),
+        notes=(*_notes(artifact, shown), *_cautions(artifact, results, shown), *notes),
         frame=long_frame_of(
             blocks, [(selection, group[1], _there(group, methods)) for group, selection in places]
         ),
@@ -122,6 +122,12 @@ def _cell(column: Column | Average, method: str, selection: str) -> Cell:
         star=selection == "held_out" and not is_control(method) and is_starred(column.tests, method),
         signs=signs_of(rows[method]["marks"]),
     )
+
+
+def _cautions(artifact: Artifact, results: Results, columns: Sequence[Column]) -> list[str]:
+    if artifact.get("options", {}).get("unit") != "document":
+        return []
+    return results.cautions([column.panel for column in columns])
 
 
 def _notes(artifact: Artifact, columns: Sequence[Column]) -> list[str]:

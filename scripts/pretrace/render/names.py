@@ -32,6 +32,9 @@ VARIANT_LABELS = {
     "con_recall;access=zero": "Con-ReCall, zero access",
     "ref;form=ratio": "Ref, ratio of losses",
     "ref;form=con_recall_code": "Ref, as Con-ReCall's code",
+    "de_cop;calibration=given": "DE-COP, calibrated (given)",
+    "de_cop;calibration=held": "DE-COP, calibrated (held out)",
+    "de_cop;calibration=cross_fitted": "DE-COP, calibrated (cross-fitted)",
 }
 """Methods with a parameter outside their grid off its default; any other shows that parameter."""
 
@@ -76,6 +79,21 @@ PARAMETER_LABELS = {
     ("con_recall", "gamma"): "weight of the member prefix \N{GREEK SMALL LETTER GAMMA}",
     ("con_recall", "shots"): "shots in the prefix",
     ("recall", "shots"): "shots in the prefix",
+    ("completion", "k"): "tokens given",
+}
+
+METRIC_LABELS = {
+    "auc": "AUC",
+    "auc_as_published": "AUC as published",
+    "accuracy_members": "accuracy, members",
+    "accuracy_nonmembers": "accuracy, non-members",
+}
+
+CALIBRATION_LABELS = {
+    "none": "as asked",
+    "given": "calibrated (given)",
+    "held": "calibrated (held out)",
+    "cross_fitted": "calibrated (cross-fitted)",
 }
 
 VIEW_LABELS = {
@@ -136,8 +154,8 @@ def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
 
 
 def metric_label(metric: str) -> str:
-    if metric == "auc":
-        return "AUC"
+    if metric in METRIC_LABELS:
+        return METRIC_LABELS[metric]
     if metric.startswith("tpr_at_"):
         level = metric.split("_")[2]
         return f"TPR@{level}%FPR" + (" (FPR < level)" if metric.endswith("_strict") else "")
@@ -145,8 +163,11 @@ def metric_label(metric: str) -> str:
 
 
 def chance_level(metric: str) -> float | None:
-    """What a score that knows nothing reaches: 0.5 for AUC, the level for a TPR, else None."""
-    if metric == "auc":
+    """What a score that knows nothing reaches: 0.5 for AUC, the level for a TPR, else None.
+
+    An accuracy has none: the true text may be told from its paraphrases without knowing it.
+    """
+    if metric in ("auc", "auc_as_published"):
         return 0.5
     return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
 
@@ -179,7 +200,7 @@ def across_labels(panel: Mapping[str, Any]) -> list[str]:
     labels = {
         "view": lambda: view_label(panel["view"]),
         "draw": lambda: f"draw {panel['draw']}",
-        "reference": lambda: str(panel["reference"]),
+        "reference": lambda: view_label(str(panel["reference"])),
     }
     return [label() for key, label in labels.items() if key in panel]
 

@@ -4,10 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
     chance_level,
     metric_label,
+    view_label,
 )
 from pretrace.render.registry import Artifact
 from pretrace.render.table import signed
@@ -66,11 +68,17 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
     sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
     texts = [f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets]
     kind = "evaluation set" if len(sets) == 1 else "evaluation sets"
-    notes = [f"{joined([metric_label(metric) for metric in metrics])}; {kind} {joined(texts)}."]
+    if rows and all(row.get("unit") == "document" for row in rows):
+        notes = [f"{joined([metric_label(metric) for metric in metrics])}; {DOCUMENTS}"]
+    else:
+        notes = [f"{joined([metric_label(metric) for metric in metrics])}; {kind} {joined(texts)}."]
     shown = sorted({row["start_token"] for row in rows} - {""})
     if shown:
         notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
-    named = sorted({row["reference"] for row in rows} - {""})
+    asked = [row for row in rows if row["method"].split(";")[0] in QUESTION_METHODS]
+    if paraphrasers := sorted({row["reference"] for row in asked} - {""}):
+        notes.append(f"Wrong options: {joined([view_label(view) for view in paraphrasers])}.")
+    named = sorted({row["reference"] for row in rows} - {"", *paraphrasers})
     if named:
         notes.append(f"Reference corpus or model: {joined(named)}.")
     return notes
@@ -81,3 +89,7 @@ def _start_token(token: str) -> str:
 
 
 INTERVALS = "Brackets hold 95 % intervals by stratified bootstrap; a dash means that a method does not apply."
+DOCUMENTS = (
+    "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
+    "options of each passage), or the mean over its passages."
+)

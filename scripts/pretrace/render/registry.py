@@ -23,8 +23,18 @@ subset or length it stands for every one there is.
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
 SELECTIONS = ("held_out", "default", "best_on_test")
 COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
-KINDS = ("metrics", "tests", "scores", "passes", "benchmarks", "prefixes", "training")
-"""What a renderer may read: by (model, benchmark) the first four, then by benchmark, the last by model."""
+KINDS = (
+    "metrics",
+    "tests",
+    "scores",
+    "passes",
+    "answers",
+    "calibration",
+    "benchmarks",
+    "prefixes",
+    "training",
+)
+"""What a renderer may read: by (model, benchmark) the first six, then by benchmark, the last by model."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,17 @@ RENDERERS = _renderers(
     Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
     Renderer("null_audit", "table", frozenset({"metrics"})),
     Renderer("pass_costs", "table", frozenset({"passes"})),
+    Renderer("accuracy_table", "table", frozenset({"metrics", "tests"})),
+    Renderer("welch_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"metrics"})),
+    Renderer("calibration_table", "table", frozenset({"metrics", "calibration"})),
+    Renderer(
+        "document_accuracies", "figure", frozenset({"metrics", "answers"}), optional=frozenset({"documents"})
+    ),
+    Renderer("calibration_bars", "figure", frozenset({"metrics"})),
+    Renderer("position_bars", "figure", frozenset({"metrics", "answers"}), frozenset({"permutations"})),
+    Renderer(
+        "letter_bars", "figure", frozenset({"metrics", "calibration"}), optional=frozenset({"document"})
+    ),
     Renderer("loss_curves", "figure", frozenset({"training"})),
     Renderer(
         "method_lines", "figure", frozenset({"metrics"}), frozenset({"x"}), optional=frozenset({"vertical"})

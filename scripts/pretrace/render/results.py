@@ -47,6 +47,8 @@ class Results:
     scores: Mapping[Pair, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
+    answers: Mapping[Pair, Path] = field(default_factory=dict)
+    calibration: Mapping[Pair, Path] = field(default_factory=dict)
     prefixes: Mapping[str, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
@@ -75,6 +77,39 @@ class Results:
     def loss_curve(self, model: str) -> pd.DataFrame:
         """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
         return self._read("loss curve", self.training, model)
+
+    def answers_of(self, artifact: Artifact, panel: Panel, task: str = "de_cop") -> pd.DataFrame:
+        """A panel's answers to one task that were not skipped; raises where there are none."""
+        frame = self._read("answers", self.answers, (panel["model"], panel["benchmark"]))
+        asked = frame[(frame["task"] == task) & frame["correct"].notna()]
+        return self._paraphrased(asked, artifact, panel, f"answers to {task}")
+
+    def calibrations(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
+        """A panel's documents by calibration (`questions.calibration.COLUMNS`); raises where there are none."""
+        frame = self._read("calibration", self.calibration, (panel["model"], panel["benchmark"]))
+        frame = frame.assign(length=frame["length"].where(frame["length"] >= 0, None).astype("Int64"))
+        return self._paraphrased(frame, artifact, panel, "answers with probabilities")
+
+    def _paraphrased(self, frame: pd.DataFrame, artifact: Artifact, panel: Panel, what: str) -> pd.DataFrame:
+        """The panel's rows of one paraphraser."""
+        rows = frame[places(frame, panel)]
+        named = [panel["reference"]] if "reference" in panel else panel.get("references")
+        if named is not None:
+            rows = rows[rows["paraphraser"].isin([*named, ""])]
+        there = sorted(rows["paraphraser"].unique())
+        if rows.empty:
+            raise InputError(f"{where(artifact, panel)}: there are no {what}")
+        if len(there) > 1:
+            raise InputError(
+                f"{where(artifact, panel)}: there are {what} of several paraphrasers: {', '.join(there)}; name one "
+                "under the panel's references"
+            )
+        return rows
+
+    def cautions(self, panels: Sequence[Panel]) -> list[str]:
+        """What the benchmarks' entries say must stand under every table and figure of their documents."""
+        entries = {panel["benchmark"]: self.entry(panel) for panel in panels}
+        return [f"{name}: {entry['caution']}" for name, entry in entries.items() if "caution" in entry]
 
     def entry(self, panel: Panel) -> Mapping[str, Any]:
         """The registry entry of a panel's benchmark."""

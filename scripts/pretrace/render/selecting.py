@@ -7,6 +7,7 @@ import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
 from pretrace.methods import METHODS
+from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.names import where
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
@@ -63,7 +64,8 @@ def with_variants(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def named_variant(method: str, setting: str) -> str:
-    variant = variant_of(setting, METHODS[method].grid if method in METHODS else ())
+    known = METHODS.get(method) or QUESTION_METHODS.get(method)
+    variant = variant_of(setting, known.grid if known else ())
     return f"{method};{variant}" if variant else method
 
 

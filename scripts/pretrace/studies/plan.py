@@ -141,7 +141,9 @@ def artifact_pairs(study: Study, artifact: str) -> list[tuple[str, str]]:
 
 
 def artifacts_of_kind(study: Study, kind: str) -> list[str]:
-    return sorted(slug for slug, artifact in study.artifacts.items() if artifact["kind"] == kind)
+    """Those of a kind that can be rendered."""
+    of_kind = {slug: one for slug, one in study.artifacts.items() if one["kind"] == kind}
+    return sorted(slug for slug, artifact in of_kind.items() if "unavailable" not in artifact)
 
 
 def asks_metrics(study: Study, benchmark: str) -> bool:
@@ -149,6 +151,7 @@ def asks_metrics(study: Study, benchmark: str) -> bool:
     return any(
         panel["benchmark"] == benchmark and "metrics" in RENDERERS[artifact["renderer"]].needs
         for artifact in study.artifacts.values()
+        if "unavailable" not in artifact
         for panel in artifact["panels"]
     )
 

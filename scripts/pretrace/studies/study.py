@@ -19,6 +19,9 @@ Artifact = dict[str, Any]
 DEFAULT_ARTIFACTS = ["results_auc", "results_tpr"]
 """What a study that names no artifacts gets: every method on every run."""
 
+DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
+"""The same for a study whose runs only ask questions."""
+
 
 @dataclass(frozen=True)
 class Study:
@@ -61,9 +64,10 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     check_calibration(runs, f"{path}: runs")
     registered = read_yaml(folder / "artifacts.yaml")
     check(registered, "artifacts", str(folder / "artifacts.yaml"))
+    default = DEFAULT_ARTIFACTS if any(run["methods"] for run in runs) else DEFAULT_QUESTION_ARTIFACTS
     artifacts = {
         slug: _resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
-        for slug, own in _artifact_map(given.get("artifacts", DEFAULT_ARTIFACTS)).items()
+        for slug, own in _artifact_map(given.get("artifacts", default)).items()
     }
     title = given.get("title", f"The study {given['study']}")
     return Study(
@@ -221,16 +225,21 @@ def _resolve_artifact(
         hint = nearest(entry["renderer"], RENDERERS)
         raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     ran = {(run["model"], run["benchmark"]) for run in runs}
-    panels = own.get("panels") or _panels_of(runs)
+    options = entry.get("options", {}) | own.get("options", {})
+    panels = own.get("panels") or _panels_of(_runs_with(runs, options.get("unit", "text")))
     for number, panel in enumerate(panels):
         if (panel["model"], panel["benchmark"]) not in ran:
             raise InputError(
                 f"{where}.{slug}.panels.{number}: no run has model '{panel['model']}' and benchmark "
                 f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
             )
-    options = entry.get("options", {}) | own.get("options", {})
     panels = [_first_of_runs(panel, runs) | panel for panel in panels]
     return entry | own | {"artifact": slug, "panels": panels, "options": options}
+
+
+def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
+    """The runs that score texts, or those that ask questions about documents."""
+    return tuple(run for run in runs if run["questions" if unit == "document" else "methods"])
 
 
 def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
