@@ -71,6 +71,11 @@ class Engine:
             del todo[: len(batch)]
         return results
 
+    @staticmethod
+    def tokenised(window: list[Request], values: list[np.ndarray], lead: Lead) -> list[Request]:
+        """The requests as they were scored: as they were asked (an API may know tokens that are not known here)."""
+        return window
+
     def _attempt(self, batch: list[Request], lead: Lead, full: bool) -> list[np.ndarray] | None:
         """The statistics of one batch, or None where memory does not suffice."""
         try:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from pretrace.models.api.target import ApiTarget
+    from pretrace.passes.echo import EchoScorer
     from pretrace.passes.engine import Engine
 
 
@@ -37,7 +39,7 @@ def run(
     *,
     benchmark: "pd.DataFrame",
     names: dict[str, str],
-    target: Target,
+    target: "Target | ApiTarget",
     store: Path,
     manifest: Path,
     batch_tokens: int,
@@ -81,7 +83,7 @@ def run(
     return written
 
 
-def _facts(target: Target) -> dict[str, Any]:
+def _facts(target: "Target | ApiTarget") -> dict[str, Any]:
     return {
         "checkpoint": target.digest,
         "dtype": target.dtype,
@@ -104,7 +106,7 @@ class _Pass:
 
 @dataclass(frozen=True)
 class _Planner:
-    target: Target
+    target: "Target | ApiTarget"
     texts: Texts
     shots: Shots | None
     batch_tokens: int
@@ -151,11 +153,14 @@ def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
 
 
 def _compute(
-    missing: list[_Pass], target: Target, texts: Texts, store: Store, name: str, batch_tokens: int
+    missing: list[_Pass],
+    target: "Target | ApiTarget",
+    texts: Texts,
+    store: Store,
+    name: str,
+    batch_tokens: int,
 ) -> dict[str, dict[str, Any]]:
-    from pretrace.passes.engine import Engine
-
-    engine = Engine(target.load(), name, batch_tokens)
+    engine = _scorer(target, name, batch_tokens)
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
         for one in _in_order(missing):
@@ -168,8 +173,23 @@ def _compute(
     return records
 
 
+def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engine | EchoScorer":
+    if isinstance(target, Target):
+        from pretrace.passes.engine import Engine
+
+        return Engine(target.load(), name, batch_tokens)
+    from pretrace.passes.echo import EchoScorer
+
+    return EchoScorer(target, batch_tokens)
+
+
 def _tables(
-    one: _Pass, context: int | None, texts: Texts, engine: "Engine", cost: Cost, progress: Progress
+    one: _Pass,
+    context: int | None,
+    texts: Texts,
+    engine: "Engine | EchoScorer",
+    cost: Cost,
+    progress: Progress,
 ) -> Iterator["pa.Table"]:
     """The store's rows, window by window; nothing of a window outlives it."""
 
@@ -179,6 +199,7 @@ def _tables(
 
     for requests in windows(one.cell, texts, one.lead, context=context, size=one.window):
         values = engine.statistics(requests, one.lead, full=one.cell.full, progress=report)
+        requests = engine.tokenised(requests, values, one.lead)
         cost.texts += len(requests)
         cost.skipped += sum(request.skipped(one.lead) is not None for request in requests)
         cost.truncated += sum(request.truncated for request in requests)

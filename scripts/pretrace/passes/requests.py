@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.models import Target
 from pretrace.passes.lead import Lead
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.views.stored import StoredView, sent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pretrace.models import Target
+    from pretrace.models.api.target import ApiTarget
 
 ENGINE_VERSION = (
     1  # raise when the same request would give other numbers: every stored pass is then recomputed
@@ -212,7 +214,13 @@ def longest_text(cell: Cell, texts: Texts) -> int:
 
 
 def key_of(
-    cell: Cell, asked: Iterable[list[Request]], *, target: Target, lead: Lead, batch_tokens: int, threads: int
+    cell: Cell,
+    asked: Iterable[list[Request]],
+    *,
+    target: "Target | ApiTarget",
+    lead: Lead,
+    batch_tokens: int,
+    threads: int,
 ) -> tuple[str, int]:
     """The key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
 

@@ -55,6 +55,11 @@ class ApiClient:
             _Asking(self.endpoint, self._store, self._budget, missing, read, Counter(keys), progress).run()
         return [self._read(key, read) for key in keys]
 
+    def forget(self, requests: Sequence[ApiRequest]) -> None:
+        """Take the answers of these requests out of the store; what they cost stays counted."""
+        for request in requests:
+            self._store.remove(self.endpoint.key_of(request))
+
     def _read(self, key: str, read: Callable[[Body], T]) -> T:
         try:
             return read(self._store.answer(key))

@@ -131,6 +131,9 @@ class AnswerStore:
             if aside or answer.cost:
                 self._move(aside, answer.cost)
 
+    def remove(self, key: str) -> None:
+        self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
+
     def _move(self, aside: int, spent: int) -> None:
         self._database.execute("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
 

@@ -1,0 +1,74 @@
+"""A model behind an API as a target of passes: what it reads is scored there, not here."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pretrace.models.api.client import ApiClient
+from pretrace.models.target import Target
+from pretrace.runtime.files import digest
+
+START = -1  # in the place of a start token that the server puts before a text by itself
+
+
+@dataclass(frozen=True)
+class ApiTarget:
+    """`tokenizer`: the model's own, or `CodePoints` where it is not known; `vocabulary` is then None.
+
+    `context`: tokens that fit with the start token, or None.
+    """
+
+    client: ApiClient
+    tokenizer: Any
+    tokenizer_digest: str
+    vocabulary: int | None
+    context: int | None
+
+    dtype: ClassVar[str] = "float32"
+    device: ClassVar[str] = "api"
+
+    @property
+    def knows_ids(self) -> bool:
+        return self.vocabulary is not None
+
+    @property
+    def digest(self) -> str:
+        return digest({**self.client.endpoint.identity, "tokenizer": self.tokenizer_digest})
+
+
+def api_target(
+    client: ApiClient, tokenizer: Target | None, *, starts: bool, max_length: int | None
+) -> ApiTarget:
+    """`tokenizer`: the local model whose tokenizer this one shares; `starts`: whether the server itself puts a
+    start token before a text (asked for where the tokenizer is not known).
+    """
+    if tokenizer is None:
+        return ApiTarget(
+            client, CodePoints(client.endpoint.name, starts), f"none, starts {starts}", None, None
+        )
+    # one token is generated, and thrown away, with every text that is scored
+    context = None if max_length is None else max_length - 1
+    return ApiTarget(client, tokenizer.tokenizer, tokenizer.digest, tokenizer.vocabulary, context)
+
+
+class CodePoints:
+    """Stands for a tokenizer that is not known: a text is sent as it is, as one number a character."""
+
+    all_special_tokens: ClassVar[list[str]] = []
+
+    def __init__(self, name: str, starts: bool) -> None:
+        self.name_or_path = f"{name}, whose entry names no tokenizer"
+        self._start = [START] if starts else []
+
+    def __call__(
+        self, texts: str | list[str], *, add_special_tokens: bool = True, **_: Any
+    ) -> dict[str, Any]:
+        start = self._start if add_special_tokens else []
+        if isinstance(texts, str):
+            return {"input_ids": start + [ord(character) for character in texts]}
+        return {"input_ids": [start + [ord(character) for character in text] for text in texts]}
+
+    def get_vocab(self) -> dict[str, int]:
+        return {}
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {}
