@@ -1,11 +1,11 @@
 """Share of right answers, of members and of non-members: DE-COP table 3."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pretrace.evaluation.documents import ACCURACIES, MEAN_SCORE
-from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
+from pretrace.questions.registry import CONTROLS, QUESTION_METHODS, parse_question_setting
 from pretrace.render.names import is_control, method_label, metric_label, panel_label, panel_lines, row_label
 from pretrace.render.phrases import (
     INTERVALS,
@@ -68,6 +68,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             f"{INTERVALS} Gap: members minus non-members; bold is the widest, * is one that Welch's test on the "
             f"documents finds, Holm-corrected over the methods, p ≤ {STAR_LEVEL:g}. Chance is no fixed share: what the "
             "controls reach without a model is what the options give away.",
+            *without_controls(line[0] for line in lines),
             *results.cautions([one.panel for one in panels]),
             *notes,
         ),
@@ -85,13 +86,24 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel) -> Accuracie
         }
         for metric in ACCURACIES
     }
-    return Accuracies(panel, rows, welch_tests_of(artifact, results, panel))
+    methods = sorted({method for of in rows.values() for method, _ in of})
+    return Accuracies(panel, rows, welch_tests_of({**artifact, "methods": methods}, results, panel))
 
 
 def welch_tests_of(artifact: Artifact, results: Results, panel: Panel) -> dict[str, Record]:
     """Welch's test of each method's default setting, and of each variant's."""
     tests = results.rows({**artifact, "metric": MEAN_SCORE}, panel, what="tests")
     return {str(row["method"]): row for row in records_of(tests[tests["test"] == "welch"])}
+
+
+def without_controls(methods: Iterable[str]) -> list[str]:
+    """What a table of questions says where nobody could tell what its options give away."""
+    if any(method in CONTROLS for method in methods):
+        return []
+    return [
+        "No control stands here: longest option and odd one out need the texts of the options, which these answers "
+        "do not bring. How much of an accuracy the options give away is unknown."
+    ]
 
 
 def _lines(found: Sequence[Line]) -> list[Line]:

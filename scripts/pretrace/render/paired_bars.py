@@ -67,28 +67,30 @@ def _draw(axis: Any, facet: Bars) -> dict[str, Any]:
             axis.bar(
                 place, value, width=width * 0.94, color=color, hatch=hatch, edgecolor="white", linewidth=0
             )
-            frame = axis.bar(
-                place, value, width=width * 0.94, facecolor="none", edgecolor="black", linewidth=0.6
-            )
+            axis.bar(place, value, width=width * 0.94, facecolor="none", edgecolor="black", linewidth=0.6)
             if low is not None and high is not None:
                 ends = [[max(0.0, value - low)], [max(0.0, high - value)]]
                 axis.errorbar(place, value, ends, color="white", capsize=2.8, linewidth=2.2, capthick=2.2)
                 axis.errorbar(place, value, ends, color="black", capsize=2.0, linewidth=0.8, capthick=0.8)
-            axis.annotate(f"{value:.2f}", (place, high if high is not None else value), (0, 2), ha="center",
-                          textcoords="offset points", va="bottom", fontsize=6)  # fmt: skip
-            handles[name] = handles.get(name) or _key(color, hatch) or frame
+            axis.annotate(f"{value:.2f}", (place, high if high is not None else value), (0, 2.5), ha="center",
+                          textcoords="offset points", va="bottom", fontsize=6, zorder=5,
+                          bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
+        handles[name] = _key(color, hatch)
     for name, level in facet.lines.items():
-        line = axis.axhline(level, color="black", linewidth=0.8, linestyle=(0, (4, 2)))
-        handles[name] = line
+        handles[name] = axis.axhline(level, color="black", linewidth=0.8, linestyle=(0, (4, 2)))
     axis.set_xticks(range(len(facet.groups)), facet.groups)
     axis.set_xlim(-0.6, len(facet.groups) - 0.4)
     return handles
 
 
 def _key(color: str, hatch: str) -> Any:
+    """A bar as the legend shows it."""
     from matplotlib.patches import Patch
 
-    return Patch(facecolor=color, hatch=hatch, edgecolor="black", linewidth=0.6)
+    return (
+        Patch(facecolor=color, hatch=hatch, edgecolor="white", linewidth=0),
+        Patch(facecolor="none", edgecolor="black", linewidth=0.6),
+    )
 
 
 def mean_of_groups(values: np.ndarray, groups: np.ndarray, seed: int) -> Estimate:

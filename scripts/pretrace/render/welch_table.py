@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pretrace.render.accuracy_table import welch_tests_of
+from pretrace.render.accuracy_table import welch_tests_of, without_controls
 from pretrace.render.names import (
     is_control,
     method_label,
@@ -73,6 +73,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             f"{INTERVALS} Default settings. Difference: mean score of members minus that of non-members, in the "
             "method's own unit, with the interval of Welch's t-test, which p is of (two-sided, uncorrected); * where "
             f"Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}.",
+            *without_controls(methods),
             *results.cautions([one.panel for one in panels]),
             *notes,
         ),
