@@ -11,7 +11,7 @@ import torch
 
 ROWS = {True: ("logprobs", "entropies", "variances"), False: ("logprobs",)}
 _CHUNK = 512  # scored positions that go through the head at a time
-_BLOCK = 8  # rows reduced at a time on a CPU, so that they stay in cache: 0.95 of the bare forward, not 0.72
+_BLOCK = 1 << 18  # logits reduced at a time on a CPU, at least 8 rows: they stay in cache, and few calls do the work
 
 
 class Head:
@@ -44,7 +44,7 @@ class Reduction:
     """Logits in any float dtype -> the statistics of their targets, in float32, block by block."""
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
-        self._rows = _BLOCK if device.type == "cpu" else _CHUNK
+        self._rows = min(max(8, _BLOCK // vocabulary), _CHUNK) if device.type == "cpu" else _CHUNK
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
