@@ -5,6 +5,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import openai
@@ -226,3 +228,10 @@ def _usage(body: Body) -> tuple[int, int] | None:
         return int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
+
+
+@contextmanager
+def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
+    """A client of a registry entry's `api`, with its store open."""
+    with AnswerStore(store) as answers:
+        yield ApiClient(Endpoint.of(name, api), answers, budget_usd=budget_usd)

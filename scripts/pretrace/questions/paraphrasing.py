@@ -1,0 +1,147 @@
+"""Paraphrases that a model writes: three of each passage, parsed strictly, malformed answers asked for again.
+
+Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML 2024, appendix B.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pretrace.questions.answering import Prompt, Reply
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import Progress, log
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEMPERATURE = 0.1
+ROUNDS = 5  # how often a passage is asked for at the most
+_LISTED = 5  # passages that a warning names
+
+_FORM = re.compile(
+    r"(?:^|\n)[ \t]*Example B:(?P<b>.+)\n[ \t]*Example C:(?P<c>.+)\n[ \t]*Example D:(?P<d>.+)", re.DOTALL
+)
+_LABEL = re.compile(r"\bExample [A-D]:")
+
+
+class Writer(Protocol):
+    """Who writes paraphrases: a checkpoint, or a model behind an API."""
+
+    def write(
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Callable[[int], None]
+    ) -> list[Reply]:
+        """What the model writes to each prompt at TEMPERATURE, at most so many tokens; `again` counts the rounds,
+        each of which gives other answers.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ParaphrasePrompts:
+    short: str
+    long: str
+    long_from: int
+
+    def prompt(self, text: str) -> Prompt:
+        chosen = self.long if len(text.split()) >= self.long_from else self.short
+        return Prompt(chosen.replace("{text}", text))
+
+
+def read_prompts(path: Path) -> ParaphrasePrompts:
+    """Read and check the file. Raises `InputError` naming the key that is missing or wrong."""
+    import yaml
+
+    try:
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as YAML ({error}).") from error
+    if not isinstance(given, dict) or set(given) != {"short", "long", "long_from"}:
+        raise InputError(f"{path}: the keys short, long and long_from are needed, and no other.")
+    for key in ("short", "long"):
+        if not isinstance(given[key], str) or "{text}" not in given[key]:
+            raise InputError(f"{path}: {key} must be a text with {{text}} where the passage goes.")
+    if type(given["long_from"]) is not int:
+        raise InputError(f"{path}: long_from must be a whole number of words.")
+    return ParaphrasePrompts(given["short"], given["long"], given["long_from"])
+
+
+def paraphrases_in(answer: str, text: str) -> tuple[str, str, str] | None:
+    """The three paraphrases of `text` in an answer of the form that the prompts ask for, else None.
+
+    What stands before `Example B:` is not looked at. A paraphrase of a text without empty lines has none, so
+    that no closing remark becomes a part of it; none is the text itself, or another one again.
+    """
+    found = _FORM.search(answer)
+    if found is None:
+        return None
+    parts = [re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip() for part in found.groups()]
+    whole = "\n\n" in text
+    if any(not part or _LABEL.search(part) or ("\n\n" in part and not whole) for part in parts):
+        return None
+    if len({*map(_plain, parts), _plain(text)}) < 1 + len(parts):
+        return None
+    b, c, d = parts
+    return b, c, d
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def most_tokens(text: str) -> int:
+    """More than three paraphrases of a text's length take in any language."""
+    return 64 + 2 * len(text.encode())
+
+
+def paraphrase(
+    benchmark: "pd.DataFrame", writer: Writer, prompts: ParaphrasePrompts, name: str
+) -> "pd.DataFrame":
+    """The view: text_id, variant 0 to 2, text, sorted. Equal texts are asked for once.
+
+    A passage without a usable answer in ROUNDS rounds has no rows, and is named in a warning. Raises
+    `InputError` where none has one.
+    """
+    import pandas as pd
+
+    texts = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
+    found = _asked(sorted(set(texts.values())), writer, prompts, name)
+    without = sorted(id for id, text in texts.items() if text not in found)
+    if not found:
+        raise InputError(
+            f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... Example C: ... Example D: ...'. Use a "
+            "model that follows instructions, or paraphrases that the benchmark brings."
+        )
+    if without:
+        log.warning(
+            "%s: %d of %d passages got no three paraphrases in %d rounds and stay without: %s%s",
+            name, len(without), len(texts), ROUNDS, ", ".join(without[:_LISTED]),
+            " ..." if len(without) > _LISTED else "",
+        )  # fmt: skip
+    rows = [
+        (id, variant, one)
+        for id, text in texts.items() if text in found
+        for variant, one in enumerate(found[text])
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
+    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+
+
+def _asked(
+    texts: list[str], writer: Writer, prompts: ParaphrasePrompts, name: str
+) -> Mapping[str, tuple[str, str, str]]:
+    found: dict[str, tuple[str, str, str]] = {}
+    for again in range(ROUNDS):
+        left = [text for text in texts if text not in found]
+        if not left:
+            break
+        if again:
+            log.info("%s: %d malformed answers are asked for again (round %d)", name, len(left), again + 1)
+        asked = [prompts.prompt(text) for text in left]
+        with Progress(name, total=len(left), unit="passages") as progress:
+            replies = writer.write(asked, [most_tokens(text) for text in left], again, progress.update)
+        for text, reply in zip(left, replies, strict=True):
+            if (three := paraphrases_in(reply.text or "", text)) is not None:
+                found[text] = three
+    return found

@@ -1,0 +1,154 @@
+"""Paraphrases by a model: strict parsing, malformed answers asked for again and then reported, each stored once."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import tiny_models
+from loopback import Loopback, message
+from pretrace import models
+from pretrace.models.api import connected
+from pretrace.models.api import faults as faults_module
+from pretrace.questions.answering import Prompt, Reply
+from pretrace.questions.paraphrasing import ROUNDS, paraphrase, paraphrases_in, read_prompts
+from pretrace.questions.sampling import LocalWriter
+from pretrace.questions.writing import ApiWriter
+from pretrace.runtime.errors import InputError
+
+PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "paraphrase.yaml"
+TEXT = "The state of the union is strong."
+GOOD = "Example B: The union's state is strong.\n\nExample C: Strong is the union.\n\nExample D: The union does well."
+THREE = ("The union's state is strong.", "Strong is the union.", "The union does well.")
+
+
+def benchmark_of(*texts):
+    return pd.DataFrame({"text_id": [f"t{number}" for number in range(len(texts))], "text": texts})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD,
+        f"Here are three paraphrases:\n\n{GOOD}\n",
+        GOOD.replace("\n\n", "\n"),
+        "\n".join(f"Example {letter}: <{text}>" for letter, text in zip("BCD", THREE, strict=True)),
+    ],
+)
+def test_answers_of_the_form_that_was_asked_for_are_read(answer):
+    assert paraphrases_in(answer, TEXT) == THREE
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "The union's state is strong.",
+        "Example B: One.\nExample C: Two.",
+        "Example C: One.\nExample B: Two.\nExample D: Three.",
+        "Example B: One.\nExample C:\nExample D: Three.",
+        "Example B: One.\nExample C: Two.\nExample D: two.",
+        f"Example B: One.\nExample C: {TEXT.upper()}\nExample D: Three.",
+        f"{GOOD}\n\nI hope that these help!",
+        f"{GOOD}\nExample E: Four.\nExample B: Five.",
+    ],
+)
+def test_every_other_answer_is_malformed(answer):
+    assert paraphrases_in(answer, TEXT) is None
+
+
+def test_a_text_with_empty_lines_has_paraphrases_with_empty_lines():
+    answer = "Example B: One.\n\nOne more.\nExample C: Two.\nExample D: Three."
+    assert paraphrases_in(answer, "A line.\n\nAnother.") == ("One.\n\nOne more.", "Two.", "Three.")
+
+
+def test_the_prompt_is_the_papers_and_depends_on_the_length():
+    prompts = read_prompts(PROMPTS)
+    short, long = prompts.prompt(TEXT), prompts.prompt("word " * 144)
+    assert short.user.startswith(
+        "Generate always 3 possible paraphrases for the following text that is identified"
+    )
+    assert short.user.endswith(f"—\nExample A: {TEXT}")
+    assert long.user.startswith("Rewrite this entire text (all sentences with no exception)")
+    assert prompts.prompt("word " * 143).user.startswith("Generate")
+    assert prompts.prompt("{braces} {0}").user.endswith("Example A: {braces} {0}")
+
+
+def test_a_file_of_prompts_with_a_mistake_is_named(tmp_path):
+    path = tmp_path / "prompts.yaml"
+    path.write_text("short: no place\nlong: '{text}'\nlong_from: 3\n")
+    with pytest.raises(InputError, match=r"prompts\.yaml: short"):
+        read_prompts(path)
+
+
+class Scripted:
+    """Gives the answers of a list for each prompt, one a round."""
+
+    def __init__(self, answers):
+        self.answers, self.asked = answers, []
+
+    def write(self, prompts, most, again, progress):
+        self.asked.append(len(prompts))
+        progress(len(prompts))
+        return [Reply(self.answers(prompt, again)) for prompt in prompts]
+
+
+def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
+    def answers(prompt, again):
+        if "never" in prompt.user:
+            return "no"
+        return GOOD if again >= 2 or "first" in prompt.user else "Example B: only one"
+
+    writer = Scripted(answers)
+    table = benchmark_of("first text", "second text", "never", "first text")
+    with caplog.at_level("WARNING", logger="pretrace"):
+        view = paraphrase(table, writer, read_prompts(PROMPTS), "tested")
+    assert writer.asked == [3, 2, 2, 1, 1]  # equal texts once
+    assert len(writer.asked) == ROUNDS
+    assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3 + ["t3"] * 3
+    assert view["variant"].tolist() == [0, 1, 2] * 3
+    assert tuple(view["text"][:3]) == THREE
+    assert "1 of 4 passages got no three paraphrases in 5 rounds and stay without: t2" in caplog.text
+
+
+def test_a_model_that_never_follows_the_form_is_an_error():
+    with pytest.raises(InputError, match="no answer in 5 rounds had the form"):
+        paraphrase(benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), read_prompts(PROMPTS), "tested")
+
+
+def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
+    bodies = []
+
+    def respond(path, body):
+        bodies.append(body)
+        cut = {"finish_reason": "length"}  # looks whole, but its last paraphrase may not be
+        return message(GOOD, **cut) if len(bodies) == 1 else message(GOOD)
+
+    with Loopback(respond) as server:
+        price = {"input": 0, "output": 0}
+        api = {"base_url": server.url, "model": "m", "endpoint": "chat", "price": price}
+        for _ in range(2):
+            with connected("tested", api, store=tmp_path / "a.sqlite", budget_usd=0) as client:
+                view = paraphrase(benchmark_of(TEXT), ApiWriter(client), read_prompts(PROMPTS), "tested")
+            assert tuple(view["text"]) == THREE
+            assert len(bodies) == 2
+    assert bodies[0] == bodies[1]
+    assert bodies[0]["temperature"] == 0.1
+    assert bodies[0]["messages"][0]["content"].endswith(f"Example A: {TEXT}")
+
+
+def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
+    models.register_local(tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json")
+    target = models.load_checkpoint(tmp_path / "tiny.json", dtype="float32", device="cpu")
+    prompts = [Prompt("The state"), Prompt("In 1934 the"), Prompt("word " * 400)]
+
+    def written(which, again):
+        return LocalWriter(target, "tiny", 64).write(which, [8] * len(which), again, lambda n: None)
+
+    together = written(prompts, 0)
+    assert written(prompts[1:2], 0) == together[1:2]
+    assert together[2] == Reply(None, "longer than the model's context", skipped=True)
+    assert all(reply.text for reply in together[:2])
