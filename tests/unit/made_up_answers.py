@@ -1,0 +1,125 @@
+"""Answers of a made-up model that prefers B and knows the members, and the files that a study makes of them."""
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation import evaluate
+from pretrace.questions.calibration import calibrate
+from pretrace.questions.collected import table_of
+from pretrace.questions.documents import benchmark_of_answers
+from pretrace.questions.scoring import with_documents
+from pretrace.render.results import Results
+from pretrace.runtime.files import read_parquet, write_parquet
+
+MODEL, BENCHMARK = "oracle", "released"
+LETTERS = "ABCD"
+PREFERENCE = np.array([-0.1, 0.2, 0.0, -0.1])
+CAUTION = "Sections of one speech are not independent."
+
+
+def rows(
+    documents: int = 8, passages: int = 3, length: int | None = 64, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Answers to 24 orders of each passage of `documents` documents a class, probabilities among the letters."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for number in range(2 * documents):
+        label = int(number < documents)
+        for passage in range(passages):
+            for permutation, order in enumerate(permutations(range(4))):
+                place = order.index(0)
+                p = (
+                    rng.dirichlet(np.ones(4)) * 0.4
+                    + 0.15
+                    + 0.6 * (PREFERENCE + (np.arange(4) == place) * label)
+                )
+                p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
+                found.append(
+                    {"document": f"d{number:02d}", "label": label, "passage": passage, "length": length}
+                    | {"permutation": permutation, "true_answer": LETTERS[place], "paraphraser": "paraphrase"}
+                    | dict(zip(("p_a", "p_b", "p_c", "p_d"), map(float, p), strict=True))
+                )
+    return found
+
+
+def other_tasks(documents: int = 8) -> list[dict[str, Any]]:
+    """Of each document one passage: two completions, a name cloze, and the two controls in every order."""
+    found = []
+    for number in range(2 * documents):
+        label = int(number < documents)
+        about = {"document": f"d{number:02d}", "label": label, "passage": 0, "length": 64}
+        for task, setting, right in (("completion", "k=32", number % 3 == 0), ("completion", "k=50", False),
+                                     ("name_cloze", "", bool(label))):  # fmt: skip
+            found.append(about | {"task": task, "setting": setting, "answer": "some words", "correct": right})
+        for permutation, order in enumerate(permutations(range(4))):
+            right = LETTERS[order.index(0)]
+            at = about | {"permutation": permutation, "true_answer": right, "paraphraser": "paraphrase"}
+            found.append(at | {"task": "longest_option", "answer": right if number % 2 else "A"})
+            found.append(at | {"task": "odd_one_out", "answer": "B"})
+    return found
+
+
+def run(**keys: Any) -> dict[str, Any]:
+    """A resolved run that asks every question."""
+    questions = ("de_cop", "completion", "name_cloze", "longest_option", "odd_one_out")
+    return {
+        "questions": [{"method": name, "parameters": {}} for name in questions],
+        "paraphraser": None,
+        "subsets": None,
+        "lengths": None,
+    } | keys
+
+
+def no_scores() -> pd.DataFrame:
+    columns = (
+        "unit",
+        "id",
+        "method",
+        "setting",
+        "view",
+        "start_token",
+        "draw",
+        "reference",
+        "shots_used",
+        "score",
+    )
+    return pd.DataFrame({name: [] for name in columns})
+
+
+def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:
+    """Every file of one model's answers, as the rules write them; `calibration` as `calibrate` takes it."""
+    source = folder / "collected.parquet"
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows() + (other_tasks() if more else [])).to_parquet(source)
+    paths = {
+        kind: folder / f"{kind}.parquet" for kind in ("answers", "calibration", "scores", "metrics", "tests")
+    }
+    write_parquet(paths["answers"], table_of(source))
+    answers = read_parquet(paths["answers"])
+    benchmark = benchmark_of_answers({MODEL: answers}, BENCHMARK, seed=0)
+    write_parquet(folder / "benchmark.parquet", benchmark)
+    write_parquet(paths["calibration"], calibrate(answers, benchmark, [run()], **calibration))
+    scores = with_documents(
+        no_scores(), benchmark, [run()], answers=answers, calibrations=read_parquet(paths["calibration"])
+    )
+    write_parquet(paths["scores"], scores)
+    metrics, tests = evaluate(
+        read_parquet(paths["scores"]),
+        benchmark,
+        study="s",
+        model=MODEL,
+        benchmark_name=BENCHMARK,
+        resamples=200,
+    )
+    write_parquet(paths["metrics"], metrics)
+    write_parquet(paths["tests"], tests)
+    pair = (MODEL, BENCHMARK)
+    return Results(
+        **{kind: {pair: path} for kind, path in paths.items()},
+        benchmarks={BENCHMARK: folder / "benchmark.parquet"},
+        entries={BENCHMARK: {"source": "answers", "caution": CAUTION}},
+    )

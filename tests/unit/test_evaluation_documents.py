@@ -1,0 +1,110 @@
+"""What is reported of documents, against scikit-learn, scipy and counting by hand."""
+
+from pathlib import Path
+
+import made_up_answers as made_up
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from pretrace.evaluation.documents import youden_accuracy
+from pretrace.render.results import Results
+from pretrace.runtime.files import read_parquet
+
+PAIR = (made_up.MODEL, made_up.BENCHMARK)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def table(results: Results, kind: str) -> pd.DataFrame:
+    return read_parquet(getattr(results, kind)[PAIR])
+
+
+def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:
+    """Scores of the members and of the non-members."""
+    scores = table(results, "scores")
+    of = scores[(scores["method"] == method) & (scores["setting"] == setting)]
+    member = of["id"].str[1:].astype(int) < 8
+    return of.loc[member, "score"].to_numpy(), of.loc[~member, "score"].to_numpy()
+
+
+@pytest.mark.parametrize("digits", [1, 6])
+def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions(digits):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        label = rng.random(30) < 0.4
+        scores = np.round(rng.normal(size=30) + label, digits)
+        drawn = rng.multinomial(30, np.ones(30) / 30)
+        of, scored = np.repeat(label, drawn), np.repeat(scores, drawn)
+        if of.all() or not of.any():
+            continue
+        false, true, thresholds = roc_curve(of, scored, drop_intermediate=False)
+        expected = roc_auc_score(of, scored >= thresholds[np.argmax(true - false)])
+        found = youden_accuracy(scores, label, drawn[:, None].astype(float))
+        assert found.item() == pytest.approx(expected)
+
+
+def test_auc_is_over_documents(results):
+    members, nonmembers = scores_of(results, "de_cop")
+    expected = (members[:, None] > nonmembers).mean() + (members[:, None] == nonmembers).mean() / 2
+    rows = table(results, "metrics")
+    row = rows[
+        (rows["metric"] == "auc") & (rows["method"] == "de_cop") & (rows["selection"] == "default")
+        & (rows["setting"] == "")
+    ]  # fmt: skip
+    assert row["value"].item() == pytest.approx(expected)
+    assert (row["unit"].item(), row["n_members"].item(), row["n_nonmembers"].item()) == ("document", 8, 8)
+    assert row["low"].item() <= expected <= row["high"].item()
+
+
+def test_accuracies_are_means_over_documents_of_every_setting(results):
+    rows = table(results, "metrics")
+    grid = rows[rows["selection"] == "grid"].set_index(["method", "setting", "metric"])
+    for method, setting in (("de_cop", ""), ("de_cop", "calibration=cross_fitted"), ("completion", "k=32"),
+                            ("completion", "k=50"), ("name_cloze", ""), ("longest_option", "")):  # fmt: skip
+        for metric, of in zip(
+            ("accuracy_members", "accuracy_nonmembers"), scores_of(results, method, setting), strict=True
+        ):
+            row = grid.loc[(method, setting, metric)]
+            assert row["value"] == pytest.approx(of.mean())
+            assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_cross_fitted_calibration_is_marked_and_nothing_else_is(results):
+    rows = table(results, "metrics")
+    marked = rows["marks"].str.contains("cross_fitted")
+    assert marked.any()
+    assert (marked == rows["setting"].str.contains("cross_fitted")).all()
+
+
+def test_published_areas_and_accuracies_have_no_held_out_form(results):
+    rows = table(results, "metrics")
+    held_out = rows[rows["selection"] == "held_out"]
+    assert "auc" in set(held_out["metric"])
+    assert not set(held_out["metric"]) & {"auc_as_published", "accuracy_members", "accuracy_nonmembers"}
+
+
+def test_welchs_test_is_scipys_on_the_documents(results):
+    members, nonmembers = scores_of(results, "de_cop")
+    tests = table(results, "tests")
+    welch = tests[tests["test"] == "welch"]
+    row = welch[(welch["method"] == "de_cop") & (welch["setting"] == "")].iloc[0]
+    expected = stats.ttest_ind(members, nonmembers, equal_var=False)
+    interval = expected.confidence_interval(0.95)
+    assert row["p"] == pytest.approx(expected.pvalue)
+    assert row["difference"] == pytest.approx(members.mean() - nonmembers.mean())
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+    assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
+    assert (welch["p_holm"] >= welch["p"]).all()
+    assert "odd_one_out" not in set(welch["method"]), "without any spread there is nothing to test"
+
+
+def test_given_deltas_replace_cross_fitted_ones(tmp_path: Path):
+    results = made_up.make_study(tmp_path, more=False, given=dict.fromkeys("ABCD", 0.0))
+    settings = set(table(results, "metrics")["setting"].str.split("|").str[0])
+    assert settings == {"", "calibration=given"}

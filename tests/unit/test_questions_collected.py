@@ -1,0 +1,102 @@
+"""Answers collected elsewhere are checked row by row, and become the answers table whatever their format."""
+
+import csv
+from pathlib import Path
+
+import made_up_answers as made_up
+import pandas as pd
+import pytest
+
+from pretrace.questions.collected import check, table_of
+from pretrace.questions.table import SCHEMA
+from pretrace.runtime.errors import InputError
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    if path.suffix == ".parquet":
+        pd.DataFrame(rows).to_parquet(path)
+        return path
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_csv_and_parquet_give_the_same_table(tmp_path):
+    rows = made_up.rows(documents=1, passages=1)
+    first, second = (table_of(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet"))
+    assert first.schema == SCHEMA
+    assert first.equals(second)
+    assert first.num_rows == 48
+
+
+def test_rows_are_sorted_whatever_their_order(tmp_path):
+    rows = made_up.rows(documents=2, passages=2) + made_up.other_tasks(documents=2)
+    forwards = table_of(written(tmp_path / "a.parquet", rows))
+    assert forwards.equals(table_of(written(tmp_path / "b.parquet", rows[::-1])))
+
+
+def test_the_most_probable_letter_is_the_answer_where_none_is_given(tmp_path):
+    rows = made_up.rows(documents=1, passages=1)
+    frame = table_of(written(tmp_path / "a.parquet", rows)).to_pandas()
+    p = frame[["p_a", "p_b", "p_c", "p_d"]].to_numpy()
+    assert ["ABCD"[place] for place in p.argmax(axis=1)] == frame["answer"].tolist()
+    assert ((frame["answer"] == frame["true_answer"]) == frame["correct"]).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "letter", "reason"),
+    [("C", "C", None), (" b.", "B", None), ("The answer is D", "D", None), ("I cannot say", None, "no letter"),
+     (None, None, "no answer")],
+)  # fmt: skip
+def test_answers_in_text_are_read_and_unusable_ones_are_wrong(tmp_path, given, letter, reason):
+    base = {"document": "d", "label": 1, "passage": 0, "true_answer": "C"}
+    rows = [base | {"permutation": 0, "answer": given}, base | {"permutation": 1, "answer": "C"}]
+    first = table_of(written(tmp_path / "a.parquet", rows)).to_pylist()[0]
+    assert first["answer"] == letter
+    assert first["correct"] == (letter == "C")
+    assert first["reason"] is None if reason is None else first["reason"].startswith(reason)
+
+
+def broken(column: str, value: object, row: int = 3) -> list[dict]:
+    rows = made_up.rows(documents=1, passages=1)
+    rows[row] = rows[row] | {column: value}
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (broken("label", 2), r"a\.csv:5: label is '2'"),
+        (broken("permutation", 24), r"a\.csv:5: permutation is '24'; .*0 to 23"),
+        (broken("true_answer", "E"), r"a\.csv:5: true_answer is 'E'; it must be A, B, C or D"),
+        (broken("p_b", 1.5), r"a\.csv:5: p_b is '1\.5'; it must be a probability"),
+        (broken("p_c", ""), r"a\.csv:5: p_c is None; it must be a probability"),
+        (broken("passage", "one"), r"a\.csv:5: passage is 'one'; it must be a whole number"),
+        (broken("document", ""), r"a\.csv:5: document is empty"),
+        (broken("permutation", 0), r"a\.csv:5: this question was answered before, at .*a\.csv:2"),
+        (broken("label", 0), r"a\.csv:5: label of document 'd00' is 0, and was 1 at .*a\.csv:2"),
+        ([{"document": "d"}], r"a\.csv:2: there is no column 'label'; found: document"),
+        ([row | {"task": "decop"} for row in made_up.rows(1, 1)], r"unknown task 'decop': did you mean 'de_cop'"),
+        ([{"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}],
+         r"neither 'answer' nor 'p_a' to 'p_d'"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_named_with_file_line_and_column(tmp_path, rows, message):
+    with pytest.raises(InputError, match=message):
+        check(written(tmp_path / "a.csv", rows), metrics=False)
+
+
+def test_metrics_need_documents_of_both_labels(tmp_path):
+    rows = [row for row in made_up.rows(documents=2, passages=1) if row["label"] == 1]
+    path = written(tmp_path / "a.parquet", rows)
+    assert check(path, metrics=False).documents == {1: 2}
+    with pytest.raises(InputError, match="2 with label 1 and 0 with label 0"):
+        check(path, metrics=True)
+
+
+def test_a_file_without_a_usable_answer_is_refused(tmp_path):
+    base = {"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}
+    with pytest.raises(InputError, match="no answer is usable"):
+        check(written(tmp_path / "a.csv", [base | {"answer": "maybe"}]), metrics=False)

@@ -1,0 +1,163 @@
+"""Accuracies of documents, calibration and means over passages, against counting by hand."""
+
+from pathlib import Path
+
+import made_up_answers as made_up
+import numpy as np
+import pandas as pd
+import pytest
+
+from pretrace.questions.calibration import calibrate
+from pretrace.questions.collected import table_of
+from pretrace.questions.documents import benchmark_of_answers, document_units, wanted_answers
+from pretrace.questions.scoring import with_documents
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, write_parquet
+
+P = ["p_a", "p_b", "p_c", "p_d"]
+
+
+def answers_of(folder: Path, rows: list[dict]) -> pd.DataFrame:
+    pd.DataFrame(rows).to_parquet(folder / "collected.parquet")
+    write_parquet(folder / "answers.parquet", table_of(folder / "collected.parquet"))
+    return read_parquet(folder / "answers.parquet")
+
+
+@pytest.fixture
+def answers(tmp_path) -> pd.DataFrame:
+    return answers_of(tmp_path, made_up.rows() + made_up.other_tasks())
+
+
+@pytest.fixture
+def benchmark(answers) -> pd.DataFrame:
+    return benchmark_of_answers({"oracle": answers}, "released", seed=0)
+
+
+def scored(answers, benchmark, *runs, **calibration) -> pd.DataFrame:
+    runs = runs or (made_up.run(),)
+    table = calibrate(answers, benchmark, runs, **calibration)
+    return with_documents(made_up.no_scores(), benchmark, runs, answers=answers, calibrations=table)
+
+
+def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
+    found: dict[str, list[bool]] = {}
+    for row in answers[answers["task"] == "de_cop"].to_dict("records"):
+        chosen = max(range(4), key=lambda at: row[P[at]] + deltas[at])
+        found.setdefault(row["document"], []).append("ABCD"[chosen] == row["true_answer"])
+    return {document: sum(right) / len(right) for document, right in found.items()}
+
+
+def test_accuracy_is_the_share_of_right_answers(answers, benchmark):
+    scores = scored(answers, benchmark)
+    plain = scores[(scores["method"] == "de_cop") & (scores["setting"] == "")]
+    assert plain.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, np.zeros(4)))
+    assert set(plain["reference"]) == {"paraphrase"}
+    assert set(scores["unit"]) == {"document"}
+
+
+def test_calibrated_accuracy_adds_the_deltas_before_the_letter_is_chosen(answers, benchmark):
+    deltas = {"A": 0.1, "B": -0.2, "C": 0.02, "D": 0.08}
+    scores = scored(answers, benchmark, given=deltas)
+    found = scores[scores["setting"] == "calibration=given"].set_index("id")["score"].to_dict()
+    assert found == pytest.approx(by_hand(answers, np.array(list(deltas.values()))))
+    assert "calibration=cross_fitted" not in set(scores["setting"])
+
+
+def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(tmp_path, answers, benchmark):
+    other = answers_of(tmp_path, made_up.rows(documents=3, seed=7)[:-24])  # one document has a passage less
+    other_benchmark = benchmark_of_answers({"oracle": other}, "held", seed=0)
+    table = calibrate(answers, benchmark, [made_up.run()], held=other, held_benchmark=other_benchmark)
+    clean = other[other["label"] == 0]
+    expected = 0.25 - clean.groupby("document")[P].mean().mean().to_numpy(float)
+    held = table[table["calibration"] == "held"]
+    np.testing.assert_allclose(held[["delta_a", "delta_b", "delta_c", "delta_d"]].to_numpy()[0], expected)
+    assert len(held) == 16
+
+
+def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, benchmark):
+    other = answers_of(tmp_path, made_up.rows(length=32))
+    with pytest.raises(InputError, match=r"no clean document .* of length 64"):
+        calibrate(
+            answers, benchmark, [made_up.run()],
+            held=other, held_benchmark=benchmark_of_answers({"oracle": other}, "held", seed=0),
+        )  # fmt: skip
+
+
+def test_answers_in_text_alone_have_no_calibrated_score(tmp_path):
+    rows = [
+        {key: value for key, value in row.items() if key not in P} | {"answer": "B"} for row in made_up.rows()
+    ]
+    answers = answers_of(tmp_path, rows)
+    scores = scored(answers, benchmark_of_answers({"oracle": answers}, "released", seed=0))
+    assert set(scores["setting"]) == {""}
+    np.testing.assert_allclose(scores["score"], 0.25)
+
+
+def test_every_task_and_setting_has_its_own_score(answers, benchmark):
+    scores = scored(answers, benchmark)
+    found = {(row.method, row.setting) for row in scores.itertuples()}
+    assert {("completion", "k=32"), ("completion", "k=50"), ("name_cloze", ""), ("longest_option", ""),
+            ("odd_one_out", "")} < found  # fmt: skip
+    odd = scores[scores["method"] == "odd_one_out"]
+    np.testing.assert_allclose(odd["score"], 0.25)
+
+
+def test_a_skipped_passage_leaves_the_accuracy_and_an_unusable_answer_does_not(tmp_path):
+    base = {"document": "d", "label": 1, "task": "name_cloze", "setting": ""}
+    rows = [
+        base | {"passage": 0, "answer": "Ann", "correct": True, "reason": None},
+        base | {"passage": 1, "answer": None, "correct": None, "reason": "no name"},
+        base | {"passage": 2, "answer": None, "correct": False, "reason": "refused"},
+    ]
+    answers = answers_of(tmp_path, rows)
+    scores = scored(answers, benchmark_of_answers({"oracle": answers}, "released", seed=0))
+    assert scores["score"].tolist() == [0.5]
+
+
+def test_a_run_chooses_tasks_settings_lengths_and_paraphrasers(answers):
+    completion = made_up.run(questions=[{"method": "completion", "parameters": {"k": [50]}}])
+    assert set(wanted_answers(answers, [completion])["setting"]) == {"k=50"}
+    assert wanted_answers(answers, [made_up.run(lengths=[32])]).empty
+    assert len(wanted_answers(answers, [made_up.run(lengths=[64])])) == len(answers)
+    other = wanted_answers(answers, [made_up.run(paraphraser="another")])
+    assert set(other["task"]) == {"completion", "name_cloze"}, "tasks without options have no paraphraser"
+
+
+def test_documents_with_passages_of_two_lengths_are_units_of_their_own(tmp_path):
+    answers = answers_of(tmp_path, made_up.rows() + made_up.rows(length=32, seed=1))
+    benchmark = benchmark_of_answers({"oracle": answers}, "released", seed=0)
+    units = document_units(benchmark)
+    assert len(units) == 32
+    assert units["id"].is_unique
+    assert {"d00|32", "d00|64"} <= set(units["id"])
+    scores = scored(answers, benchmark)
+    assert set(scores["id"]) == set(units["id"])
+
+
+def test_two_models_must_agree_on_a_documents_label(tmp_path, answers):
+    (tmp_path / "other").mkdir()
+    other = answers_of(tmp_path / "other", [row | {"label": 1} for row in made_up.rows()])
+    with pytest.raises(InputError, match="answers of one and two give the document 'd08' different labels"):
+        benchmark_of_answers({"one": answers, "two": other}, "released", seed=0)
+
+
+def test_answers_about_strange_documents_are_refused(tmp_path, answers, benchmark):
+    few = benchmark[benchmark["document"] != "d03"]
+    with pytest.raises(InputError, match="'d03', 64 words is no document of the benchmark"):
+        scored(answers, few)
+
+
+def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, benchmark):
+    texts = pd.DataFrame(
+        {
+            "unit": "text", "id": benchmark["text_id"], "method": "loss", "setting": "", "view": "original",
+            "start_token": "none", "draw": pd.array([pd.NA] * len(benchmark), "Int64"), "reference": "",
+            "shots_used": pd.array([pd.NA] * len(benchmark), "Int64"), "score": np.arange(len(benchmark)) / 7,
+        }
+    )[1:]  # fmt: skip
+    scores = with_documents(texts, benchmark, [made_up.run()], answers=None, calibrations=None)
+    assert scores[scores["unit"] == "text"].reset_index(drop=True).equals(texts.reset_index(drop=True))
+    document_of = benchmark.set_index("text_id")["document"]
+    expected = texts.groupby(texts["id"].map(document_of))["score"].mean()
+    found = scores[scores["unit"] == "document"].set_index("id")["score"]
+    pd.testing.assert_series_equal(found, expected, check_names=False)

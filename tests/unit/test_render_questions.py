@@ -1,0 +1,119 @@
+"""DE-COP's tables and figures: what stands in them, what is starred, and that equal results give equal bytes."""
+
+from pathlib import Path
+from typing import Any
+
+import made_up_answers as made_up
+import pytest
+import yaml
+
+from pretrace.render import accuracy_table, calibration_table, letter_bars, welch_table
+from pretrace.render.registry import render
+from pretrace.render.results import Results
+from pretrace.render.table import DASH, Table
+from pretrace.runtime.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+PANEL = {"model": made_up.MODEL, "benchmark": made_up.BENCHMARK}
+NEED_MORE = {"de_cop_figure4", "de_cop_figure5"}
+"""Those that draw lines over several models or lengths."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def artifact(slug: str, **options: Any) -> dict[str, Any]:
+    entry = REGISTERED[slug]
+    return entry | {"artifact": slug, "panels": [PANEL], "options": entry.get("options", {}) | options}
+
+
+def rows_of(table: Table) -> dict[str, list[str]]:
+    return {row.label: [cell.number for cell in row.cells] for block in table.blocks for row in block.rows}
+
+
+@pytest.mark.parametrize(
+    "slug",
+    sorted(
+        slug
+        for slug, entry in REGISTERED.items()
+        if slug.startswith("de_cop") and "unavailable" not in entry and not entry.get("measured")
+        if slug not in NEED_MORE
+    ),
+)
+def test_every_artifact_of_questions_renders_to_the_same_bytes_twice(slug, results, tmp_path):
+    first, second = (render(artifact(slug), results, tmp_path / folder) for folder in ("a", "b"))
+    for suffix, path in first.items():
+        assert path.read_bytes() == second[suffix].read_bytes()
+        assert path.stat().st_size > 0
+    assert made_up.CAUTION in first["md" if "md" in first else "reading"].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "slug", ["de_cop_table1", "de_cop_table2", "de_cop_table3", "de_cop_table4", "de_cop_table11"]
+)
+def test_both_controls_stand_in_every_table_of_scores(slug, results, tmp_path):
+    shown = render(artifact(slug), results, tmp_path)["md"].read_text(encoding="utf-8")
+    assert "Longest option (control, no model)" in shown
+    if slug in ("de_cop_table2", "de_cop_table3"):  # without any spread there is nothing to test
+        assert "Odd one out (control, no model)" in shown
+
+
+def test_accuracies_stand_beside_their_gap_for_every_setting(results):
+    table = accuracy_table.render(artifact("de_cop_table3"), results)
+    rows = rows_of(table)
+    assert list(rows) == [
+        "DE-COP",
+        "DE-COP, calibrated (cross-fitted)",
+        "Completion, 32 tokens given",
+        "Completion, 50 tokens given",
+        "Name cloze",
+        "Longest option (control, no model)",
+        "Odd one out (control, no model)",
+    ]
+    assert rows["Name cloze"] == ["1.000", "0.000", "+1.000"]
+    assert rows["Completion, 50 tokens given"] == ["0.000", "0.000", "0.000"]
+    gaps = {row.label: row.cells[2] for block in table.blocks for row in block.rows}
+    assert [label for label, cell in gaps.items() if cell.bold] == ["Name cloze"]
+    assert gaps["DE-COP"].star
+    assert gaps["DE-COP, calibrated (cross-fitted)"].star
+    assert not gaps["Completion, 32 tokens given"].star
+    assert any(note.startswith("c: cross-fitted") for note in table.notes)
+
+
+def test_a_table_without_controls_says_so(tmp_path):
+    alone = made_up.make_study(tmp_path, more=False)
+    for slug, renderer in (("de_cop_table1", welch_table), ("de_cop_table3", accuracy_table)):
+        table = renderer.render(artifact(slug), alone)
+        assert any(note.startswith("No control stands here") for note in table.notes)
+
+
+def test_the_calibration_table_counts_the_documents_in_range(results):
+    table = calibration_table.render(artifact("de_cop_table12"), results)
+    rows = rows_of(table)
+    assert rows["non-members, as asked"][-2] == "0 of 8"
+    assert rows["non-members, calibrated (cross-fitted)"][-2] == "8 of 8"
+    assert rows["non-members, as asked"][4:8] == [DASH] * 4
+    means = [float(number) for number in rows["non-members, calibrated (cross-fitted)"][:4]]
+    assert means == pytest.approx([0.25] * 4, abs=0.02)
+
+
+def test_a_document_of_another_name_is_refused_with_the_nearest(results):
+    with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
+        letter_bars.render(artifact("de_cop_figure9", document="d99"), results)
+
+
+def test_a_document_has_its_own_letters(results):
+    drawing = letter_bars.render(artifact("de_cop_figure9", document="d10"), results)
+    plain = drawing.frame[drawing.frame["calibration"] == "as asked"]
+    assert plain["letter"].tolist() == list("ABCD")
+    assert plain["value"].sum() == pytest.approx(1)
+    assert plain["value"].idxmax() == plain.index[1], "the made-up model prefers B"
+
+
+def test_the_place_of_the_true_text_is_taken_from_the_answers(results, tmp_path):
+    text = render(artifact("de_cop_figure8"), results, tmp_path)["csv"].read_text(encoding="utf-8")
+    assert "true text at A" in text
+    assert "true text at C" in text
