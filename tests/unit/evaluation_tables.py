@@ -19,6 +19,7 @@ def parse_setting(method, setting):
 SETTINGS = SimpleNamespace(
     parse_setting=parse_setting,
     empty_score=lambda method, setting: 0.0 if method == "surprised" else None,
+    cross_fitted=lambda method: False,
     METHODS={
         name: SimpleNamespace(
             convention=("k",) if name == "surprised" else (),

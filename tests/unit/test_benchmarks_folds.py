@@ -57,6 +57,28 @@ def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
         assert max(sizes) <= 1.1 * min(sizes)
 
 
+def test_matched_documents_share_a_fold() -> None:
+    texts = [text(i, i // 4 % 2, document=f"d{i // 4}", matched=f"p{i // 8}") for i in range(160)]
+    folds = assign_folds(texts, seed=1)
+    where = defaultdict(set)
+    for one, fold in zip(texts, folds.of, strict=True):
+        where[one.matched].add(fold)
+    assert folds.unit == "document"
+    assert all(len(fold) == 1 for fold in where.values())
+    assert counts(texts, folds.of, "label") == {(0,): [16] * 5, (1,): [16] * 5}
+
+
+def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
+    """Two documents of each class are too few to stay whole."""
+    texts = [text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}") for i in range(40)]
+    folds = assign_folds(texts, seed=1)
+    assert folds.unit == "block"
+    for pair in (0, 20):
+        member, other = folds.of[pair : pair + 10], folds.of[pair + 10 : pair + 20]
+        assert member == other
+        assert len(set(member)) == 5
+
+
 def test_a_document_of_both_classes_stays_whole() -> None:
     texts = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
     folds = assign_folds(texts, seed=1).of

@@ -43,6 +43,7 @@ def test_grid_intervals_are_drawn_on_the_lines_through_the_default_alone():
     settings = SimpleNamespace(
         parse_setting=evaluation_tables.parse_setting,
         empty_score=lambda *_: None,
+        cross_fitted=lambda _: False,
         METHODS={"plain": method},
     )
     benchmark = texts(LABEL)

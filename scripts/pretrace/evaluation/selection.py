@@ -8,6 +8,7 @@ import numpy as np
 
 from pretrace.evaluation.cells import Cell, Column
 from pretrace.evaluation.roc import METRICS, Flags, Floats, Ranking, Whole
+from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 
 
@@ -16,6 +17,7 @@ class Settings(Protocol):
 
     parse_setting: Callable[[str, str], dict[str, Any]]
     empty_score: Callable[[str, str], float | None]
+    cross_fitted: Callable[[str], bool]
     METHODS: Mapping[str, Any]
 
 
@@ -188,3 +190,8 @@ def mostly_empty(cell: Cell, settings: Settings) -> Flags:
     empty = [settings.empty_score(column.method, column.setting) for column in cell.columns]
     level = np.array([np.nan if score is None else score for score in empty])
     return (cell.scores == level[:, None]).sum(axis=1) > 0.05 * cell.scored.sum(axis=1)
+
+
+def widening(cell: Cell, settings: Settings) -> Floats:
+    """Per column: how much wider than its bootstrap its intervals must be, 1 where the bootstrap says it all."""
+    return np.array([CROSS_FITTED if settings.cross_fitted(c.method) else 1.0 for c in cell.columns])

@@ -11,6 +11,18 @@ AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
 
 
+CROSS_FITTED = 2**0.5
+"""How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
+
+The bootstrap takes scores as given. A learned score is a sum over the texts it was learned from, of their labels
+times their likeness to the text; two texts of different folds that are alike so count twice, once in each one's
+score, and one draw of labels moves both. Where nothing is to be learned, and likeness is symmetric, the true variance
+is therefore twice that of the bootstrap. In simulations of the random splits of State of the Union addresses, plain
+95 % intervals of the blind control miss 0.5 in 12 to 22 % of the draws and widened ones in 3 to 9 %; at 80 texts, where
+a classifier can fit every label, the true spread is up to 1.6 times the bootstrap's and widened ones miss in 5 to 12 %.
+"""
+
+
 @dataclass(frozen=True)
 class Result:
     """A difference's 95 % interval and two-sided p; arrays of shape (differences,)."""
@@ -25,6 +37,14 @@ def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
     quantile = np.nanquantile if np.isnan(draws).any() else np.quantile
     low, high = quantile(draws, [0.025, 0.975], axis=1)
     return low, high
+
+
+def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
+    """Resamples (estimates, resamples) `factors` times as far from the values, both (estimates,); within 0 to 1."""
+    far = factors != 1
+    wider = draws.copy()
+    wider[far] = np.clip(values[far, None] + factors[far, None] * (draws[far] - values[far, None]), 0, 1)
+    return wider
 
 
 def bootstrap_test(draws: Floats) -> Result:

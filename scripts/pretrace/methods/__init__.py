@@ -10,6 +10,7 @@ import pkgutil
 from pretrace.methods.needs import applies, companions, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
+    cross_fitted,
     default_setting,
     empty_score,
     is_candidate,
@@ -32,6 +33,7 @@ __all__ = [
     "TokenStatistics",
     "applies",
     "companions",
+    "cross_fitted",
     "default_setting",
     "empty_score",
     "find",

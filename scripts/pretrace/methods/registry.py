@@ -44,6 +44,8 @@ class Method:
     """Parameters of the grid whose every value costs a forward pass: a run tries the values that it lists."""
     empty_parameter: str
     """The parameter that is the score of a text with nothing to score; "" where there is no such thing."""
+    cross_fitted: bool
+    """Whether a text's score is learned from the labels of the other folds' texts."""
     function: Callable[..., Any] = field(repr=False)
     types: dict[str, Any] = field(repr=False)
 
@@ -69,13 +71,15 @@ def method(
     convention: Sequence[str] = (),
     costly: Sequence[str] = (),
     empty_score: str = "",
+    cross_fitted: bool = False,
 ) -> Callable[[F], F]:
     """Register a function as the method `id`; its keyword parameters are the method's, with their defaults.
 
     `needs` are words of `NEEDS`; `grid` maps parameters to the values tried by hyperparameter selection,
     default among them; `convention` names the parameters whose default no paper fixes; `costly` those of the
     grid that stay at their default unless a run lists values; `empty_score` names the parameter that is
-    returned where a text holds nothing to score. A parameter's annotation (`bool`,
+    returned where a text holds nothing to score; `cross_fitted` says that a text's score is learned from the
+    labels of the other folds, for which its intervals are widened. A parameter's annotation (`bool`,
     `int`, `float`, a `Literal` of strings, or a range of `statistics`) is what a configuration is checked
     against.
     """
@@ -94,6 +98,7 @@ def method(
             convention=tuple(convention),
             costly=tuple(costly),
             empty_parameter=empty_score,
+            cross_fitted=cross_fitted,
             function=function,
             types=get_type_hints(function, include_extras=True),
         )

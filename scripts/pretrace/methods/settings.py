@@ -65,6 +65,11 @@ def empty_score(id: str, setting: str) -> float | None:
     return float(parse_setting(id, setting)[name]) if name else None
 
 
+def cross_fitted(id: str) -> bool:
+    """Whether the method learns a text's score from the labels of the other folds' texts."""
+    return find(id).cross_fitted
+
+
 def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if not values:

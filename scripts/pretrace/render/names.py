@@ -58,7 +58,7 @@ EVALUATION_SET_LABELS = {
 MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
-    "cross_fitted": "cross-fitted",
+    "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
     "level_below_resolution": "the false-positive level is below one non-member",
     "over_5_percent_empty": "over 5 % of the texts have no such token and score the maximum",
 }
