@@ -15,6 +15,7 @@ from pretrace.questions.collected import check as check_answers
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
+from pretrace.studies.api_work import api_work
 from pretrace.views import VIEWS
 
 try:
@@ -83,6 +84,15 @@ def answers_of(model, benchmark):
     return f"results/answers/{STUDY.models.shared[model]}/{STUDY.benchmarks.shared[benchmark]}/{STUDY.name}.parquet"
 
 
+def answer_requests_of(wildcards):
+    return plan.answer_requests(STUDY, *pair_of(wildcards))
+
+
+def views_for_answers(wildcards):
+    views = plan.paraphrasers_of(STUDY, *pair_of(wildcards))
+    return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
+
+
 def calibration_of(model, benchmark):
     if (model, benchmark) not in plan.question_pairs(STUDY):
         return []
@@ -146,8 +156,28 @@ def benchmarks_from(*sources):
     return alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] in sources)
 
 
-def models_from(source):
-    return alternatives(name for name, entry in MODELS.items() if entry["source"] == source)
+def models_from(*sources):
+    return alternatives(name for name, entry in MODELS.items() if entry["source"] in sources)
+
+
+def models_but(*sources):
+    return alternatives(name for name, entry in MODELS.items() if entry["source"] not in sources)
+
+
+def tokenizer_of_api(wildcards):
+    """The checkpoint whose tokenizer a model behind an API shares, where its entry names one."""
+    entry = MODELS[wildcards.model]
+    return f"results/models/{STUDY.models.shared[entry['tokenizer']]}/checkpoint.json" if "tokenizer" in entry else []
+
+
+def checkpoint_here(wildcards):
+    """The checkpoint of a model that runs here, nothing for one behind an API."""
+    return [] if "api" in MODELS[wildcards.model] else f"results/models/{wildcards.model}/checkpoint.json"
+
+
+def benchmarks_of_apis():
+    """The benchmarks whose texts go to models behind APIs."""
+    return sorted({one["benchmark"] for one in api_work(STUDY)})
 
 
 def files_of_checkpoint(wildcards):

@@ -1,3 +1,36 @@
+rule answer_questions:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint="results/models/{model}/checkpoint.json",
+        views=views_for_answers,
+        prompts="config/prompts/de_cop.yaml",
+    output:
+        "results/answers/{model}/{benchmark}/{study}.parquet",
+    log:
+        "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
+    wildcard_constraints:
+        model=models_from("gguf_wheel", "local", "trained"),
+    conda:
+        "../../envs/pretrace.yaml"
+    threads: config["threads"]
+    resources:
+        gpu=asked("gpu", 0),
+        mem_mb=asked("mem_mb", 4000),
+        runtime=asked("runtime", 240),
+    params:
+        code=sources("models", "views", "passes", "questions"),
+        requests=answer_requests_of,
+        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
+        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
+        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        device=config["device"],
+        batch_tokens=config["batch_tokens"],
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        threads=config["threads"],
+    script:
+        "../../scripts/answer_questions.py"
+
+
 rule bring_answers:
     input:
         lambda wildcards: MODELS[wildcards.model]["path"],

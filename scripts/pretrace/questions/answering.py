@@ -33,19 +33,25 @@ class Letters:
                    model gave text alone
     answer         the letter that it chose: the most probable, else the one in its text; None: unusable
     reason         why it is unusable, else None
+    skipped        whether it could not even be asked: no answer then, rather than a wrong one
     """
 
     probabilities: tuple[float, float, float, float] | None
     answer: str | None
     reason: str | None = None
+    skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text that a model wrote; None, with a reason, where it wrote none (a refusal by a filter, say)."""
+    """A text that a model wrote; None, with a reason, where it wrote none (a refusal by a filter, say).
+
+    `skipped` as in `Letters`.
+    """
 
     text: str | None
     reason: str | None = None
+    skipped: bool = False
 
 
 class Answerer(Protocol):

@@ -34,7 +34,7 @@ class LocalAnswerer:
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = self._fitting(ids, more=1)
-        answers = [Letters(None, None, TOO_LONG)] * len(prompts)
+        answers = [Letters(None, None, TOO_LONG, skipped=True)] * len(prompts)
         progress(len(prompts) - len(fitting))
         if not fitting:
             return answers
@@ -53,7 +53,7 @@ class LocalAnswerer:
         """Prompts of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
-        replies = [Reply(None, TOO_LONG)] * len(prompts)
+        replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
         progress(len(prompts) - len(fitting))
         for length, group in groupby(fitting, key=lambda place: len(ids[place])):
             places = list(group)

@@ -101,6 +101,7 @@ VIEW_LABELS = {
     "delete": "deletion",
     "synonym": "synonyms",
     "synonym_by": "synonyms by",
+    "substitution_by": "substitution by",
     "paraphrase": "paraphrase",
     "paraphrase_by": "paraphrase by",
 }

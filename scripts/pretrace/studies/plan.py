@@ -3,7 +3,9 @@
 from typing import Any
 
 from pretrace.methods import METHODS, companions, prefix_needs
+from pretrace.questions.registry import QUESTION_METHODS, question_setting_name, question_settings
 from pretrace.render.registry import RENDERERS
+from pretrace.studies.apis import is_api
 from pretrace.studies.study import Run, Study
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import Prefix
@@ -24,15 +26,16 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
 
     A target's own text gets full statistics, so that a method added later costs no model time; what stands beside it
-    (companion views, a reference model's reading) gets log-probabilities. A run without a method that scores one
-    text by itself reads nothing.
+    (companion views, a reference model's reading), and all that an API scores, gets log-probabilities. A run without
+    a method that scores one text by itself reads nothing.
     """
+    most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
     requests: list[Request] = []
     for run in study.runs:
         if run["benchmark"] != benchmark or not _reads(run):
             continue
         if run["model"] == model:
-            requests += [request for view in run["views"] for request in _requests_of(run, view)]
+            requests += [request | most for view in run["views"] for request in _requests_of(run, view)]
         elif model in run["references"]:
             requests += [_request(run, view, statistics="logprobs") for view in run["views"]]
     return _without_repeats(requests)
@@ -95,6 +98,31 @@ def pass_pairs(study: Study) -> list[tuple[str, str]]:
 def question_pairs(study: Study) -> list[tuple[str, str]]:
     """The pairs whose runs ask questions."""
     return sorted({(run["model"], run["benchmark"]) for run in study.runs if run["questions"]})
+
+
+def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
+    """What is asked of a pair: each question method in each of its settings, with its paraphraser ("" where it
+    needs none) and the part of the benchmark.
+    """
+    requests = [
+        {
+            "method": item["method"],
+            "parameters": parameters,
+            "setting": question_setting_name(item["method"], parameters),
+            "paraphraser": run["paraphraser"] if QUESTION_METHODS[item["method"]].options else "",
+            "subsets": run["subsets"],
+            "lengths": run["lengths"],
+        }
+        for run in runs_of(study, model, benchmark)
+        for item in run["questions"]
+        for parameters in question_settings(item["method"], item["parameters"])
+    ]
+    return _without_repeats(requests)
+
+
+def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
+    """The views that the options of a pair's questions come from."""
+    return sorted({one["paraphraser"] for one in answer_requests(study, model, benchmark)} - {""})
 
 
 def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:

@@ -5,6 +5,8 @@ from typing import Any
 from pretrace.methods import METHODS, settings
 from pretrace.questions.registry import QUESTION_METHODS, controls_beside, question_settings
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.studies.registries import Registry
+from pretrace.views import PARAPHRASING, VIEWS
 
 Entry = dict[str, Any]
 Asked = dict[str, Any]
@@ -49,6 +51,22 @@ def resolve_questions(
         "calibration": run.get("calibration"),
         "calibrate_on": run.get("calibrate_on"),
     }
+
+
+def check_paraphraser(run: dict[str, Any], where: str, models: Registry) -> None:
+    """Whether the run's paraphraser is a view of three other texts, by a model that there is.
+
+    Raises:
+        InputError: it is not; names the nearest that is.
+    """
+    name = run.get("paraphraser", PARAPHRASER)
+    if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
+        raise InputError(
+            f"{where}.paraphraser: '{name}' is no view of paraphrases; use paraphrase (the benchmark's own), "
+            "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
+        )
+    if VIEWS[name].model:
+        models.require(VIEWS[name].model, f"{where}.paraphraser: {name}")
 
 
 def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[Asked]]:

@@ -8,7 +8,13 @@ from pretrace.methods import METHODS, applies
 from pretrace.methods.needs import prefix_needs
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.questions import check_calibration, named_methods, resolve_questions
+from pretrace.studies.apis import check_api_run, is_api, scores_prompts
+from pretrace.studies.questions import (
+    check_calibration,
+    check_paraphraser,
+    named_methods,
+    resolve_questions,
+)
 from pretrace.studies.registries import KINDS, Registry, load_registry
 from pretrace.studies.schema import check, read_yaml
 from pretrace.views import VIEWS
@@ -150,6 +156,10 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
             raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {there}.")
     model = models.entries[run["model"]]
     texts, asked = named_methods(run, where)
+    if model["source"] != "answers":
+        check_paraphraser(run, where, models)
+    scored = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
+    check_api_run(where, run, models, corpora=chosen, methods=scored)
     return {
         "model": run["model"],
         "benchmark": run["benchmark"],
@@ -162,9 +172,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "corpora": chosen,
         "references": run.get("references", []),
         "neighbours": run.get("neighbours", []),
-        "methods": _resolve_methods(
-            run, where, benchmark, texts, has_corpus=bool(chosen), has_texts=model["source"] != "answers"
-        ),
+        "methods": scored,
         **resolve_questions(run, where, model, benchmark, asked),
     }
 
@@ -172,14 +180,14 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
 def _resolve_methods(
     run: Run,
     where: str,
+    model: dict[str, Any],
     benchmark: dict[str, Any],
     chosen: list[dict[str, Any]],
     *,
     has_corpus: bool,
-    has_texts: bool,
 ) -> list[dict[str, Any]]:
     """The run's methods that score texts, the controls among them, less those that cannot apply."""
-    if not has_texts:
+    if model["source"] == "answers":
         return []
     chosen = chosen + _controls(chosen)
     offers = {
@@ -188,6 +196,8 @@ def _resolve_methods(
         "has_references": bool(run.get("references")),
         "has_neighbours": bool(run.get("neighbours")),
         "has_prefixes": "prefix" in benchmark,
+        "full_vocabulary": not is_api(model),
+        "log_probabilities": scores_prompts(model),
     }
     chosen = [item for item in chosen if applies(item["method"], **offers)]
     most = max((count for _, count in prefix_needs(chosen)), default=0)

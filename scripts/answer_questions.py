@@ -1,0 +1,37 @@
+"""Ask a checkpoint the questions of a benchmark: multiple choice, completion, name cloze."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from pretrace import models
+from pretrace.questions.job import answer_questions
+from pretrace.questions.local import LocalAnswerer
+from pretrace.questions.prompts import read_wording
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+from pretrace.views.stored import read_views
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    torch.set_num_threads(snakemake.params.threads)
+    name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
+    target = models.load_checkpoint(
+        Path(snakemake.input.checkpoint),
+        dtype=snakemake.params.dtype,
+        device=snakemake.params.device,
+        max_length=snakemake.params.max_length,
+    )
+    answers = answer_questions(
+        snakemake.params.requests,
+        benchmark=read_parquet(snakemake.input.benchmark),
+        kind=snakemake.params.kind,
+        views=read_views(snakemake.input.views),
+        answerer=LocalAnswerer(target, name, snakemake.params.batch_tokens),
+        wording=read_wording(Path(snakemake.input.prompts)),
+        name=name,
+    )
+    write_parquet(snakemake.output[0], answers)

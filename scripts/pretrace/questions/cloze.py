@@ -1,0 +1,127 @@
+"""Name cloze: a passage with one name masked wherever it stands, and whether an answer names it.
+
+Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023, as DE-COP modifies it (section
+5.1.1): every occurrence of a repeated proper name is masked, and a common noun where there is no name. No tagger for
+names ships its model in a package of its own makers, so a rule finds them, and every machine masks the same word.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pretrace.views.wordnet import function_words
+
+MASK = "[MASK]"
+UNITS = 16
+"""Tokens or words that an answer may take: `<name>Ponyboy</name>` and a little more."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
+_POSSESSIVE = re.compile(r"['\u2019]s$")
+_TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"})
+_DETERMINERS = frozenset(
+    {"the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "no", "every"}
+)
+_SENTENCE_ENDS = ".!?:;]\u2026\u2014"
+_OPENING = " \t\"'\u201c\u2018([*-"
+
+
+@dataclass(frozen=True, slots=True)
+class Cloze:
+    """`masked` is the passage with `word` replaced by MASK wherever it stands."""
+
+    masked: str
+    word: str
+    kind: Literal["name", "noun"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    start: int
+    end: int
+    text: str
+    opens: bool
+    """Whether it opens a sentence, where a capital says nothing."""
+
+
+def mask(text: str) -> Cloze | None:
+    """The passage with its most frequent name masked, else a common noun; None where it has neither.
+
+    A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that
+    never stands in lower case in the passage. A noun, where there is no name, is a word in lower case of three
+    letters or more between a determiner and a function word or a mark of punctuation ("the house of"). Of several,
+    the most frequent, then the first.
+    """
+    words = list(_words(text))
+    counts = Counter(word.text for word in words)
+    kinds: tuple[tuple[Literal["name", "noun"], list[str]], ...] = (
+        ("name", _names(words, counts)),
+        ("noun", _nouns(words, text)),
+    )
+    for kind, found in kinds:
+        if found:
+            chosen = max(dict.fromkeys(found), key=lambda word: counts[word])
+            return Cloze(_without(text, words, chosen), chosen, kind)
+    return None
+
+
+def _words(text: str) -> Iterator[_Word]:
+    for found in _WORD.finditer(text):
+        word = _POSSESSIVE.sub("", found[0])
+        before = text[: found.start()].rstrip(_OPENING)
+        opens = not before or before[-1] in _SENTENCE_ENDS or before[-1] == "\n"
+        yield _Word(found.start(), found.start() + len(word), word, opens)
+
+
+def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
+    return [
+        word.text
+        for word in words
+        if word.text[0].isupper()
+        and not word.opens
+        and len(word.text) > 1
+        and word.text.lower() not in function_words() | _TITLES
+        and word.text.lower().split("'")[0].split("\u2019")[0] != "i"
+        and not counts[word.text.lower()]
+    ]
+
+
+def _nouns(words: list[_Word], text: str) -> list[str]:
+    found = []
+    for before, word, after in zip(words, words[1:], [*words[2:], None], strict=False):
+        between = text[word.end : after.start] if after else "."
+        ends = between.strip(" ") != "" or (after is not None and after.text.lower() in function_words())
+        if before.text.lower() in _DETERMINERS and ends and len(word.text) >= 3 and word.text.islower():
+            found.append(word.text)
+    return [word for word in found if word not in function_words()]
+
+
+def _without(text: str, words: list[_Word], chosen: str) -> str:
+    parts, done = [], 0
+    for word in words:
+        if word.text == chosen:
+            parts += [text[done : word.start], MASK]
+            done = word.end
+    return "".join([*parts, text[done:]])
+
+
+_NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
+
+
+def named(reply: str) -> str:
+    """The word that an answer gives: what stands in <name> tags, else its first line."""
+    found = _NAMED.search(reply)
+    lines = (found[1] if found else reply).strip().splitlines()
+    return lines[0].strip() if lines else ""
+
+
+def matches(reply: str, word: str) -> bool:
+    """Whether the answer is the word, but for case, accents' encoding, punctuation around it and a possessive."""
+    return _normal(named(reply)) == _normal(word)
+
+
+def _normal(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).casefold().strip()
+    return _POSSESSIVE.sub("", re.sub(r"^[\W_]+|[\W_]+$", "", plain))

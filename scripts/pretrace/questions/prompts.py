@@ -1,0 +1,92 @@
+"""The wording of questions, which is configuration: config/prompts/de_cop.yaml."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from pretrace.questions.answering import LETTERS, Prompt
+from pretrace.questions.cloze import Cloze
+from pretrace.runtime.errors import InputError, nearest
+
+_FIELDS = {
+    ("de_cop", "system"): set(),
+    ("de_cop", "user"): {"question", *LETTERS},
+    ("completion", "system"): set(),
+    ("completion", "chat"): {"prefix"},
+    ("completion", "plain"): {"prefix"},
+    ("name_cloze", "system"): set(),
+    ("name_cloze", "user"): {"kind", "passage"},
+    ("name_cloze", "name"): set(),
+    ("name_cloze", "noun"): set(),
+}
+"""Every text of the file that is not a question's, and what is filled in there."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The texts of a file of prompts, checked: section -> key -> text."""
+
+    texts: Mapping[str, Mapping[str, str]]
+    questions: Mapping[str, str]
+
+    def choice(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
+        """The multiple-choice question about a document, with its options at A to D."""
+        question = self.questions[kind].format(title=title, author=author)
+        own = self.texts["de_cop"]
+        at = dict(zip(LETTERS, options, strict=True))
+        return Prompt(own["user"].format(question=question, **at), own["system"])
+
+    def completion(self, prefix: str, *, chat: bool) -> Prompt:
+        own = self.texts["completion"]
+        return Prompt(own["chat" if chat else "plain"].format(prefix=prefix), own["system"])
+
+    def cloze(self, cloze: Cloze) -> Prompt:
+        own = self.texts["name_cloze"]
+        return Prompt(own["user"].format(kind=own[cloze.kind], passage=cloze.masked), own["system"])
+
+    def require(self, kind: str) -> str:
+        """The kind of question itself, if there is one; `InputError` names the nearest."""
+        if kind not in self.questions:
+            raise InputError(f"there is no question '{kind}': {nearest(kind, self.questions)}")
+        return kind
+
+
+def read_wording(path: Path) -> Wording:
+    """Read and check the file. Raises `InputError` naming the key that is missing or has a wrong field."""
+    import yaml
+
+    try:
+        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as YAML ({error}).") from error
+    texts: dict[str, dict[str, str]] = {}
+    for (section, key), fields in _FIELDS.items():
+        texts.setdefault(section, {})[key] = _text(path, given, section, key, fields)
+    questions = (given["de_cop"] or {}).get("question")
+    if not isinstance(questions, dict) or not questions:
+        raise InputError(f"{path}: de_cop.question must map kinds of documents to questions.")
+    for kind, text in questions.items():
+        _check(f"{path}: de_cop.question.{kind}", text, {"title", "author"}, needed={"title"})
+    return Wording(texts, questions)
+
+
+def _text(path: Path, given: Any, section: str, key: str, fields: set[str]) -> str:
+    own = given.get(section) if isinstance(given, dict) else None
+    if not isinstance(own, dict) or key not in own:
+        raise InputError(f"{path}: the key {section}.{key} is missing.")
+    return _check(f"{path}: {section}.{key}", own[key], fields, needed=fields)
+
+
+def _check(where: str, text: Any, fields: set[str], *, needed: set[str]) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"{where} must be a text, not {text!r}.")
+    try:
+        found = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+    except ValueError as error:
+        raise InputError(f"{where}: {error}; write a brace that stays as two.") from error
+    if wrong := sorted(found - fields) or sorted(needed - found):
+        words = "is filled in nowhere" if wrong[0] in needed else "is nothing that is filled in here"
+        raise InputError(f"{where}: '{{{wrong[0]}}}' {words}; it takes {sorted(fields) or 'nothing'}.")
+    return text
