@@ -1,0 +1,116 @@
+"""Runs that ask questions: who can answer, what calibrates, and which artifacts they get."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies import load_study, plan
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+RUN = {"model": "chatgpt", "benchmark": "books"}
+DELTAS = {"A": 0.1, "B": -0.1, "C": 0.0, "D": 0.0}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a study of answers, with other keys where they are given, against the project's own registries."""
+    (tmp_path / "answers.csv").write_text("document,label\n")
+
+    def write_and_load(**keys):
+        study = {
+            "study": "mine",
+            "models": {"chatgpt": {"source": "answers", "path": "answers.csv"}},
+            "benchmarks": {"books": {"source": "answers"}, "others": {"source": "answers"}},
+            "runs": [RUN],
+        } | keys
+        path = tmp_path / "my_study.yaml"
+        path.write_text(yaml.safe_dump(study), encoding="utf-8")
+        return load_study(CONFIG | {"study": str(path)}, ROOT / "config")
+
+    return write_and_load
+
+
+def asked(run):
+    return [item["method"] for item in run["questions"]]
+
+
+def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
+    loaded = load()
+    (run,) = loaded.runs
+    assert asked(run) == ["de_cop", "completion", "name_cloze", "longest_option", "odd_one_out"]
+    assert run["methods"] == []
+    assert run["paraphraser"] is None
+    assert plan.pass_pairs(loaded) == []
+    assert plan.question_pairs(loaded) == [("chatgpt", "books")]
+
+
+def test_controls_stand_beside_de_cop_alone(load):
+    assert asked(load(runs=[RUN | {"methods": ["de_cop"]}]).runs[0])[1:] == ["longest_option", "odd_one_out"]
+    assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == ["completion"]
+
+
+def test_a_study_that_only_asks_gets_artifacts_of_documents(load):
+    assert set(load().artifacts) == {"de_cop_table1", "de_cop_table3"}
+
+
+def test_panels_of_answers_name_no_paraphraser_unless_the_run_does(load):
+    assert "references" not in load().artifacts["de_cop_table1"]["panels"][0]
+    named = load(runs=[RUN | {"paraphraser": "claude-2.0"}])
+    assert named.artifacts["de_cop_table1"]["panels"][0]["references"] == ["claude-2.0"]
+
+
+def test_an_unavailable_artifact_is_no_target(load):
+    loaded = load(
+        artifacts={"de_cop_table1": {}, "de_cop_figure4": {"unavailable": "one size"}, "de_cop_figure7": {}}
+    )
+    assert plan.artifacts_of_kind(loaded, "figure") == []
+    assert plan.artifacts_of_kind(loaded, "table") == ["de_cop_table1"]
+    assert loaded.artifacts["de_cop_figure4"]["unavailable"] == "one size"
+
+
+def test_a_benchmark_of_texts_without_questions_asks_none(load):
+    loaded = load(runs=[{"model": "smollm2-135m", "benchmark": "sotu"}])
+    assert loaded.runs[0]["questions"] == []
+    assert loaded.runs[0]["methods"]
+
+
+def test_a_run_of_controls_alone_reads_nothing(load):
+    loaded = load(runs=[{"model": "smollm2-135m", "benchmark": "sotu", "methods": ["blind"]}])
+    assert plan.pass_pairs(loaded) == []
+
+
+def test_given_deltas_and_another_benchmark_reach_the_plan(load):
+    runs = [RUN | {"calibration": DELTAS, "calibrate_on": "others"}, RUN | {"benchmark": "others"}]
+    loaded = load(runs=runs)
+    assert plan.calibration_of(loaded, "chatgpt", "books") == DELTAS
+    assert plan.calibrates_on(loaded, "chatgpt", "books") == "others"
+    assert plan.calibration_of(loaded, "chatgpt", "others") is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([{"model": "smollm2-135m", "benchmark": "books"}], r"runs\.0\.model: books holds no texts"),
+        ([RUN | {"benchmark": "sotu"}], r"runs\.0\.benchmark: chatgpt brings answers .* sotu asks none"),
+        ([RUN | {"methods": ["decop"]}], r"methods\.0: unknown method 'decop': did you mean 'de_cop'"),
+        ([RUN | {"methods": [{"completion": {"tokens": 32}}]}], r"completion has no parameter 'tokens': .*k"),
+        ([RUN | {"methods": [{"completion": {"k": [0]}}]}], r"whole numbers from 1, not \[0\]"),
+        ([RUN | {"calibration": {"A": 0.1}}], r"calibration: missing key 'B', 'C', 'D'"),
+        ([RUN | {"calibration": DELTAS | {"E": 0}}], r"unknown key 'runs\.0\.calibration\.E'"),
+        ([RUN | {"calibrate_on": "other"}], r"unknown benchmark 'other': did you mean 'others'"),
+        ([RUN | {"calibrate_on": "others"}], r"no run asks chatgpt de_cop's questions on others"),
+        ([RUN | {"calibration": DELTAS}, RUN | {"calibration": DELTAS | {"A": 0.2}}],
+         r"runs\.1\.calibration: another run of chatgpt on books gives a different one"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked_is_refused(load, runs, message):
+    with pytest.raises(InputError, match=message):
+        load(runs=runs)
+
+
+def test_answers_need_a_file(load):
+    with pytest.raises(InputError, match="path"):
+        load(models={"chatgpt": {"source": "answers"}})
