@@ -9,6 +9,8 @@ rule run_passes:
         "results/passes/{model}/{benchmark}/{study}.json",
     log:
         "results/logs/run_passes/{model}/{benchmark}/{study}.log",
+    wildcard_constraints:
+        model=models_but("openai"),
     conda:
         "../../envs/pretrace.yaml"
     threads: config["threads"]

@@ -32,14 +32,18 @@ def obstacle(
     has_neighbours: bool = False,
     has_prefixes: bool = False,
     full_vocabulary: bool = True,
+    log_probabilities: bool = True,
 ) -> str:
     """Why a run cannot have rows of the method `id`, as words for a log; "" where it can.
 
     `language` is a language tag ("en", "zh-Hans") or "" where it is unknown; `has_neighbours` says whether
     the run names views of neighbours, `has_prefixes` whether shots are drawn from its benchmark;
-    `full_vocabulary` is false for models that return log-probabilities alone.
+    `full_vocabulary` is false for models that return log-probabilities alone, `log_probabilities` for those that
+    return none of a text's own tokens.
     """
     needs = set(find(id).needs)
+    if find(id).scope == "text" and not log_probabilities:
+        return "the model gives no log-probabilities of a text"
     offered = {"frequencies": has_corpus, "reference": has_references, "neighbours": has_neighbours}
     lacking = [need for need in sorted(needs & offered.keys()) if not offered[need]]
     if lacking:

@@ -10,8 +10,8 @@ from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Rep
 Body = Mapping[str, Any]
 T = TypeVar("T")
 
-_LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
-_TOKENS_A_WORD = 3  # more than any word of running English text takes
+LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
+TOKENS_A_WORD = 3  # more than any word of running English text takes
 _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
@@ -34,7 +34,7 @@ class ApiAnswerer:
         """
         top = self._endpoint.top_logprobs
         if not top:
-            return self._ask(prompts, {"max_tokens": _LETTER_TOKENS}, _letter_of_text, progress)
+            return self._ask(prompts, {"max_tokens": LETTER_TOKENS}, _letter_of_text, progress)
         asked: dict[str, Any] = {"max_tokens": 1}
         asked |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
         if bias := self._endpoint.logit_bias:
@@ -42,7 +42,7 @@ class ApiAnswerer:
         return self._ask(prompts, asked, _letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        tokens = units if self._tokenizer else units * _TOKENS_A_WORD
+        tokens = units if self._tokenizer else units * TOKENS_A_WORD
         found = self._ask(prompts, {"max_tokens": tokens}, reply_of, progress)
         if self._tokenizer:
             return found

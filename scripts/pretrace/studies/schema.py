@@ -72,6 +72,8 @@ def _validator(name: str) -> Draft202012Validator:
 def check(value: Any, schema: str, where: str) -> None:
     """Check `value` against workflow/schemas/{schema}.schema.yaml.
 
+    A value that its schema calls `writeOnly` may hold a secret by mistake: no complaint repeats it.
+
     Raises:
         InputError: with one line for each mistake: file, key, what is wrong, what would be right.
     """
@@ -104,7 +106,8 @@ def _explain(error: ValidationError) -> str:
             found = f"{_kind(value)} {value!r}"
             return f"{key}: {found} where {_types(wanted)} is needed. {described}".strip()
         case "pattern":
-            return f"{key}: {value!r} does not have the right form ({wanted}). {described}".strip()
+            shown = "what is given" if schema.get("writeOnly") else repr(value)
+            return f"{key}: {shown} does not have the right form ({wanted}). {described}".strip()
         case "not":
             return f"{key}: {value!r} is reserved; choose another."
         case _:

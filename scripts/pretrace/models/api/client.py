@@ -35,6 +35,15 @@ class ApiClient:
         self.endpoint = endpoint
         self._store = store
         self._budget = int(budget_usd * NANO)
+        self._tally: Counter[str] = Counter()
+
+    def log_tally(self) -> None:
+        """Say what was asked for, what was stored before, and what it cost."""
+        tally = self._tally
+        log.info(
+            "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated), %.4f US dollars",
+            self.endpoint.name, tally["stored"], tally["asked"], tally["failed"], tally["cost"] / NANO,
+        )  # fmt: skip
 
     def ask(
         self,
@@ -53,8 +62,12 @@ class ApiClient:
         missing = {key: one for key, one in zip(keys, requests, strict=True) if key not in known}
         progress(sum(key in known for key in keys))
         if missing:
-            log.info("%s: %d answers stored, %d to ask for", self.endpoint.name, len(known), len(missing))
-            _Asking(self.endpoint, self._store, self._budget, missing, read, Counter(keys), progress).run()
+            asking = _Asking(self.endpoint, self._store, self._budget, missing, read, Counter(keys), progress)
+            try:
+                asking.run()
+            finally:
+                self._tally += Counter(asked=asking.answered, failed=asking.failed, cost=asking.cost)
+        self._tally["stored"] += len(known)
         return [self._read(key, read) for key in keys]
 
     def forget(self, requests: Sequence[ApiRequest]) -> None:
@@ -88,7 +101,7 @@ class _Asking:
         self.endpoint, self.store, self.budget = endpoint, store, budget
         self.missing, self.read, self.copies, self.progress = missing, read, copies, progress
         self.key = endpoint.key()
-        self.answered = 0
+        self.answered = self.failed = self.cost = 0
         self._in_flight = 0
         self._resume_at = 0.0
         self._failure: str | None = None
@@ -133,14 +146,16 @@ class _Asking:
             try:
                 text, body = await self._post(client, request)
             except FailedRequestError as fault:
+                self.failed += 1
                 self.store.give_back(most, paid=fault.paid)
                 await self._settle()
                 if not self._go_on(fault, attempt):
                     return
                 await asyncio.sleep(fault.wait(attempt))
                 continue
-            self.store.add(self._stored(key, request, text, body), most)
-            self.answered += 1
+            stored = self._stored(key, request, text, body)
+            self.store.add(stored, most)
+            self.answered, self.cost = self.answered + 1, self.cost + stored.cost
             await self._settle()
             self.progress(self.copies[key])
             return
@@ -234,4 +249,8 @@ def _usage(body: Body) -> tuple[int, int] | None:
 def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """A client of a registry entry's `api`, with its store open."""
     with AnswerStore(store) as answers:
-        yield ApiClient(Endpoint.of(name, api), answers, budget_usd=budget_usd)
+        client = ApiClient(Endpoint.of(name, api), answers, budget_usd=budget_usd)
+        try:
+            yield client
+        finally:
+            client.log_tally()

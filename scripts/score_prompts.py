@@ -1,0 +1,44 @@
+"""Have a model behind an API score a benchmark's texts: log-probabilities, in the store of all passes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace import models, passes
+from pretrace.models.api import connected
+from pretrace.passes.echo import echo_target
+from pretrace.runtime.files import read_parquet
+from pretrace.runtime.logs import job_log
+from pretrace.views.prefixes import shots_reader
+from pretrace.views.stored import read_views
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with (
+    job_log(snakemake.log[0]),
+    connected(
+        snakemake.wildcards.model,
+        snakemake.params.api,
+        store=Path(snakemake.params.answers),
+        budget_usd=snakemake.config["budget_usd"],
+    ) as client,
+):
+    tokenizer = snakemake.input.tokenizer
+    benchmark = read_parquet(snakemake.input.benchmark)
+    views = read_views(snakemake.input.views)
+    passes.run(
+        snakemake.params.requests,
+        benchmark=benchmark,
+        names=dict(snakemake.wildcards),
+        target=echo_target(
+            client,
+            models.load_checkpoint(Path(tokenizer), device="cpu") if tokenizer else None,
+            snakemake.params.max_length,
+        ),
+        store=Path(snakemake.params.store),
+        manifest=Path(snakemake.output[0]),
+        batch_tokens=snakemake.config["batch_tokens"],
+        threads=1,
+        shots=shots_reader(benchmark, snakemake.input.prefixes, [], views),
+        views=views,
+    )

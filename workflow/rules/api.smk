@@ -1,0 +1,101 @@
+# What is asked of models behind OpenAI-compatible APIs. Every answer goes to one store, which is no file of the DAG: a
+# rerun, a higher budget or another study finds there what was paid for.
+localrules:
+    cost_estimate,
+
+
+rule score_prompts:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        tokenizer=tokenizer_of_api,
+        prefixes=prefixes_for_passes,
+        views=views_for_passes,
+    output:
+        "results/passes/{model}/{benchmark}/{study}.json",
+    log:
+        "results/logs/score_prompts/{model}/{benchmark}/{study}.log",
+    wildcard_constraints:
+        model=models_from("openai"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("models", "views", "passes"),
+        requests=requests_of,
+        store="results/passes/store",
+        answers="results/api/answers.sqlite",
+        api=lambda wildcards: MODELS[wildcards.model]["api"],
+        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+    script:
+        "../../scripts/score_prompts.py"
+
+
+rule ask_questions:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        tokenizer=tokenizer_of_api,
+        views=views_for_answers,
+        prompts=ROOT / "config" / "prompts" / "de_cop.yaml",
+    output:
+        "results/answers/{model}/{benchmark}/{study}.parquet",
+    log:
+        "results/logs/ask_questions/{model}/{benchmark}/{study}.log",
+    wildcard_constraints:
+        model=models_from("openai"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("models", "views", "questions"),
+        requests=answer_requests_of,
+        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
+        answers="results/api/answers.sqlite",
+        api=lambda wildcards: MODELS[wildcards.model]["api"],
+    script:
+        "../../scripts/ask_questions.py"
+
+
+ruleorder: bring_view > write_paraphrases
+
+
+rule write_paraphrases:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=checkpoint_here,
+        prompts=ROOT / "config" / "prompts" / "paraphrase.yaml",
+    output:
+        "results/views/{benchmark}/paraphrase_by_{model}.parquet",
+    log:
+        "results/logs/write_paraphrases/{benchmark}/{model}.log",
+    wildcard_constraints:
+        model=models_but("answers"),
+    conda:
+        "../../envs/pretrace.yaml"
+    resources:
+        gpu=asked("gpu", 0),
+        mem_mb=asked("mem_mb", 4000),
+        runtime=asked("runtime", 240),
+    params:
+        code=sources("models", "passes", "questions"),
+        answers="results/api/answers.sqlite",
+        api=lambda wildcards: MODELS[wildcards.model].get("api"),
+        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
+        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+    script:
+        "../../scripts/write_paraphrases.py"
+
+
+# no output, so that it always shows what the store holds now
+rule cost_estimate:
+    input:
+        [table_of(benchmark) for benchmark in benchmarks_of_apis()],
+    log:
+        f"results/{STUDY.name}/logs/cost_estimate.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        work=api_work(STUDY),
+        apis={slug: entry["api"] for slug, entry in STUDY.models.entries.items() if "api" in entry},
+        benchmarks=benchmarks_of_apis(),
+        answers="results/api/answers.sqlite",
+        table=f"results/{STUDY.name}/cost_estimate.md",
+    script:
+        "../../scripts/estimate_cost.py"
