@@ -3,6 +3,7 @@
 import json
 import socket
 import struct
+import sys
 import threading
 import time
 from collections import Counter
@@ -78,6 +79,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     loopback: Loopback
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed, or gave up waiting, is none of the server's concern."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
