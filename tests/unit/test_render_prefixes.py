@@ -1,7 +1,6 @@
 """Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
 
 import hashlib
-import logging
 from pathlib import Path
 
 import made_up_prefixes as made_up
@@ -25,7 +24,6 @@ from pretrace.render import (
     selection_gap,
 )
 from pretrace.render.averages import average
-from pretrace.render.drawing import installed_fonts, lay_out, new_figure, style
 from pretrace.render.names import method_label, view_label
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
@@ -345,17 +343,3 @@ def test_names_of_views_and_variants():
     assert view_label("original") == "original"
     assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
     assert method_label("recall;separator=space") == "ReCall, separator space"
-
-
-@pytest.mark.filterwarnings("ignore:Glyph")
-def test_chinese_without_a_font_is_said_and_not_silent(monkeypatch, caplog):
-    import pretrace.render.drawing as drawing
-
-    monkeypatch.setattr(drawing, "installed_fonts", lambda: ["DejaVu Sans"])
-    caplog.set_level(logging.WARNING, "pretrace")
-    with style():
-        figure = new_figure(2, 2)
-        figure.subplots().set_title("人民日报")
-        lay_out(figure)
-    assert "no font for 人报日民 is installed" in caplog.text
-    assert installed_fonts()[0] == "DejaVu Sans"

@@ -3,23 +3,20 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from pretrace.render.chinese import chinese_family
 from pretrace.render.names import METHOD_LABELS, is_control
-from pretrace.render.table import csv_text
+from pretrace.render.table import csv_text, is_wide
 from pretrace.runtime.files import atomic_path, write_text
-from pretrace.runtime.logs import log
-from pretrace.views.words import is_chinese
 
 COLUMN, PAGE = 3.3, 6.8
 """Widths in inches of one column and of the whole line of a two-column page."""
@@ -56,11 +53,8 @@ STYLE = {
     "figure.constrained_layout.use": True,
 }
 DPI = 300
-FONTS = (
-    "DejaVu Sans", "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei",
-    "WenQuanYi Zen Hei", "Droid Sans Fallback", "Microsoft YaHei", "PingFang SC", "SimHei", "Arial Unicode MS",
-)  # fmt: skip
-"""Where a font lacks a character, the next that is installed draws it; the first has no Chinese."""
+FONT = "DejaVu Sans"
+"""Comes with matplotlib; `lay_out` gives it another for the Chinese characters that it lacks."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -75,27 +69,22 @@ def style() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        mpl.rcParams["font.family"] = installed_fonts()
+        mpl.rcParams["font.family"] = FONT
         yield
 
 
-@cache
-def installed_fonts() -> list[str]:
-    """`FONTS` as far as they are there; the first comes with matplotlib."""
-    there = {font.name for font in font_manager.fontManager.ttflist}
-    return [name for name in FONTS if name in there]
-
-
-def _warn_of_missing_characters(figure: Figure) -> None:
-    """Say which Chinese characters no installed font can draw: they would show as boxes."""
-    written = "".join(text.get_text() for text in figure.findobj(Text))
-    chinese = sorted(set(filter(is_chinese, written)))
-    if chinese and len(installed_fonts()) == 1:
-        log.warning(
-            "no font for %s is installed, so they show as boxes; install one of: %s",
-            "".join(chinese),
-            ", ".join(FONTS[1:]),
-        )
+def _add_chinese(figure: Figure) -> None:
+    """Give every text with Chinese in it a second font, which draws what the first one lacks."""
+    for axes in figure.axes:
+        axes.get_xticklabels(), axes.get_yticklabels()  # these are empty until somebody asks for them
+    chinese = [text for text in figure.findobj(Text) if any(map(is_wide, text.get_text()))]
+    if not chinese:
+        return
+    family = chinese_family(
+        "".join(sorted({one for text in chinese for one in text.get_text() if is_wide(one)}))
+    )
+    for text in chinese:
+        text.set_fontfamily([FONT, family])
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -107,7 +96,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def lay_out(figure: Figure) -> None:
     """Place everything once, so that each file format shows the same and none computes it again."""
-    _warn_of_missing_characters(figure)
+    _add_chinese(figure)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
 

@@ -3,7 +3,7 @@
 import re
 from itertools import groupby
 
-from pretrace.render.table import DASH, Block, Cell, Columns, Row, Table, header_rows
+from pretrace.render.table import DASH, Block, Cell, Columns, Row, Table, header_rows, is_wide
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 
 
 def latex(table: Table) -> str:
-    """A `table*` float, scaled down to the line where it is wider; needs booktabs and graphicx."""
+    """A `table*` float, scaled down to the line where it is wider; its first line says which packages it needs."""
     lines = [
         r"% \usepackage{booktabs,graphicx}",
         r"\begin{table*}[t]",
@@ -54,6 +54,8 @@ def latex(table: Table) -> str:
         rf"\parbox{{\linewidth}}{{\footnotesize {' '.join(map(escaped, table.notes))}}}",
         r"\end{table*}",
     ]
+    if any(map(is_wide, "".join(lines))):
+        lines.insert(1, r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX")
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,6 @@
 """A table before it is written: cells in stacked blocks, notes, the long data, and its reading."""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -48,6 +49,11 @@ class Cell:
             return ""
         low, high = (signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
         return f"[{low}, {high}]"
+
+
+def is_wide(character: str) -> bool:
+    """Whether it is Chinese: a character as wide as high, or the punctuation that comes with these."""
+    return unicodedata.east_asian_width(character) in "WF"
 
 
 def signed(value: float, digits: int) -> str:
