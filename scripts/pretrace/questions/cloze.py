@@ -22,9 +22,11 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"})
 _DETERMINERS = frozenset(
-    {"the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "no", "every"}
+    {"the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "every"}
 )
-_SENTENCE_ENDS = ".!?:;]\u2026\u2014"
+_ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St)\.$")
+"""What ends in a full stop that ends no sentence."""
+_SENTENCE_ENDS = "\n.!?:;]\u2026\u2014"
 _OPENING = " \t\"'\u201c\u2018([*-"
 
 
@@ -71,7 +73,7 @@ def _words(text: str) -> Iterator[_Word]:
     for found in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", found[0])
         before = text[: found.start()].rstrip(_OPENING)
-        opens = not before or before[-1] in _SENTENCE_ENDS or before[-1] == "\n"
+        opens = not before or (before[-1] in _SENTENCE_ENDS and not _ABBREVIATED.search(before))
         yield _Word(found.start(), found.start() + len(word), word, opens)
 
 

@@ -1,0 +1,200 @@
+"""The table of answers: which questions are asked, what stands in a row, and what is skipped."""
+
+import logging
+from collections.abc import Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pretrace.questions.answering import Letters, Progress, Prompt, Reply, split_words
+from pretrace.questions.job import answer_questions
+from pretrace.questions.prompts import read_wording
+from pretrace.questions.table import SCHEMA
+from pretrace.runtime.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+WORDING = read_wording(ROOT / "config" / "prompts" / "de_cop.yaml")
+TRUE = "We saw Alice there, and Alice smiled at the {}"
+
+
+class Scripted:
+    """Answers as a model that knows the true passages: the letter, the continuation or the name in the prompt."""
+
+    chat = True
+
+    def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
+        self.truth, self.refuse, self.asked = truth, refuse, []
+
+    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+        self.asked += prompts
+        progress(len(prompts))
+        return [self._letter(prompt) for prompt in prompts]
+
+    def _letter(self, prompt: Prompt) -> Letters:
+        if self.refuse:
+            return Letters(None, None, "no letter")
+        lines = {line[0]: line[3:] for line in prompt.user.splitlines() if line[1:2] == "."}
+        right = next(letter for letter, text in lines.items() if text in self.truth)
+        return Letters(tuple(0.7 if letter == right else 0.1 for letter in "ABCD"), right)
+
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+        self.asked += prompts
+        progress(len(prompts))
+        if self.refuse:
+            return [Reply(None, "the model refused")] * len(prompts)
+        return [Reply(self._continued(prompt.user, units) or "<name>alice</name>") for prompt in prompts]
+
+    def _continued(self, asked: str, units: int) -> str:
+        for text in self.truth:
+            first, second = split_words(text, units) or ("\0", "")
+            if asked.endswith(first):
+                return second
+        return ""
+
+    def split(self, text: str, units: int) -> tuple[str, str] | None:
+        return split_words(text, units)
+
+
+def table() -> pd.DataFrame:
+    rows = [
+        ("x-1", TRUE.format("cat and the dog"), 1, "x", 0, 12),
+        ("x-2", TRUE.format("dog"), 1, "x", 1, 12),
+        ("y-1", "it was no longer so", None, "y", 0, 12),
+        ("y-3", TRUE.format("short"), 0, "y", 0, 6),
+    ]
+    frame = pd.DataFrame(rows, columns=["text_id", "text", "label", "document", "passage", "length"])
+    frame = frame.assign(subset="", title="The Title", author="An Author", fold=0)
+    return frame.astype({"label": "Int64", "length": "Int64", "passage": "Int64"})
+
+
+VIEW = {id: [f"{id} one", f"{id} two words", f"{id} three words now"] for id in ("x-1", "y-1", "y-3")} | {
+    "x-2": ["only", "two"]
+}
+
+
+def request(method: str, **changes: Any) -> dict[str, Any]:
+    options = method in ("de_cop", "longest_option", "odd_one_out")
+    return {
+        "method": method, "parameters": {}, "setting": "", "paraphraser": "paraphrase" if options else "",
+        "subsets": None, "lengths": None,
+    } | changes  # fmt: skip
+
+
+def answers(*requests: dict[str, Any], answerer: Scripted | None = None) -> pd.DataFrame:
+    frame = table()
+    found = answer_questions(
+        requests, benchmark=frame, kind="book", views={"paraphrase": VIEW},
+        answerer=answerer or Scripted(frame["text"].tolist()), wording=WORDING, name="tiny/made_up",
+    )  # fmt: skip
+    assert found.schema == SCHEMA
+    return found.to_pandas(types_mapper=None)
+
+
+def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
+    answerer = Scripted(table()["text"].tolist())
+    found = answers(request("de_cop", lengths=[6]), answerer=answerer)
+    texts = [table()["text"][3], *VIEW["y-3"]]
+    assert found["permutation"].tolist() == list(range(24))
+    for prompt, order, true in zip(answerer.asked, permutations(range(4)), found["true_answer"], strict=True):
+        options = "\n".join(f"{letter}. {texts[place]}" for letter, place in zip("ABCD", order, strict=True))
+        assert prompt.user == (
+            'Question: Which of the following passages is verbatim from the "The Title" book by An Author?\n'
+            f"Options:\n{options}\n\nAnswer:"
+        )
+        assert prompt.system.startswith("You are entering a multiple choice questions exam.")
+        assert true == "ABCD"[order.index(0)]
+    assert found["answer"].tolist() == found["true_answer"].tolist()
+    assert found["correct"].tolist() == [True] * 24
+    assert found.loc[0, ["p_a", "p_b", "p_c", "p_d"]].tolist() == [0.7, 0.1, 0.1, 0.1]
+    row = found.iloc[0]
+    assert row[["task", "document", "label", "length", "passage"]].tolist() == ["de_cop", "y", 0, 6, 0]
+    assert (row["paraphraser"], row["setting"], row["subset"]) == ("paraphrase", "", "")
+
+
+def test_a_passage_without_three_paraphrases_is_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="pretrace")
+    found = answers(request("de_cop"), request("longest_option"))
+    skipped = found[found["correct"].isna()]
+    assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
+        ["de_cop", "x", 1, "fewer than 3 paraphrases"],
+        ["longest_option", "x", 1, "fewer than 3 paraphrases"],
+    ]
+    assert skipped["permutation"].isna().all()
+    assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in caplog.text
+    assert len(found) == 2 * (3 * 24 + 1)
+    assert "146/" not in caplog.text
+    assert "96/96 " in caplog.text
+
+
+def test_the_longest_option_stands_at_its_letter_in_every_order() -> None:
+    found = answers(request("longest_option", lengths=[6]))
+    assert found["correct"].all()  # the true passage has the most words
+    assert found["p_a"].isna().all()
+    assert found["answer"].value_counts().to_dict() == dict.fromkeys("ABCD", 6)
+
+
+def test_a_refusal_is_wrong_and_says_why() -> None:
+    found = answers(
+        request("de_cop", lengths=[6]), request("name_cloze", lengths=[6]), answerer=Scripted([], refuse=True)
+    )
+    assert found["answer"].isna().all()
+    assert found["correct"].tolist() == [False] * 25
+    assert set(found["reason"]) == {"no letter", "the model refused"}
+
+
+def test_completions_are_compared_with_what_follows() -> None:
+    found = answers(
+        request("completion", parameters={"k": 4}, setting="k=4"),
+        request("completion", parameters={"k": 6}, setting="k=6"),
+    )
+    assert found["setting"].tolist() == ["k=4"] * 4 + ["k=6"] * 4
+    first = found[found["setting"].eq("k=4")].set_index(["document", "length", "passage"])
+    assert first.loc[("x", 12, 0), "true_answer"] == "and Alice smiled at"
+    assert first.loc[("x", 12, 0), "correct"]
+    assert first.loc[("y", 12, 0), "reason"] == "fewer than 8 tokens"
+    assert first.loc[("y", 12, 0), "correct"] is None
+    assert found["permutation"].isna().all()
+    assert set(found["paraphraser"]) == {""}
+
+
+def test_a_name_cloze_hides_the_name_and_skips_what_has_none() -> None:
+    answerer = Scripted([])
+    found = answers(request("name_cloze", lengths=[12]), answerer=answerer)
+    assert found["correct"].tolist() == [True, True, None]
+    assert found["true_answer"].isna().tolist() == [False, False, True]
+    assert set(found["true_answer"].dropna()) == {"Alice"}
+    assert found["reason"].dropna().tolist() == ["no name or noun to mask"]
+    assert all("We saw [MASK] there, and [MASK] smiled" in prompt.user for prompt in answerer.asked)
+
+
+def test_what_runs_ask_twice_is_asked_once() -> None:
+    answerer = Scripted(table()["text"].tolist())
+    answers(request("de_cop", lengths=[6]), request("de_cop", lengths=[6, 12]), answerer=answerer)
+    assert len(answerer.asked) == 3 * 24
+
+
+def test_what_cannot_be_asked_is_an_error() -> None:
+    with pytest.raises(InputError, match="'paraphrase_by_x' is not among this job's inputs"):
+        answers(request("de_cop", paraphraser="paraphrase_by_x"))
+    with pytest.raises(InputError, match="has no length '7'"):
+        answers(request("de_cop", lengths=[7]))
+    with pytest.raises(InputError, match="no question 'boock': did you mean 'book'"):
+        answer_questions(
+            [], benchmark=table(), kind="boock", views={}, answerer=Scripted([]), wording=WORDING, name=""
+        )
+    plain = table().drop(columns="passage")
+    with pytest.raises(InputError, match="needs the key question"):
+        answer_questions(
+            [], benchmark=plain, kind="book", views={}, answerer=Scripted([]), wording=WORDING, name=""
+        )
+
+
+def test_no_prompt_is_longer_alive_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pretrace.questions.job.WINDOW", 1)
+    one, together = answers(request("de_cop")), None
+    monkeypatch.undo()
+    together = answers(request("de_cop"))
+    pd.testing.assert_frame_equal(one, together)

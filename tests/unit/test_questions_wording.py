@@ -1,0 +1,150 @@
+"""Letters in text, controls without a model, cloze passages, continuations and the file of prompts."""
+
+from fractions import Fraction
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pretrace.questions.answering import letter_in, split_words
+from pretrace.questions.cloze import mask, matches, named
+from pretrace.questions.completion import similar
+from pretrace.questions.controls import longest_option, odd_one_out
+from pretrace.questions.prompts import read_wording
+from pretrace.runtime.errors import InputError
+
+PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "de_cop.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("B", "B"), ("B. It was", "B"), ("'b'", "B"), (" <C>", "C"), ("Answer: C", "C"), ("(d)", "D"),
+        ("The correct answer is D.", "D"), ("A. Foo", "A"), ("**A**", "A"),
+        ("", None), ("a passage", None), ("A passage like this", None), ("I think B", None), ("Because", None),
+        ("None of them", None), ("D\u2019accord", None),
+    ],
+)  # fmt: skip
+def test_a_letter_is_read_from_an_answer_in_words(text, letter):
+    assert letter_in(text) == letter
+
+
+def test_words_are_split_where_a_model_has_no_tokenizer_here():
+    assert split_words("a b  c d e", 2) == ("a b", "c d")
+    assert split_words("a b c", 2) is None
+
+
+OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three four"]
+
+
+def overlap(one, other):
+    """2 |A and B| / (|A| + |B|) of words that stand once each."""
+    one, other = (set(text.lower().replace(",", "").split()) for text in (one, other))
+    return Fraction(2 * len(one & other), len(one) + len(other))
+
+
+def test_the_odd_one_out_is_least_like_the_others_wherever_it_stands():
+    means = [sum(overlap(one, other) for other in OPTIONS if other is not one) / 3 for one in OPTIONS]
+    assert min(means) == means[2] == 0
+    for order in permutations(range(4)):
+        assert order[odd_one_out([OPTIONS[place] for place in order])] == 2
+    close = ["a b c", "a b d", "a b e", "a c d"]
+    means = [sum(overlap(one, other) for other in close if other is not one) for one in close]
+    assert odd_one_out(close) == means.index(min(means)) == 2
+
+
+def test_words_count_as_often_as_they_stand():
+    # by sets all would be equal
+    assert odd_one_out(["x x x x y", "x y", "x y", "x y"]) == 0
+    assert odd_one_out(["", "", "", ""]) == 0
+
+
+def test_the_longest_option_has_the_most_words_and_ties_go_to_the_first():
+    assert longest_option(["one two", "a b c - - -", "extraordinarily lengthy", "x y z"]) == 1
+    assert longest_option(["x y z", "one", "a b c", ""]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "masked", "kind"),
+    [
+        ("So Alice ran. Alice's cat saw Alice and Bob.", "Alice", "So [MASK] ran. [MASK]'s cat saw [MASK] and Bob.",
+         "name"),
+        ("He met Bob, then Ann.", "Bob", "He met [MASK], then Ann.", "name"),  # of equals the first
+        ("Turning, he saw the house of turning.", "house", "Turning, he saw the [MASK] of turning.", "noun"),
+        ("They met Mr. Smith and Mr. Jones.", "Smith", "They met Mr. [MASK] and Mr. Jones.", "name"),
+        ('He said, "Nobody knows." And then I went to the river.', "river",
+         'He said, "Nobody knows." And then I went to the [MASK].', "noun"),
+        ("In May we may go to Mayfield.", "Mayfield", "In May we may go to [MASK].", "name"),
+    ],
+)  # fmt: skip
+def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(text, word, masked, kind):
+    found = mask(text)
+    assert (found.word, found.masked, found.kind) == (word, masked, kind)
+    assert found.word not in found.masked.replace("[MASK]", "").split()
+
+
+@pytest.mark.parametrize("text", ["", "it was so", "Once, twice.", "12 + 3", "AND I THE"])
+def test_a_passage_without_name_or_noun_is_skipped(text):
+    assert mask(text) is None
+
+
+def test_an_answer_names_the_word_but_for_case_and_punctuation():
+    assert matches("<name>Alice</name> is it", "Alice")
+    assert matches(" alice's.\nInput:", "Alice")
+    assert matches("<name>ALICE", "Alice")
+    assert not matches("<name>Alice Smith</name>", "Alice")
+    assert not matches("", "Alice")
+    assert matches("E\u0301mile", "\u00c9mile")
+    assert named("  \n") == ""
+
+
+def test_a_continuation_matches_above_80_of_100():
+    true = "the quick brown fox jumps over the lazy dog"
+    assert similar("The quick, brown fox jumps over the lazy dog!", true)
+    assert similar("lazy dog the jumps over the quick brown fox", true)
+    assert not similar("a slow red hen walks under the eager cat", true)
+    # 8 of 10 letters in place: 80 exactly is not above 80
+    assert not similar("abcdefghxy", "abcdefghij")
+    assert similar("abcdefghix", "abcdefghij")
+
+
+def test_the_papers_prompt_is_sent_as_printed():
+    wording = read_wording(PROMPTS)
+    prompt = wording.choice("book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"])
+    assert prompt.plain == (
+        "You are entering a multiple choice questions exam. You should directly answer each question by choosing the "
+        "correct option. Be concise and straight to the point in your answer. Output only the letter corresponding to "
+        "the correct answer.\n\n"
+        'Question: Which of the following passages is verbatim from the "Dune" book by Frank Herbert?\nOptions:\n'
+        "A. one\nB. t{w}o\nC. three\nD. four\n\nAnswer:"
+    )
+    assert 'from the arXiv paper "T"?' in wording.choice("paper", "T", "", list("abcd")).user
+    assert 'from the "T" by A?' in wording.choice("book_llama", "T", "A", list("abcd")).user
+    assert wording.completion("We, the people", chat=False).plain == "We, the people"
+    assert wording.completion("We, the people", chat=True).user.endswith("\n\nWe, the people")
+    assert '"So [MASK] ran."' in wording.cloze(mask("So Alice ran.")).user
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "text", "words"),
+    [
+        ("de_cop", "user", "{question} {A} {B} {C}", "'{D}' is filled in nowhere"),
+        ("completion", "plain", "{prefix} {title}", "'{title}' is nothing that is filled in here"),
+        ("completion", "chat", "{prefix", "de_cop.yaml: completion.chat|completion.chat"),
+        ("name_cloze", "noun", 3, "name_cloze.noun must be a text, not 3"),
+        ("de_cop", "question", {"book": "{author}"}, "'{title}' is filled in nowhere"),
+        ("de_cop", "question", {}, "must map kinds"),
+        ("name_cloze", "user", None, "name_cloze.user must be a text"),
+    ],
+)
+def test_a_wrong_file_of_prompts_is_named_by_its_key(tmp_path, section, key, text, words):
+    given = yaml.safe_load(PROMPTS.read_text(encoding="utf-8"))
+    given[section][key] = text
+    (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
+    with pytest.raises(InputError, match=words):
+        read_wording(tmp_path / "de_cop.yaml")
+    del given[section]
+    (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
+    with pytest.raises(InputError, match=f"the key {section}"):
+        read_wording(tmp_path / "de_cop.yaml")
