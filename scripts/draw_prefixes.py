@@ -15,6 +15,6 @@ with job_log(snakemake.log[0]):
         read_parquet(snakemake.input.benchmark),
         pool=prefix["pool"],
         draws=prefix.get("draws", 1),
-        seed=seed_of("prefixes", snakemake.wildcards.benchmark, prefix.get("seed", 0)),
+        seed=seed_of("prefixes", snakemake.params.split, prefix.get("seed", 0)),
     )
     write_parquet(snakemake.output[0], drawn)

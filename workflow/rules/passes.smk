@@ -13,7 +13,7 @@ rule run_passes:
         model=models_but("openai"),
     conda:
         "../../envs/pretrace.yaml"
-    threads: config["threads"]
+    threads: asked("threads", config["threads"])
     resources:
         gpu=asked("gpu", 0),
         mem_mb=asked("mem_mb", 4000),
@@ -27,6 +27,6 @@ rule run_passes:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=config["threads"],
+        threads=asked("threads", config["threads"]),
     script:
         "../../scripts/run_passes.py"
