@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 
+entry = snakemake.params.entry
+
+
 def client_of_api():
     from pretrace.models.api import connected
 
     return connected(
-        snakemake.wildcards.model,
-        snakemake.params.api,
+        snakemake.params.model,
+        entry["api"],
         store=Path(snakemake.params.answers),
         budget_usd=snakemake.config["budget_usd"],
     )
@@ -34,15 +37,15 @@ def writer_of(client, name):
 
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
-        dtype=snakemake.params.dtype,
+        dtype=entry.get("dtype", "auto"),
         device=snakemake.config["device"],
-        max_length=snakemake.params.max_length,
+        max_length=entry.get("max_length"),
     )
     return LocalWriter(target, name, snakemake.config["batch_tokens"])
 
 
-with job_log(snakemake.log[0]), client_of_api() if snakemake.params.api else nullcontext() as client:
-    name = f"paraphrases of {snakemake.wildcards.benchmark} by {snakemake.wildcards.model}"
+with job_log(snakemake.log[0]), client_of_api() if "api" in entry else nullcontext() as client:
+    name = f"paraphrases of {snakemake.wildcards.benchmark} by {snakemake.wildcards.maker}"
     table = paraphrase(
         read_parquet(snakemake.input.benchmark),
         writer_of(client, name),

@@ -59,26 +59,25 @@ ruleorder: bring_view > write_paraphrases
 rule write_paraphrases:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint=checkpoint_here,
+        checkpoint=checkpoint_of_maker,
         prompts=ROOT / "config" / "prompts" / "paraphrase.yaml",
     output:
-        "results/views/{benchmark}/paraphrase_by_{model}.parquet",
+        "results/views/{benchmark}/paraphrase_by_{maker}.parquet",
     log:
-        "results/logs/write_paraphrases/{benchmark}/{model}.log",
+        "results/logs/write_paraphrases/{benchmark}/{maker}.log",
     wildcard_constraints:
-        model=models_but("answers"),
+        maker=makers(),
     conda:
         "../../envs/pretrace.yaml"
     resources:
-        gpu=asked("gpu", 0),
-        mem_mb=asked("mem_mb", 4000),
-        runtime=asked("runtime", 240),
+        gpu=asked_of_maker("gpu", 0),
+        mem_mb=asked_of_maker("mem_mb", 4000),
+        runtime=asked_of_maker("runtime", 240),
     params:
         code=sources("models", "passes", "questions"),
         answers="results/api/answers.sqlite",
-        api=lambda wildcards: MODELS[wildcards.model].get("api"),
-        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
-        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        model=lambda wildcards: STUDY.models.shared[wildcards.maker],
+        entry=entry_of_maker,
     script:
         "../../scripts/write_paraphrases.py"
 

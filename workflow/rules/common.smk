@@ -170,9 +170,25 @@ def tokenizer_of_api(wildcards):
     return f"results/models/{STUDY.models.shared[entry['tokenizer']]}/checkpoint.json" if "tokenizer" in entry else []
 
 
-def checkpoint_here(wildcards):
-    """The checkpoint of a model that runs here, nothing for one behind an API."""
-    return [] if "api" in MODELS[wildcards.model] else f"results/models/{wildcards.model}/checkpoint.json"
+def makers():
+    """The models, by the study's own slugs, that can write."""
+    return alternatives(slug for slug, entry in STUDY.models.entries.items() if entry["source"] != "answers")
+
+
+def checkpoint_of_maker(wildcards):
+    """The checkpoint of a model that writes here, nothing for one behind an API."""
+    model = STUDY.models.shared[wildcards.maker]
+    return [] if "api" in MODELS[model] else f"results/models/{model}/checkpoint.json"
+
+
+def entry_of_maker(wildcards):
+    """What of a writing model's entry its writing depends on."""
+    entry = STUDY.models.entries[wildcards.maker]
+    return {key: entry[key] for key in ("api", "dtype", "max_length") if key in entry}
+
+
+def asked_of_maker(resource, default):
+    return lambda wildcards: STUDY.models.entries[wildcards.maker].get("resources", {}).get(resource, default)
 
 
 def benchmarks_of_apis():

@@ -1,0 +1,171 @@
+"""A study of models behind an API, from the texts to the report, and its key, its budget and its estimate."""
+
+import json
+import math
+import random
+import shutil
+
+import pandas as pd
+import pytest
+import yaml
+
+from echo_server import EchoServer
+from loopback import Loopback, message
+from pretrace import models
+from tiny_models import tiny_model
+
+KEY = "sk-a-very-secret-key-0815"
+WORDS = "the state of a nation is strong and Congress must see that Lincoln spoke of peace with Grant"
+SHARES = {"A": 0.2, "B": 0.4, "C": 0.3, "D": 0.1}
+FAULTS = ("429", "500", "cut", "malformed")
+DOCUMENTS, PASSAGES = 6, 2
+
+
+class Server:
+    """The tiny model for prompts to be scored, and for chat a model that answers B and paraphrases."""
+
+    def __init__(self, checkpoint_json) -> None:
+        self.echo = EchoServer(checkpoint_json)
+
+    def __call__(self, path, body):
+        if path == "/v1/completions":
+            return self.echo(path, body)
+        asked = body["messages"][-1]["content"]
+        if asked.startswith("Generate always 3"):
+            text = asked.rsplit("Example A: ", 1)[1]
+            return message(
+                "\n\n".join(f"Example {letter}: {text} {letter}" for letter in "BCD"), prompt_tokens=100
+            )
+        if "Options:" in asked:
+            top = [{"token": letter, "logprob": math.log(share)} for letter, share in SHARES.items()]
+            return message("B", logprobs={"content": [top[1] | {"top_logprobs": top}]})
+        return message("<name>Lincoln</name>")
+
+
+@pytest.fixture
+def served(project):
+    """A project with a study of a local model and of the same model and another behind an API."""
+    folder = project.path / "mine"
+    folder.mkdir()
+    tiny_model("llama", folder / "tiny")
+    models.register_local(folder / "tiny", project.path / "tiny.json")
+    draw = random.Random(0)
+    rows = [
+        {"id": f"d{document}-{passage}", "text": " ".join(draw.choices(WORDS.split(), k=24)) + f" {document}.",
+         "label": document % 2, "document": f"d{document}", "title": f"Book {document}", "author": "Nobody"}
+        for document in range(DOCUMENTS) for passage in range(PASSAGES)
+    ]  # fmt: skip
+    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    generator = random.Random(1)
+    faults = lambda number, body: generator.choice(FAULTS) if generator.random() < 0.1 else None  # noqa: E731
+    with Loopback(Server(project.path / "tiny.json"), faults) as server:
+        write_study(project, server.url)
+        yield project, server
+
+
+def write_study(project, url) -> None:
+    api = {"base_url": url, "model": "m", "key_env": "TEST_API_KEY", "price": {"input": 2.0, "output": 4.0}}
+    gray = ["loss", "zlib", "lowercase", "min_k", "min_k_pp"]
+    study = {
+        "study": "mine",
+        "models": {
+            "tiny": {"source": "local", "path": "tiny", "dtype": "float32"},
+            "scoring": {"source": "openai", "tokenizer": "tiny",
+                        "api": api | {"endpoint": "completions", "echo": True}},
+            "chatting": {"source": "openai", "api": api | {"endpoint": "chat", "top_logprobs": 5}},
+        },
+        "benchmarks": {"books": {"source": "local", "path": "texts.jsonl", "question": "book"}},
+        "runs": [
+            {"model": "tiny", "benchmark": "books", "methods": gray},
+            {"model": "scoring", "benchmark": "books", "methods": gray},
+            {"model": "chatting", "benchmark": "books", "paraphraser": "paraphrase_by_chatting",
+             "methods": ["loss", "de_cop", {"completion": {"k": 5}}, "name_cloze"]},
+        ],
+        "artifacts": ["results_auc"],
+    }  # fmt: skip
+    (project.path / "mine" / "mine.yaml").write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+
+
+def run(project, *arguments, budget_usd=10, check=True):
+    settings = ("--config", "study=mine/mine.yaml", "resamples=100", f"budget_usd={budget_usd}")
+    return project.run("--cores", "2", *arguments, *settings, check=check, TEST_API_KEY=KEY)
+
+
+def scores_of(project, model):
+    scores = pd.read_parquet(project.path / "results" / "mine" / "scores" / model / "books.parquet")
+    return scores[scores["unit"].eq("text") & scores["method"].ne("blind")].reset_index(drop=True)
+
+
+def test_a_study_behind_an_api(served):
+    project, server = served
+    estimated = run(project, "cost_estimate")
+    assert server.requests == 0
+    assert "| chatting | books | de_cop | 288 |" in estimated.stdout
+    assert "of everything from the start" in (project.path / "results/mine/cost_estimate.md").read_text()
+
+    first = run(project, "all")
+    assert (project.path / "results" / "mine" / "report.html").exists()
+    local, scored = scores_of(project, "tiny"), scores_of(project, "scoring")
+    assert set(scored["method"]) == {"loss", "zlib", "lowercase", "min_k"}
+    local = local[local["method"].isin(set(scored["method"]))].reset_index(drop=True)
+    pd.testing.assert_frame_equal(scored, local, check_exact=False, rtol=0, atol=1e-4)
+
+    answers = pd.read_parquet(project.path / "results/answers/mine~chatting/mine~books/mine.parquet")
+    counts = answers["task"].value_counts()
+    passages = DOCUMENTS * PASSAGES
+    assert counts["de_cop"] == counts["longest_option"] == 24 * passages
+    assert counts["completion"] == counts["name_cloze"] == passages
+    chosen = answers[answers["task"].eq("de_cop")]
+    assert set(chosen["answer"]) == {"B"}
+    assert chosen["correct"].mean() == 0.25
+    assert chosen["p_b"].tolist() == pytest.approx([0.4] * len(chosen))
+    assert scores_of(project, "chatting").empty  # no log-probabilities of a text
+
+    asked = server.requests
+    for made in ("passes", "answers", "views"):
+        shutil.rmtree(project.path / "results" / made)
+    second = run(project, "all")
+    assert server.requests == asked
+    assert set(server.answered.values()) == {0, 1} or set(server.answered.values()) == {1}
+    assert "Nothing to be done" in run(project, "all").stdout
+    told = run(project, "cost_estimate").stdout
+    assert "Stored already, and not asked again" in told
+
+    assert server.authorization == {f"Bearer {KEY}"}
+    written = [path for path in project.path.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".sqlite" for path in written)
+    assert not [path for path in written if KEY.encode() in path.read_bytes()]
+    assert KEY not in first.stdout + second.stdout + told
+
+
+def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):
+    project, server = served
+    done = run(project, "results/passes/mine~scoring/mine~books/mine.json", budget_usd=0, check=False)
+    assert done.returncode != 0
+    assert "raise budget_usd" in done.stdout
+    assert server.requests == 0
+    done = run(project, "results/passes/mine~scoring/mine~books/mine.json", budget_usd=0.001, check=False)
+    assert done.returncode != 0
+    assert "raise budget_usd" in done.stdout
+    assert "answers were stored in this run" in done.stdout
+    given = server.requests
+    run(project, "results/passes/mine~scoring/mine~books/mine.json")
+    assert server.requests > given
+    assert max(server.answered.values()) == 1
+
+
+def test_what_an_api_cannot_give_stops_the_run_before_any_job(served):
+    project, server = served
+    path = project.path / "mine" / "mine.yaml"
+    study = yaml.safe_load(path.read_text())
+    study["runs"][0]["references"] = ["chatting"]
+    path.write_text(yaml.safe_dump(study))
+    done = run(project, "-n", check=False)
+    assert "chatting gives no log-probabilities of a text's tokens" in done.stdout
+    study["runs"][0].pop("references")
+    study["models"]["chatting"]["api"]["key_env"] = KEY
+    path.write_text(yaml.safe_dump(study))
+    done = run(project, "-n", check=False)
+    assert "chatting.api.key_env: what is given does not have the right form" in done.stdout
+    assert KEY not in done.stdout
+    assert server.requests == 0
