@@ -5,12 +5,13 @@ from types import SimpleNamespace
 
 import evaluation_tables
 import numpy as np
+import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from pretrace.evaluation import METRICS, selection
+from pretrace.evaluation import METRICS, EvaluationSet, selection
 from pretrace.evaluation.cells import Cell, Column
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.selection import Estimate, Part, Rankings
@@ -230,3 +231,32 @@ def test_where_nothing_can_be_chosen_the_default_stands_and_is_logged(caplog):
     table = scores(benchmark, {("tuned", "k=1"): LABEL * 1.0, ("tuned", "k=2"): noise(200)})
     assert only(run(table, benchmark)[0], selection="held_out", metric="auc")["setting"] == "k=2"
     assert "in 1 of 1 folds the other folds lack a class" in caplog.text
+
+
+def test_shots_are_chosen_on_the_other_folds_for_each_draw():
+    """Three shots tell most in the first draw and seven in the second; a draw's texts are its own set."""
+    benchmark = texts(LABEL)
+    ids = benchmark["text_id"]
+    best = {0: 3, 1: 7}
+    values = {
+        (draw, shots): noise(200, seed=10 * draw + shots) + (1.5 if shots == best[draw] else 0.2) * LABEL
+        for draw in best
+        for shots in (1, 3, 7)
+    }
+    table = pd.concat(
+        [
+            scores(benchmark, {("recall", f"shots={shots}"): of}, draw=draw)
+            for (draw, shots), of in values.items()
+        ]
+    )
+    sets = [EvaluationSet("without_prefixes", draw, frozenset(ids[20 * (draw + 1) :])) for draw in best]
+    metrics, _ = run(table, benchmark, settings=None, evaluation_sets=sets)
+    for draw, shots in best.items():
+        row = only(metrics, method="recall", selection="held_out", metric="auc", draw=draw)
+        assert row["setting"] == "|".join([f"shots={shots}"] * 5)
+        left = np.arange(200) >= 20 * (draw + 1)
+        folds = [left & (benchmark["fold"] == fold) for fold in range(5)]
+        inside = [auc(values[draw, shots][fold], LABEL[fold]) for fold in folds]
+        pairs = [LABEL[fold].sum() * (1 - LABEL[fold]).sum() for fold in folds]
+        assert row["value"] == pytest.approx(np.average(inside, weights=pairs))
+        assert only(metrics, selection="default", metric="auc", draw=draw)["setting"] == "shots=7"

@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import made_up_prefixes as made_up
 import numpy as np
@@ -343,3 +344,15 @@ def test_names_of_views_and_variants():
     assert view_label("original") == "original"
     assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
     assert method_label("recall;separator=space") == "ReCall, separator space"
+
+
+def test_lines_over_lengths_go_from_the_shortest_to_the_longest():
+    lengths = (128, 32, 64)
+    panels = [made_up.PANEL | {"length": length} for length in lengths]
+    found = SimpleNamespace(
+        selected=lambda artifact, panel, selection: {"loss": {"value": panel["length"] / 1000}}
+    )
+    facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "length", panels)
+    assert list(facet.lines["loss"]) == [5.0, 6.0, 7.0]
+    assert [row["value"] for _, row in facet.lines["loss"].values()] == [0.032, 0.064, 0.128]
+    assert facet.ticks == {5.0: "32", 6.0: "64", 7.0: "128"}

@@ -180,3 +180,14 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     assert prefixed == {(kind, shots, 0) for kind in ("member", "nonmember") for shots in (3, 7)}
     controls = [item for item in loaded.runs[0]["methods"] if item["method"] == "prefix_similarity"]
     assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]
+
+
+def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):
+    run = RUN | {"references": ["pico-en-small"], "methods": ["ref"], "start_token": "none"}
+    panels = {"panels": [{"model": "pico-en-small", "benchmark": "sotu"}]}
+    loaded = load(study(runs=[run], artifacts={"cost": panels}))
+    assert plan.artifact_pairs(loaded, "cost") == [("pico-en-small", "sotu")]
+    assert set(plan.artifact_pairs(loaded, "cost")) <= set(plan.pass_pairs(loaded))
+    assert loaded.artifacts["cost"]["panels"][0]["start_token"] == "none"
+    with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
+        load(study(runs=[run], artifacts={"blind_audit": panels}))

@@ -88,6 +88,8 @@ def _over_places(artifact: Artifact, results: Results, x: str) -> list[Facet]:
 
 def _facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
     selection = artifact.get("selection", SELECTIONS)[0]
+    if x == "length":
+        panels = sorted(panels, key=lambda panel: int(panel["length"]))
     rows = [results.selected(artifact, panel, selection) for panel in panels]
     places = [math.log2(panel["length"]) if x == "length" else float(at) for at, panel in enumerate(panels)]
     names = [

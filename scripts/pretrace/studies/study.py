@@ -235,6 +235,8 @@ def _resolve_artifact(
         hint = nearest(entry["renderer"], RENDERERS)
         raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     ran = {(run["model"], run["benchmark"]) for run in runs}
+    if RENDERERS[entry["renderer"]].needs == {"passes"}:
+        ran |= {(reference, run["benchmark"]) for run in runs for reference in run["references"]}
     options = entry.get("options", {}) | own.get("options", {})
     panels = own.get("panels") or _panels_of(_runs_with(runs, options.get("unit", "text")))
     for number, panel in enumerate(panels):
@@ -254,7 +256,11 @@ def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
 
 def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
     """What a panel shows where several could stand: the start token, corpus and reference model named first."""
-    own = [run for run in runs if (run["model"], run["benchmark"]) == (panel["model"], panel["benchmark"])]
+    of_benchmark = [run for run in runs if run["benchmark"] == panel["benchmark"]]
+    own = [run for run in of_benchmark if run["model"] == panel["model"]]
+    own = own or [
+        run for run in of_benchmark if panel["model"] in run["references"]
+    ]  # its passes are a run's
     corpora = [slug for run in own for slug in run["corpora"]][:1]
     models = [slug for run in own for slug in run["references"]][:1]
     neighbours = [view for run in own for view in run["neighbours"]][:1]
