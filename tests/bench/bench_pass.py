@@ -84,18 +84,23 @@ def best_of(repetitions: int, ways: dict[str, Callable[[], Any]]) -> dict[str, f
     return {name: min(all_of) for name, all_of in seconds.items()}
 
 
-def main() -> None:
+def parser_of(description: str | None, *, texts: int, repetitions: int) -> argparse.ArgumentParser:
+    """The options of every bench of passes: which model, how many texts, how often."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
-    parser.add_argument("--texts", type=int, default=96)
+    parser.add_argument("--texts", type=int, default=texts)
     parser.add_argument("--tokens", type=int, default=76, help="tokens a text; 64 English words are about 76")
     parser.add_argument("--batch-tokens", type=int, default=2048)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--dtype", default="auto")
-    options = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    options = parser_of(__doc__, texts=96, repetitions=5).parse_args()
 
     torch.set_num_threads(options.threads)
     target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)

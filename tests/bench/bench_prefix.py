@@ -8,7 +8,6 @@ text itself too; in the sweep the public code repeats it in each of its ten runs
 process: where other work keeps the machine busy, they are the steadier ones.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -20,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
-from bench_pass import texts
+from bench_pass import parser_of, texts
 
 from pretrace import models
 from pretrace.passes.engine import Engine
@@ -90,17 +89,8 @@ def ratios(best: dict[str, np.ndarray]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
-    parser.add_argument("--texts", type=int, default=54)
+    parser = parser_of(__doc__, texts=54, repetitions=3)
     parser.add_argument("--public-texts", type=int, default=6, help="of them, for the way one at a time")
-    parser.add_argument("--tokens", type=int, default=76, help="tokens a text; 64 English words are about 76")
-    parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--dtype", default="auto")
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from made_up_jobs import NAMES, benchmark_of, request
 
 import tiny_models
 from echo_server import EchoServer
@@ -17,7 +18,6 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.views.prefixes import draw_prefixes, shots_reader
 
-NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 TEXTS = [
     "The state of the union is strong.",
     "In 1934 the Congress received this message; 120 members were there.",
@@ -29,36 +29,6 @@ TEXTS = [
     "The number of Texts is 12, the model has seen them.",
 ]
 ECHOED = {"loss", "zlib", "lowercase", "min_k", "dc_pdd", "recall", "con_recall"}
-
-
-def request(**changes):
-    plain = {
-        "view": "original",
-        "companion": "",
-        "prefix": "",
-        "draw": None,
-        "shots": None,
-        "start_token": "tokenizer",
-        "inner_start": False,
-        "statistics": "logprobs",
-        "subsets": None,
-        "lengths": None,
-    }
-    return plain | changes
-
-
-def benchmark_of(texts):
-    return pd.DataFrame(
-        {
-            "text_id": [f"t{number:03d}" for number in range(len(texts))],
-            "text": texts,
-            "label": pd.array([number % 2 for number in range(len(texts))], dtype="Int64"),
-            "subset": "",
-            "length": pd.array([None] * len(texts), dtype="Int64"),
-            "document": "",
-            "fold": 0,
-        }
-    )
 
 
 @pytest.fixture(scope="module")

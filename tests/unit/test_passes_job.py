@@ -1,10 +1,12 @@
 """A job of passes: what is sent, what is stored, what is not computed twice, and what ends it."""
 
+import made_up_jobs
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
+from made_up_jobs import NAMES, benchmark_of
 
 import tiny_models
 from pretrace import models, passes
@@ -12,7 +14,6 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
 
-NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 TEXTS = [
     "The state of the union is strong.",
     "In 1934 the Congress received this message; 120 members were there.",
@@ -24,33 +25,7 @@ TEXTS = [
 
 
 def request(**changes):
-    plain = {
-        "view": "original",
-        "companion": "",
-        "prefix": "",
-        "draw": None,
-        "shots": None,
-        "start_token": "tokenizer",
-        "inner_start": False,
-        "statistics": "full",
-        "subsets": None,
-        "lengths": None,
-    }
-    return plain | changes
-
-
-def benchmark_of(texts, length=None, subset=""):
-    return pd.DataFrame(
-        {
-            "text_id": [f"t{number:03d}" for number in range(len(texts))],
-            "text": texts,
-            "label": pd.array([number % 2 for number in range(len(texts))], dtype="Int64"),
-            "subset": subset,
-            "length": pd.array([length] * len(texts), dtype="Int64"),
-            "document": "",
-            "fold": 0,
-        }
-    )
+    return made_up_jobs.request(**{"statistics": "full"} | changes)
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,11 @@
 import os
 import time
 
+import made_up_jobs
 import numpy as np
-import pandas as pd
 import pytest
 import torch
+from made_up_jobs import NAMES, benchmark_of
 
 import tiny_models
 from pretrace import models, passes
@@ -14,7 +15,6 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError
 
-NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 TEXTS = [
     "The state of the union is strong.",
     "In 1934 the Congress",
@@ -33,31 +33,7 @@ def shots(at):
 
 
 def request(**changes):
-    plain = {
-        "view": "original",
-        "companion": "",
-        "prefix": "nonmember",
-        "draw": 0,
-        "shots": 2,
-        "start_token": "tokenizer",
-        "inner_start": False,
-        "statistics": "logprobs",
-        "subsets": None,
-        "lengths": None,
-    }
-    return plain | changes
-
-
-def benchmark_of(texts):
-    return pd.DataFrame(
-        {
-            "text_id": [f"t{number:03d}" for number in range(len(texts))],
-            "text": texts,
-            "label": pd.array([number % 2 for number in range(len(texts))], dtype="Int64"),
-            "subset": "",
-            "length": pd.array([None] * len(texts), dtype="Int64"),
-        }
-    )
+    return made_up_jobs.request(**{"prefix": "nonmember", "draw": 0, "shots": 2} | changes)
 
 
 @pytest.fixture(scope="module")

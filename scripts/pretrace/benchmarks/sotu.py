@@ -124,14 +124,18 @@ def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Ran
 def _texts(addresses: list[Speech], windows: dict[int, list[Window]], label: int) -> list[Text]:
     words = [speech.text.split() for speech in addresses]
     return [
-        Text(
-            text_id=f"{addresses[address].fileid}-{length:03d}-{start // length:04d}",
-            text=" ".join(words[address][start : start + length]),
-            label=label,
-            length=length,
-            document=addresses[address].fileid,
-            span=(start, start + length),
-        )
+        snippet(addresses[address], words[address], start, length, label=label)
         for length, chosen in windows.items()
         for address, start in chosen
     ]
+
+
+def snippet(speech: Speech, words: Sequence[str], start: int, length: int, **more: Any) -> Text:
+    """`length` of an address's words from `start` on; `more` are fields of `Text`, the document among them."""
+    of_address = {"document": speech.fileid, "span": (start, start + length)}
+    return Text(
+        text_id=f"{speech.fileid}-{length:03d}-{start // length:04d}",
+        text=" ".join(words[start : start + length]),
+        length=length,
+        **of_address | more,
+    )

@@ -13,7 +13,7 @@ from typing import Any
 
 from pretrace.benchmarks.loaders import Text, loader
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
-from pretrace.benchmarks.sotu import Window, address_windows, addresses_between, take_turns
+from pretrace.benchmarks.sotu import Window, address_windows, addresses_between, snippet, take_turns
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -105,12 +105,13 @@ def _texts(
 ) -> list[Text]:
     words = [speech.text.split() for speech in addresses]
     return [
-        Text(
-            text_id=f"{addresses[address].fileid}-{length:03d}-{start // length:04d}",
-            text=" ".join(words[address][start : start + length]),
+        snippet(
+            addresses[address],
+            words[address],
+            start,
+            length,
             label=label,
             subset=subset,
-            length=length,
             document=document_of(addresses[address]),
         )
         for address, start in windows
