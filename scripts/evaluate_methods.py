@@ -21,7 +21,7 @@ with job_log(snakemake.log[0]):
         benchmark_name=snakemake.wildcards.benchmark,
         resamples=snakemake.params.resamples,
         grid_intervals=set(snakemake.params.grid_intervals),
-        evaluation_sets=evaluation_sets(benchmark, prefixes),
+        evaluation_sets=evaluation_sets(benchmark, prefixes, snakemake.params.draws_of_sets),
         pooled=snakemake.params.pooled,
     )
     write_parquet(snakemake.output.metrics, metrics)

@@ -42,6 +42,12 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
     }
 
 
+def test_of_the_sets_without_prefixes_only_those_asked_for_are_made(benchmark, prefixes):
+    asked = {"without_prefixes": [0, 1], "balanced": [1]}
+    found = [(one.name, one.draw) for one in evaluation_sets(benchmark, prefixes, asked)]
+    assert found == [("all", None), ("without_prefixes", 0), ("without_prefixes", 1), ("balanced", 1)]
+
+
 def test_a_benchmark_without_prefixes_has_one_set(benchmark):
     assert evaluation_sets(benchmark) == [EvaluationSet()]
 

@@ -191,3 +191,16 @@ def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load)
     assert loaded.artifacts["cost"]["panels"][0]["start_token"] == "none"
     with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
         load(study(runs=[run], artifacts={"blind_audit": panels}))
+
+
+def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
+    runs = [RUN | {"benchmark": "sotu_split", "methods": ["recall"], "draws": [0, 3]}]
+    panels = [{"model": "smollm2-135m", "benchmark": "sotu_split"}]
+    artifacts = {
+        "con_recall_table2": {"panels": panels},  # balanced
+        "repetitions": {"panels": panels, "options": {"across": {"draw": [0, 1]}}},  # without_prefixes
+        "dc_pdd_table2": {"panels": panels},  # all
+    }
+    loaded = load(study(runs=runs, artifacts=artifacts))
+    found = plan.draws_of_sets(loaded, "smollm2-135m", "sotu_split")
+    assert found == {"balanced": [0], "without_prefixes": [0, 1, 3]}

@@ -1,5 +1,6 @@
 """The evaluation sets of a benchmark: all of it, and what is left for each draw of prefixes."""
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from pretrace.evaluation.cells import EvaluationSet
@@ -10,11 +11,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def evaluation_sets(benchmark: "pd.DataFrame", prefixes: "pd.DataFrame | None" = None) -> list[EvaluationSet]:
+def evaluation_sets(
+    benchmark: "pd.DataFrame",
+    prefixes: "pd.DataFrame | None" = None,
+    asked: Mapping[str, Collection[int]] | None = None,
+) -> list[EvaluationSet]:
     """`all`; and, for each draw of `prefixes` (`views.prefixes.draw_prefixes`), its other two sets.
 
     `without_prefixes` leaves out the draw's whole pool and what overlaps it; `balanced` then keeps as many of
-    each class.
+    each class. `asked`: of these two only the named ones, for the draws that each names (default, every one).
     """
     sets = [EvaluationSet()]
     if prefixes is None:
@@ -22,7 +27,8 @@ def evaluation_sets(benchmark: "pd.DataFrame", prefixes: "pd.DataFrame | None" =
     for draw in sorted(map(int, prefixes["draw"].unique())):
         left = frozenset(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
         equal = frozenset(balanced(prefixes, benchmark, draw))
-        sets += [EvaluationSet("without_prefixes", draw, left), EvaluationSet("balanced", draw, equal)]
+        both = [EvaluationSet("without_prefixes", draw, left), EvaluationSet("balanced", draw, equal)]
+        sets += [one for one in both if asked is None or draw in asked.get(one.name, ())]
         log.info(
             "draw %d: of %d texts, %d stand without its prefixes, %d balanced",
             draw,

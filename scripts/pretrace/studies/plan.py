@@ -163,6 +163,21 @@ def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
     )
 
 
+def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[int]]:
+    """Evaluation sets without prefixes -> the draws for which the pair's metrics are asked.
+
+    `without_prefixes` stands for every draw of the pair's runs, and each set for the draws that an artifact shows.
+    """
+    runs = runs_of(study, model, benchmark)
+    asked = {"without_prefixes": {draw for run in runs for draw in run["draws"]}}
+    for artifact in study.artifacts.values():
+        if any((panel["model"], panel["benchmark"]) == (model, benchmark) for panel in artifact["panels"]):
+            options = artifact.get("options", {})
+            shown = options.get("across", {}).get("draw", [options.get("draw", 0)])
+            asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(shown)
+    return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
+
+
 def artifact_pairs(study: Study, artifact: str) -> list[tuple[str, str]]:
     """The (model, benchmark) pairs that the artifact's panels show."""
     return sorted({(panel["model"], panel["benchmark"]) for panel in study.artifacts[artifact]["panels"]})
