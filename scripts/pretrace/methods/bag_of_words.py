@@ -1,6 +1,7 @@
 """The words of texts, weighted, for methods that see no model."""
 
 import logging
+from functools import lru_cache
 from typing import Any
 
 
@@ -10,7 +11,15 @@ def word_weights(language: str) -> Any:
 
     if not language.lower().startswith("zh"):
         return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    return TfidfVectorizer(
+        ngram_range=(1, 2), sublinear_tf=True, tokenizer=_chinese_words, token_pattern=None
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _chinese_words(text: str) -> tuple[str, ...]:
+    """Kept, because every fold asks for the same texts again and cutting is most of the work."""
     import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, tokenizer=jieba.lcut, token_pattern=None)
+    return tuple(jieba.lcut(text))
