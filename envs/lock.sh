@@ -16,5 +16,6 @@ PYTHON
 {
     echo "# Exact pins of everything the workflow and its tests use; made by envs/lock.sh from pyproject.toml."
     # the local build suffix of torch differs between machines, and what torch itself brings for a GPU follows its pin
-    "$fresh/bin/pip" freeze | sed 's/^\(torch==[0-9.]*\)+.*/\1/' | grep -v '^nvidia-\|^triton==\|^cuda-'
+    # there are wheels of xllamacpp for Linux alone
+    "$fresh/bin/pip" freeze | sed "s/^\(torch==[0-9.]*\)+.*/\1/; s/^\(xllamacpp==.*\)/\1; sys_platform == 'linux'/" | grep -v '^nvidia-\|^triton==\|^cuda-'
 } > envs/requirements.txt

@@ -11,7 +11,7 @@ from typing import Any
 from pretrace.runtime.files import digest
 
 PACKAGES = (
-    "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "pandas", "pyarrow", "safetensors",
+    "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
     "scikit-learn", "scipy", "snakemake", "tokenizers", "torch", "transformers",
 )  # fmt: skip
 

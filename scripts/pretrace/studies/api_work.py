@@ -5,12 +5,11 @@ from typing import Any
 from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.apis import is_api
+from pretrace.studies.questions import WRITTEN
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 
 Work = dict[str, Any]
-
-_MADE = "paraphrase_by_"
 
 
 def api_work(study: Study) -> list[Work]:
@@ -59,10 +58,10 @@ def _passes(study: Study, model: str, benchmark: str) -> list[Work]:
 def _paraphrases(study: Study) -> list[Work]:
     """Of each benchmark whose questions take them from a model behind an API, and that does not bring them."""
     wanted = {
-        (view.removeprefix(_MADE), benchmark)
+        (view.removeprefix(WRITTEN), benchmark)
         for model, benchmark in plan.question_pairs(study)
         for view in plan.paraphrasers_of(study, model, benchmark)
-        if view.startswith(_MADE) and view not in study.benchmarks.entries[benchmark].get("views", {})
+        if view.startswith(WRITTEN) and view not in study.benchmarks.entries[benchmark].get("views", {})
     }
     return [
         {"model": model, "benchmark": benchmark, "task": "paraphrase", "subsets": None, "lengths": None}

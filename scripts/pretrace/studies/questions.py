@@ -15,6 +15,9 @@ Asked = dict[str, Any]
 PARAPHRASER = "paraphrase"
 """The view of the paraphrases that a benchmark brings, which a run uses unless it names another."""
 
+WRITTEN = "paraphrase_by_"
+"""How the view of a model's own paraphrases begins; its slug follows."""
+
 
 def has_questions(benchmark: Entry) -> bool:
     """Whether a benchmark's passages can be asked about."""
@@ -53,8 +56,8 @@ def resolve_questions(
     }
 
 
-def check_paraphraser(run: dict[str, Any], where: str, models: Registry) -> None:
-    """Whether the run's paraphraser is a view of three other texts, by a model that there is.
+def check_paraphraser(run: dict[str, Any], where: str, models: Registry, benchmark: Entry) -> None:
+    """Whether the run's paraphraser is a view of three other texts, by a model that there is, or brought.
 
     Raises:
         InputError: it is not; names the nearest that is.
@@ -65,8 +68,14 @@ def check_paraphraser(run: dict[str, Any], where: str, models: Registry) -> None
             f"{where}.paraphraser: '{name}' is no view of paraphrases; use paraphrase (the benchmark's own), "
             "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
         )
-    if VIEWS[name].model:
-        models.require(VIEWS[name].model, f"{where}.paraphraser: {name}")
+    writer = VIEWS[name].model or name.removeprefix(WRITTEN)
+    if name != PARAPHRASER and name not in benchmark.get("views", {}):
+        models.require(writer, f"{where}.paraphraser: {name}")
+        if models.entries[writer]["source"] == "answers":
+            raise InputError(
+                f"{where}.paraphraser: {writer} brings answers, and writes nothing; give its paraphrases as a view of "
+                f"{run['benchmark']}, or name a model that can be asked."
+            )
 
 
 def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[Asked]]:

@@ -157,7 +157,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
     model = models.entries[run["model"]]
     texts, asked = named_methods(run, where)
     if model["source"] != "answers":
-        check_paraphraser(run, where, models)
+        check_paraphraser(run, where, models, benchmark)
     scored = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
     check_api_run(where, run, models, corpora=chosen, methods=scored)
     return {
