@@ -9,7 +9,7 @@ from pretrace import models
 from pretrace.questions.job import answer_questions
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.prompts import read_wording
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
@@ -25,7 +25,7 @@ with job_log(snakemake.log[0]):
         device=snakemake.params.device,
         max_length=snakemake.params.max_length,
     )
-    answers = answer_questions(
+    answers, times = answer_questions(
         snakemake.params.requests,
         benchmark=read_parquet(snakemake.input.benchmark),
         kind=snakemake.params.kind,
@@ -34,4 +34,5 @@ with job_log(snakemake.log[0]):
         wording=read_wording(Path(snakemake.input.prompts)),
         name=name,
     )
-    write_parquet(snakemake.output[0], answers)
+    write_parquet(snakemake.output.answers, answers)
+    write_json(snakemake.output.times, times)

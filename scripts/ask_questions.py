@@ -8,7 +8,7 @@ from pretrace.models.api import connected
 from pretrace.questions.job import answer_questions
 from pretrace.questions.over_api import ApiAnswerer
 from pretrace.questions.prompts import read_wording
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
@@ -25,7 +25,7 @@ with (
     ) as client,
 ):
     tokenizer = snakemake.input.tokenizer
-    answers = answer_questions(
+    answers, times = answer_questions(
         snakemake.params.requests,
         benchmark=read_parquet(snakemake.input.benchmark),
         kind=snakemake.params.kind,
@@ -34,4 +34,5 @@ with (
         wording=read_wording(Path(snakemake.input.prompts)),
         name=f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}",
     )
-    write_parquet(snakemake.output[0], answers)
+    write_parquet(snakemake.output.answers, answers)
+    write_json(snakemake.output.times, times)

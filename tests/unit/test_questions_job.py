@@ -85,7 +85,7 @@ def request(method: str, **changes: Any) -> dict[str, Any]:
 
 def answers(*requests: dict[str, Any], answerer: Scripted | None = None) -> pd.DataFrame:
     frame = table()
-    found = answer_questions(
+    found, _ = answer_questions(
         requests, benchmark=frame, kind="book", views={"paraphrase": VIEW},
         answerer=answerer or Scripted(frame["text"].tolist()), wording=WORDING, name="tiny/made_up",
     )  # fmt: skip

@@ -7,11 +7,12 @@ import made_up_answers as made_up
 import pytest
 import yaml
 
-from pretrace.render import accuracy_table, calibration_table, letter_bars, welch_table
+from pretrace.render import accuracy_table, calibration_table, document_times, letter_bars, welch_table
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.render.table import DASH, Table
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_json
 
 ROOT = Path(__file__).parents[2]
 REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
@@ -98,6 +99,34 @@ def test_the_calibration_table_counts_the_documents_in_range(results):
     assert rows["non-members, as asked"][4:8] == [DASH] * 4
     means = [float(number) for number in rows["non-members, calibrated (cross-fitted)"][:4]]
     assert means == pytest.approx([0.25] * 4, abs=0.02)
+
+
+def test_seconds_a_document_count_every_pass_that_a_method_reads(results, tmp_path):
+    own = {"view": "original", "prefix": "", "subset": "", "length": 64}
+    views = [own | {"companion": "", "seconds": 8.0}, own | {"companion": "lowercase", "seconds": 4.0},
+             own | {"companion": "", "length": 32, "seconds": 100.0}]  # fmt: skip
+    asked = {"setting": "", "paraphraser": "paraphrase", "subset": "", "length": 64, "documents": 16}
+    times = [
+        asked | {"task": "de_cop", "seconds": 48.0},
+        asked | {"task": "de_cop", "length": 32, "seconds": 9.0},
+    ]
+    write_json(tmp_path / "passes.json", {"views": views})
+    write_json(tmp_path / "times.json", times)
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    timed = Results(
+        benchmarks=results.benchmarks,
+        entries=results.entries,
+        manifests={pair: tmp_path / "passes.json"},
+        times={pair: tmp_path / "times.json"},
+    )
+    rows = rows_of(document_times.render(artifact("de_cop_table13"), timed))
+    assert rows == {
+        "Loss": ["0.50"],
+        "Zlib": ["0.50"],
+        "Lowercase": ["0.75"],
+        "Min-K%": ["0.50"],
+        "DE-COP": ["3.00"],
+    }
 
 
 def test_a_document_of_another_name_is_refused_with_the_nearest(results):

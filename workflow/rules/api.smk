@@ -36,7 +36,8 @@ rule ask_questions:
         views=views_for_answers,
         prompts=ROOT / "config" / "prompts" / "de_cop.yaml",
     output:
-        "results/answers/{model}/{benchmark}/{study}.parquet",
+        answers="results/answers/{model}/{benchmark}/{study}.parquet",
+        times="results/answers/{model}/{benchmark}/{study}.json",
     log:
         "results/logs/ask_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:

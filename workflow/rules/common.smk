@@ -93,6 +93,13 @@ def views_for_answers(wildcards):
     return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
 
 
+def times_of(model, benchmark):
+    """What asking took, as measured; nothing where the answers come from elsewhere."""
+    if STUDY.models.entries[model]["source"] == "answers" or not answers_of(model, benchmark):
+        return []
+    return answers_of(model, benchmark).replace(".parquet", ".json")
+
+
 def calibration_of(model, benchmark):
     if (model, benchmark) not in plan.question_pairs(STUDY):
         return []
@@ -247,6 +254,7 @@ def reads_of(artifact):
     pairs = plan.artifact_pairs(STUDY, artifact)
     of_pair = [("passes", *pair, manifest_of(*pair)) for pair in pairs if plan.pass_requests(STUDY, *pair)]
     of_pair += [("answers", *pair, answers_of(*pair)) for pair in pairs]
+    of_pair += [("times", *pair, times_of(*pair)) for pair in pairs]
     of_pair += [("calibration", *pair, calibration_of(*pair)) for pair in pairs]
     of_pair += [
         (kind, *pair, f"results/{STUDY.name}/{kind}/{pair[0]}/{pair[1]}.parquet")

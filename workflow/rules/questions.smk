@@ -5,7 +5,8 @@ rule answer_questions:
         views=views_for_answers,
         prompts="config/prompts/de_cop.yaml",
     output:
-        "results/answers/{model}/{benchmark}/{study}.parquet",
+        answers="results/answers/{model}/{benchmark}/{study}.parquet",
+        times="results/answers/{model}/{benchmark}/{study}.json",
     log:
         "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:

@@ -1,8 +1,9 @@
 """The questions of one benchmark, put to one model: the table of its answers."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import permutations
+from dataclasses import dataclass, replace
+from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Any
 
 from pretrace.methods.plan import whole_numbers
@@ -66,8 +67,11 @@ def answer_questions(
     answerer: Answerer,
     wording: Wording,
     name: str,
-) -> "pa.Table":
-    """Ask what `requests` list (`studies.plan.answer_requests`) and give the table of answers, sorted.
+) -> tuple["pa.Table", list[Row]]:
+    """Ask what `requests` list (`studies.plan.answer_requests`): the table of answers, sorted, and what it took.
+
+    What it took is a row a task, subset and length: `task, setting, paraphraser, subset, length, documents,
+    passages, seconds`, as measured; answers that were stored before take no time.
 
     `kind` is the wording of the benchmark's question, `views` holds the paraphrasers. Passages that a task
     cannot ask about stand there with a reason, and the log counts them. Raises `InputError` where the benchmark
@@ -81,12 +85,30 @@ def answer_questions(
     asking = _Asking(answerer, wording, kind, views)
     tasks = _tasks(requests, benchmark)
     rows: list[Row] = []
+    times: list[Row] = []
     with Progress(name, total=sum(map(asking.prompts, tasks)), unit="prompts") as progress:
         for task in tasks:
-            asked = list(asking.rows(task, progress.update))
+            asked: list[Row] = []
+            for part in _by_length(task):
+                start = time.monotonic()
+                asked += asking.rows(part, progress.update)
+                times.append(_took(part, time.monotonic() - start))
             _log_skipped(name, task, asked)
             rows += asked
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return pa.Table.from_pylist(rows, schema=SCHEMA), times
+
+
+def _by_length(task: Task) -> Iterator[Task]:
+    """The task in parts of one subset and length, in the order of its passages."""
+    for _, passages in groupby(task.passages, key=lambda one: (one.about["subset"], one.about["length"])):
+        yield replace(task, passages=list(passages))
+
+
+def _took(part: Task, seconds: float) -> Row:
+    about = part.passages[0].about
+    documents = len({one.about["document"] for one in part.passages})
+    place = {"subset": about["subset"], "length": about["length"]}
+    return part.about | place | {"documents": documents, "passages": len(part.passages), "seconds": seconds}
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:

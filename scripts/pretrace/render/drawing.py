@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from pretrace.render.chinese import chinese_family
-from pretrace.render.names import METHOD_LABELS, is_control
+from pretrace.render.names import CONTROLS, METHOD_LABELS, is_control
 from pretrace.render.table import csv_text, is_wide
 from pretrace.runtime.files import atomic_path, write_text
 
@@ -145,10 +145,18 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
         )
     }
     return {
-        method: LineStyle(GREY, (0, (1, 1)), 1.4) if is_control(method) else nth_style(order[method])
+        method: control_style(method) if is_control(method) else nth_style(order[method])
         for method in methods
     }
 
+
+def control_style(method: str) -> LineStyle:
+    """Grey, and told from other controls by dashes and marker."""
+    place = CONTROLS.index(method)
+    return LineStyle(GREY, _CONTROL_DASHES[place], 1.4, marker=_MARKERS[place])
+
+
+_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)))
 
 _CONTRASTING = (
     "dc_pdd",
@@ -161,6 +169,7 @@ _CONTRASTING = (
     "recall",
     "ref",
     "lowercase",
+    "de_cop",
 )
 """Methods that most often share a figure; their styles come first."""
 

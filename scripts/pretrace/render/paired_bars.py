@@ -31,7 +31,7 @@ def figure_of(facets: Sequence[Bars], y_label: str) -> Any:
     columns = min(3, len(facets))
     rows = -(-len(facets) // columns)
     with style():
-        figure = new_figure(max(3.6, PAGE * columns / 3 if columns > 1 else 0), 2.3 * rows + 0.35)
+        figure = new_figure(PAGE * columns / 3 if columns > 1 else 3.6, 2.3 * rows + 0.6)
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
         handles: dict[str, Any] = {}
         for at, axis in enumerate(grid.flat):

@@ -30,11 +30,12 @@ KINDS = (
     "passes",
     "answers",
     "calibration",
+    "times",
     "benchmarks",
     "prefixes",
     "training",
 )
-"""What a renderer may read: by (model, benchmark) the first six, then by benchmark, the last by model."""
+"""What a renderer may read: by (model, benchmark) the first seven, then by benchmark, the last by model."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ RENDERERS = _renderers(
     Renderer(
         "letter_bars", "figure", frozenset({"metrics", "calibration"}), optional=frozenset({"document"})
     ),
+    Renderer("document_times", "table", frozenset({"passes", "times", "benchmarks"})),
     Renderer("loss_curves", "figure", frozenset({"training"})),
     Renderer(
         "method_lines", "figure", frozenset({"metrics"}), frozenset({"x"}), optional=frozenset({"vertical"})

@@ -49,6 +49,7 @@ class Results:
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
     answers: Mapping[Pair, Path] = field(default_factory=dict)
     calibration: Mapping[Pair, Path] = field(default_factory=dict)
+    times: Mapping[Pair, Path] = field(default_factory=dict)
     prefixes: Mapping[str, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
@@ -109,7 +110,11 @@ class Results:
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """What the benchmarks' entries say must stand under every table and figure of their documents."""
         entries = {panel["benchmark"]: self.entry(panel) for panel in panels}
-        return [f"{name}: {entry['caution']}" for name, entry in entries.items() if "caution" in entry]
+        return [
+            f"{name}: {entry['caution'].rstrip('.')}."
+            for name, entry in entries.items()
+            if "caution" in entry
+        ]
 
     def entry(self, panel: Panel) -> Mapping[str, Any]:
         """The registry entry of a panel's benchmark."""
@@ -250,6 +255,14 @@ class Results:
                 f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}"
             )
         return texts
+
+    def has_passes(self, panel: Panel) -> bool:
+        return (panel["model"], panel["benchmark"]) in self.manifests
+
+    def times_of(self, panel: Panel) -> list[Record]:
+        """What asking a panel's model took, by task, setting, subset and length; empty where nobody timed it."""
+        key = (panel["model"], panel["benchmark"])
+        return list(read_json(self.times[key])) if key in self.times else []
 
     def manifest(self, panel: Panel) -> Any:
         """The manifest of the passes of a panel's model over its benchmark."""

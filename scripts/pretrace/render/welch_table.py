@@ -25,7 +25,7 @@ from pretrace.render.records import (
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record
-from pretrace.render.table import Block, Cell, Columns, Row, Table, said_once, signs_of
+from pretrace.render.table import MINUS, Block, Cell, Columns, Row, Table, said_once, signs_of
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,13 @@ def _cells(one: Tested, method: str) -> list[Cell]:
     test = one.tests.get(method)
     if test is None:
         return [*cells, Cell(), Cell()]
-    gap = Cell(float(test["difference"]), float(test["low"]), float(test["high"]), signed=True)
-    return [*cells, gap, Cell(words=f"{test['p']:.2g}", star=_holds(test))]
+    value, low, high = (_in_own_unit(test[key]) for key in ("difference", "low", "high"))
+    return [*cells, Cell(words=f"{value} [{low}, {high}]"), Cell(words=f"{test['p']:.2g}", star=_holds(test))]
+
+
+def _in_own_unit(value: float) -> str:
+    """Two significant digits: units of methods differ by orders of magnitude."""
+    return f"{value:+.2g}".replace("-", MINUS)
 
 
 def _holds(test: Record) -> bool:
