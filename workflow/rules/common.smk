@@ -174,7 +174,11 @@ def models_but(*sources):
 def tokenizer_of_api(wildcards):
     """The checkpoint whose tokenizer a model behind an API shares, where its entry names one."""
     entry = MODELS[wildcards.model]
-    return f"results/models/{STUDY.models.shared[entry['tokenizer']]}/checkpoint.json" if "tokenizer" in entry else []
+    return (
+        f"results/models/{STUDY.models.shared[entry['tokenizer']]}/checkpoint.json"
+        if "tokenizer" in entry
+        else []
+    )
 
 
 def makers():
