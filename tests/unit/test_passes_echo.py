@@ -7,6 +7,7 @@ from made_up_jobs import NAMES, benchmark_of, request
 
 import tiny_models
 from echo_server import EchoServer
+from llama_server import llama_server
 from loopback import Loopback
 from pretrace import models, passes
 from pretrace.methods import METHODS, score
@@ -156,6 +157,11 @@ def test_a_server_that_ignores_echo_is_refused(run, checkpoints):
         pytest.raises(InputError, match="does not echo"),
     ):
         run("gpt_neox", [request()], url=server.url)
+
+
+def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
+    with llama_server(tmp_path) as url, pytest.raises(InputError, match="leave `echo` out of its entry"):
+        run("gpt_neox", [request()], url=url, known=False)
 
 
 def test_another_tokenizer_than_the_servers_is_refused(run, checkpoints):
