@@ -51,7 +51,7 @@ def figure_of(facets: Sequence[Bars], y_label: str) -> Any:
         for axis in grid[:, 0]:
             axis.set_ylabel(y_label)
         figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles))
+            handles.values(), handles.keys(), loc="outside lower center", ncols=min(2 * columns, len(handles))
         )
         lay_out(figure)
     return figure

@@ -97,7 +97,7 @@ def _cells(one: Tested, method: str) -> list[Cell]:
 
 def _in_own_unit(value: float) -> str:
     """Two significant digits: units of methods differ by orders of magnitude."""
-    return f"{value:+.2g}".replace("-", MINUS)
+    return f"{value:+.2g}".replace("-", MINUS) if value else "0"
 
 
 def _holds(test: Record) -> bool:
