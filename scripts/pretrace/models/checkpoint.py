@@ -10,7 +10,13 @@ from pretrace.runtime.files import digest, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
 _VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
-_BESIDE = ("merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_BESIDE = (
+    "merges.txt",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 

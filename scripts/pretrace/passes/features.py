@@ -1,6 +1,8 @@
 """What a model's forward pass leaves at each position for the statistics: hidden states, else logits."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -34,6 +36,21 @@ class Features:
     def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
         """[texts, tokens] -> [texts, tokens, width]; `cache` goes to the model."""
         return self._of(self._module(input_ids=inputs, **cache))
+
+    @contextmanager
+    def eager_attention(self) -> Iterator[None]:
+        """Plain matrix products for attention while the block lasts, on a CPU: where many queries read a long past
+        through a mask, torch's fused kernel takes twice their time.
+        """
+        before = self._module.config._attn_implementation
+        if self.device.type != "cpu" or before != "sdpa":
+            yield
+            return
+        self._module.set_attn_implementation("eager")
+        try:
+            yield
+        finally:
+            self._module.set_attn_implementation(before)
 
     def with_state(self, inputs: torch.Tensor) -> tuple[torch.Tensor, str, Any]:
         """The features, and the cache that the model makes by itself, with the name by which it takes it."""

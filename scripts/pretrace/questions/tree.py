@@ -93,9 +93,13 @@ class Reader:
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
         self.features, self.name, self.batch_tokens = features, name, batch_tokens
 
-    def last(self, root: Branch, read: Callable[[list[int], torch.Tensor], None], past: Past = None) -> None:
+    def last(self, root: Branch, read: Callable[[list[int], torch.Tensor], None]) -> None:
         """Calls `read(places, features [width])` once for each branch that ends, in no particular order."""
-        self._read([root] if root.ids else root.branches, read, past)
+        if not root.ids and not any(branch.branches for branch in root.branches):
+            self._read(root.branches, read, None)
+            return
+        with self.features.eager_attention():
+            self._read([root] if root.ids else root.branches, read, None)
 
     def _read(
         self, branches: list[Branch], read: Callable[[list[int], torch.Tensor], None], past: Past
