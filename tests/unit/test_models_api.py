@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,26 @@ def test_the_budget_stops_before_it_is_passed(tmp_path):
         assert server.requests == 6
         assert ask(server.url, tmp_path / "a.sqlite", budget_usd=1) == EXPECTED
         assert server.requests == 20
+
+
+def test_jobs_that_share_a_store_share_the_budget(tmp_path):
+    def job(first):
+        requests = [
+            ApiRequest({"prompt": f"question {number}", "max_tokens": 4})
+            for number in range(first, first + 20)
+        ]
+        with AnswerStore(tmp_path / "a.sqlite") as store:
+            client = ApiClient(endpoint_at(server.url, concurrency=4), store, budget_usd=200e-6)
+            with pytest.raises(InputError, match="raise budget_usd"):
+                client.ask(requests, text_of)
+
+    with Loopback(echoed, delay=0.002) as server, ThreadPoolExecutor(3) as jobs:
+        list(jobs.map(job, (100, 200, 300)))
+        with AnswerStore(tmp_path / "a.sqlite") as store:
+            spent, aside = store.money()
+        assert aside == 0
+        assert spent == 12_000 * server.requests
+        assert 200_000 - 4 * 34_000 < spent <= 200_000
 
 
 def test_a_budget_of_nothing_serves_only_what_is_free(tmp_path):
