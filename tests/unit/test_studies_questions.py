@@ -45,6 +45,7 @@ def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
     assert run["paraphraser"] is None
     assert plan.pass_pairs(loaded) == []
     assert plan.question_pairs(loaded) == [("chatgpt", "books")]
+    assert plan.paraphrasers_of(loaded, "chatgpt", "books") == []
 
 
 def test_controls_stand_beside_de_cop_alone(load):

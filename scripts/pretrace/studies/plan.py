@@ -121,7 +121,9 @@ def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
 
 
 def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The views that the options of a pair's questions come from."""
+    """The views that the options of a pair's questions come from; none where the answers come from elsewhere."""
+    if study.models.entries[model]["source"] == "answers":
+        return []
     return sorted({one["paraphraser"] for one in answer_requests(study, model, benchmark)} - {""})
 
 
