@@ -58,6 +58,36 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     return Registry(kind, entries, shared)
 
 
+def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
+    """Put what `config` says about entries into them: `paths` and `available`.
+
+    A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
+    where it is listed as available, a model is no longer unavailable.
+
+    Raises:
+        InputError: no registry has the slug.
+    """
+    entries = {slug: entry for registry in registries for slug, entry in registry.entries.items()}
+    for slug, path in config.get("paths", {}).items():
+        if slug not in entries:
+            raise InputError(f"config: paths.{slug}: no entry is called so: {nearest(slug, entries)}")
+        for registry in registries:
+            if slug in registry.entries:
+                _set_path(registry.entries[slug], path, f"config: paths.{slug}", registry.kind)
+    for slug in config.get("available", []):
+        if slug not in entries:
+            raise InputError(f"config: available: no entry is called '{slug}': {nearest(slug, entries)}")
+        entries[slug].pop("unavailable", None)
+
+
+def _set_path(entry: dict[str, Any], path: str, where: str, kind: str) -> None:
+    entry |= {"path": path, "where": where}
+    entry.pop("unavailable", None)
+    if kind == "models" and entry["source"] != "local":
+        entry["source"] = "answers" if Path(path).is_file() else "local"
+        entry.pop("api", None)
+
+
 def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:
     """Its files seen from the working directory instead of from the file that names them, and `where` for errors."""
 

@@ -15,7 +15,7 @@ from pretrace.studies.questions import (
     named_methods,
     resolve_questions,
 )
-from pretrace.studies.registries import KINDS, Registry, load_registry
+from pretrace.studies.registries import KINDS, Registry, load_registry, override
 from pretrace.studies.schema import check, read_yaml
 from pretrace.views import VIEWS
 
@@ -60,6 +60,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     given = read_yaml(path)
     check(given, "study", str(path))
     models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in KINDS)
+    override((models, benchmarks, corpora), config)
     downloads = read_yaml(folder / "downloads.yaml")
     check(downloads, "downloads", str(folder / "downloads.yaml"))
     _check_references(models, benchmarks, corpora, downloads)
