@@ -71,9 +71,9 @@ rule write_paraphrases:
     conda:
         "../../envs/pretrace.yaml"
     resources:
-        gpu=asked_of_maker("gpu", 0),
-        mem_mb=asked_of_maker("mem_mb", 4000),
-        runtime=asked_of_maker("runtime", 240),
+        gpu=asked("gpu", 0, writer),
+        mem_mb=growing(asked("mem_mb", 4000, writer)),
+        runtime=growing(asked("runtime", 240, writer)),
     params:
         code=sources("models", "passes", "questions"),
         answers="results/api/answers.sqlite",

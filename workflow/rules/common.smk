@@ -16,9 +16,12 @@ from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 from pretrace.studies.api_work import api_work
+from pretrace.studies.profiles import check_profile
 from pretrace.views import VIEWS
 
 try:
+    if workflow.is_main_process:
+        check_profile(sys.argv[1:], Path(workflow.main_snakefile), ROOT / "workflow" / "profiles")
     STUDY = load_study(config)
     if workflow.is_main_process:
         for slug in sorted({run["benchmark"] for run in STUDY.runs}):
@@ -192,14 +195,15 @@ def checkpoint_of_maker(wildcards):
     return [] if "api" in MODELS[model] else f"results/models/{model}/checkpoint.json"
 
 
+def writer(wildcards):
+    """The entry of a model that writes."""
+    return STUDY.models.entries[wildcards.maker]
+
+
 def entry_of_maker(wildcards):
     """What of a writing model's entry its writing depends on."""
-    entry = STUDY.models.entries[wildcards.maker]
+    entry = writer(wildcards)
     return {key: entry[key] for key in ("api", "dtype", "max_length") if key in entry}
-
-
-def asked_of_maker(resource, default):
-    return lambda wildcards: STUDY.models.entries[wildcards.maker].get("resources", {}).get(resource, default)
 
 
 def benchmarks_of_apis():
@@ -237,8 +241,14 @@ def requests_of(wildcards):
     return plan.pass_requests(STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark))
 
 
-def asked(resource, default):
-    return lambda wildcards: MODELS[wildcards.model].get("resources", {}).get(resource, default)
+def asked(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
+    """A resource as the `resources` of a model's entry ask for it."""
+    return lambda wildcards: entry(wildcards).get("resources", {}).get(resource, default)
+
+
+def growing(amount):
+    """Memory or time that a retry gets more of: what killed an attempt should not kill the next."""
+    return lambda wildcards, attempt: attempt * amount(wildcards)
 
 
 def runs_of(wildcards):
@@ -293,6 +303,11 @@ def file_of_view(wildcards):
 def maker_of(view):
     """The model, as the shared stages know it, that makes a stored view."""
     return STUDY.models.shared[VIEWS[view].model]
+
+
+def entry_for_view(wildcards):
+    """The entry of the model that makes a stored view."""
+    return MODELS[maker_of(wildcards.view)]
 
 
 def prefixes_of(benchmark):

@@ -69,6 +69,9 @@ rule train_model:
         model=models_from("trained"),
     conda:
         "../../envs/pretrace.yaml"
+    resources:
+        mem_mb=growing(asked("mem_mb", 4000)),
+        runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models/training"),
         training=training_of,

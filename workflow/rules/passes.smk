@@ -16,8 +16,8 @@ rule run_passes:
     threads: asked("threads", config["threads"])
     resources:
         gpu=asked("gpu", 0),
-        mem_mb=asked("mem_mb", 4000),
-        runtime=asked("runtime", 240),
+        mem_mb=growing(asked("mem_mb", 4000)),
+        runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views", "passes"),
         requests=requests_of,

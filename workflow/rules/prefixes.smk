@@ -27,6 +27,10 @@ rule complete_openings:
     conda:
         "../../envs/pretrace.yaml"
     threads: config["threads"]
+    resources:
+        gpu=asked("gpu", 0),
+        mem_mb=growing(asked("mem_mb", 4000)),
+        runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views"),
         lengths=lambda wildcards: BENCHMARKS[wildcards.benchmark]["lengths"],

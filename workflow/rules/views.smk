@@ -10,6 +10,10 @@ rule make_view:
         view=r"(synonym|substitution|neighbours)_by_.+-\d+",
     conda:
         "../../envs/pretrace.yaml"
+    resources:
+        gpu=asked("gpu", 0, entry_for_view),
+        mem_mb=growing(asked("mem_mb", 4000, entry_for_view)),
+        runtime=growing(asked("runtime", 240, entry_for_view)),
     params:
         code=sources("views"),
         device=config["device"],
