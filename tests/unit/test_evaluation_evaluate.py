@@ -192,3 +192,12 @@ def test_stub_and_register_offer_the_same():
     from pretrace import methods
 
     assert all(hasattr(methods, name) for name in vars(SETTINGS))
+
+
+def test_only_cells_that_are_shown_are_evaluated():
+    benchmark = pd.concat([texts(LABEL, subset=name) for name in ("a", "b")], ignore_index=True)
+    table = scores(benchmark, {("plain", ""): noise(400)})
+    whole, _ = run(table, benchmark, pooled=True)
+    metrics, tests = run(table, benchmark, pooled=True, shown=[("", 64), ("b", 32)])
+    assert set(metrics["subset"]) == set(tests["subset"]) == {""}
+    pd.testing.assert_frame_equal(metrics, whole[whole["subset"] == ""].reset_index(drop=True))

@@ -204,3 +204,15 @@ def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
     loaded = load(study(runs=runs, artifacts=artifacts))
     found = plan.draws_of_sets(loaded, "smollm2-135m", "sotu_split")
     assert found == {"balanced": [0], "without_prefixes": [0, 1, 3]}
+
+
+def test_metrics_are_asked_of_the_cells_that_panels_show(load):
+    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
+    runs = [RUN | {"benchmark": "sotu_split"}, RUN]
+    artifacts = {
+        "dc_pdd_table2": {"panels": [at | {"subset": "", "length": 64}, at | {"subset": "*", "length": 32}]},
+        "dc_pdd_table3": {"panels": [at | {"subset": "", "length": 64}]},
+    }
+    loaded = load(study(runs=runs, artifacts=artifacts))
+    assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
+    assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"

@@ -14,6 +14,7 @@ rule evaluate_methods:
         code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
+        shown=lambda wildcards: plan.cells_shown(STUDY, wildcards.model, wildcards.benchmark),
         draws_of_sets=lambda wildcards: plan.draws_of_sets(STUDY, wildcards.model, wildcards.benchmark),
         grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
     script:

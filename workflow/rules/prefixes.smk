@@ -33,7 +33,7 @@ rule complete_openings:
         runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views"),
-        lengths=lambda wildcards: BENCHMARKS[wildcards.benchmark]["lengths"],
+        lengths=lambda wildcards: plan.completed_lengths(STUDY, *pair_of(wildcards)),
         dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
         device=config["device"],
         threads=config["threads"],

@@ -95,10 +95,18 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+Shown = Collection[tuple[str | None, int | None]]
+"""Subsets and lengths that are looked at; None stands for every one."""
+
+
 def cells(
-    unit: str, units: pd.DataFrame, scores: pd.DataFrame, evaluation_sets: Sequence[EvaluationSet]
+    unit: str,
+    units: pd.DataFrame,
+    scores: pd.DataFrame,
+    evaluation_sets: Sequence[EvaluationSet],
+    shown: Shown = ((None, None),),
 ) -> Iterator[Cell]:
-    """The cells of one unit, in order; one that holds a single class is logged and left out."""
+    """The cells of one unit that are shown, in order; one that holds a single class is logged and left out."""
     rows = _columns_and_places(unit, units, scores)
     for chosen in evaluation_sets:
         inside = (
@@ -106,6 +114,8 @@ def cells(
         )
         compared = rows[inside[rows["place"]] & rows["draw"].isin((-1, chosen.draw))]
         for (subset, length, view), of_cell in compared.groupby(["subset", "length", "view"], sort=True):
+            if not any(of in (None, subset) and words in (None, length) for of, words in shown):
+                continue
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
             cell = _cell(unit, chosen, units, here, of_cell)
             if cell.label.all() or not cell.label.any():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, Column, EvaluationSet, cells, text_units
+from pretrace.evaluation.cells import Cell, Column, EvaluationSet, Shown, cells, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.documents import (
     MEAN_SCORE,
@@ -54,6 +54,7 @@ def evaluate(
     grid_intervals: Collection[str] = frozenset(),
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
+    shown: Shown = ((None, None),),
     settings: Settings | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
@@ -62,8 +63,7 @@ def evaluate(
     parameter of the grid at most is off its default; `default`, `best_on_test` and `held_out`, always with
     intervals, the settings taken as given. Variants of a method (a parameter outside the grid off its default)
     choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole, whose
-    rows have the subset "". Each metric has its
-    settings chosen by itself; held-out metrics are computed inside each fold and averaged with weights
+    rows have the subset "". `shown`: only these subsets and lengths. Each metric has its settings chosen by itself; held-out metrics are computed inside each fold and averaged with weights
     n_members x n_nonmembers. The same `resamples` serve every method of one subset, length, evaluation set
     and draw. They redraw the documents (or texts) of a whole class, each keeping its fold: redrawn within
     folds, which hold few documents, they would scatter too little.
@@ -91,7 +91,7 @@ def evaluate(
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
         for unit, grouped, sets in cut:
-            for cell in cells(unit, grouped, scores, sets):
+            for cell in cells(unit, grouped, scores, sets, shown):
                 of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
                 metrics += of_cell
                 tests += tested

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.devices import hold_gpu
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -35,6 +36,8 @@ class Target:
         import transformers
 
         self.checkpoint.verify(self.checkpoint.weights)
+        if self.device == "cuda":
+            hold_gpu()
         transformers.utils.logging.disable_progress_bar()
         try:
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(

@@ -180,6 +180,18 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
 
 
+def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
+    """Subsets and lengths of which the pair's metrics are asked, None for every one: those of artifacts' panels."""
+    panels = [panel for artifact in study.artifacts.values() for panel in artifact["panels"]]
+    of_pair = [panel for panel in panels if (panel["model"], panel["benchmark"]) == (model, benchmark)]
+    found = {(_every(panel.get("subset")), panel.get("length")) for panel in of_pair} or {(None, None)}
+    return [list(one) for one in sorted(found, key=str)]
+
+
+def _every(subset: str | None) -> str | None:
+    return None if subset == "*" else subset
+
+
 def artifact_pairs(study: Study, artifact: str) -> list[tuple[str, str]]:
     """The (model, benchmark) pairs that the artifact's panels show."""
     return sorted({(panel["model"], panel["benchmark"]) for panel in study.artifacts[artifact]["panels"]})
@@ -212,3 +224,11 @@ def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:
     """The kinds of shots (`member`, `nonmember`, `zero_access`) that the pair's passes ask for."""
     prefixes = {request["prefix"] for request in pass_requests(study, model, benchmark)}
     return {Prefix.named(prefix).kind for prefix in prefixes if prefix}
+
+
+def completed_lengths(study: Study, model: str, benchmark: str) -> list[int]:
+    """The lengths of the pair's texts that are read after openings which the model completed itself."""
+    requests = pass_requests(study, model, benchmark)
+    of = [one for one in requests if one["prefix"] and Prefix.named(one["prefix"]).kind == "zero_access"]
+    every = study.benchmarks.entries[benchmark]["lengths"]
+    return sorted({length for request in of for length in request["lengths"] or every})

@@ -48,6 +48,8 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
         trust_remote_code=False,
     )
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    if chosen == "cuda":
+        hold_gpu()
     return model.to(chosen).eval()
 
 
