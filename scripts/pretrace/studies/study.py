@@ -6,9 +6,9 @@ from typing import Any
 
 from pretrace.methods import METHODS, applies
 from pretrace.methods.needs import prefix_needs
-from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
+from pretrace.studies.artifacts import Artifact, Run, artifact_map, resolve_artifact
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
@@ -17,10 +17,8 @@ from pretrace.studies.questions import (
 )
 from pretrace.studies.registries import KINDS, Registry, load_registry, override
 from pretrace.studies.schema import check, read_yaml
+from pretrace.studies.selection import select
 from pretrace.views import VIEWS
-
-Run = dict[str, Any]
-Artifact = dict[str, Any]
 
 DEFAULT_ARTIFACTS = ["results_auc", "results_tpr"]
 """What a study that names no artifacts gets: every method on every run."""
@@ -64,17 +62,21 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     downloads = read_yaml(folder / "downloads.yaml")
     check(downloads, "downloads", str(folder / "downloads.yaml"))
     _check_references(models, benchmarks, corpora, downloads)
-    runs = tuple(
-        _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
-        for number, run in enumerate(given["runs"])
-    )
-    check_calibration(runs, f"{path}: runs")
     registered = read_yaml(folder / "artifacts.yaml")
     check(registered, "artifacts", str(folder / "artifacts.yaml"))
-    default = DEFAULT_ARTIFACTS if any(run["methods"] for run in runs) else DEFAULT_QUESTION_ARTIFACTS
+    # every run is checked, also those that are not selected
+    resolved = [
+        _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
+        for number, run in enumerate(given["runs"])
+    ]
+    check_calibration(tuple(resolved), f"{path}: runs")
+    default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
+    shown = artifact_map(given.get("artifacts", default))
+    kept, shown = select(given["runs"], shown, registered, models, config, str(path))
+    runs = tuple(run for run, own in zip(resolved, given["runs"], strict=True) if own in kept)
     artifacts = {
-        slug: _resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
-        for slug, own in _artifact_map(given.get("artifacts", default)).items()
+        slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
+        for slug, own in shown.items()
     }
     title = given.get("title", f"The study {given['study']}")
     return Study(
@@ -218,73 +220,3 @@ def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     beside = {"prefix_similarity": {"shots": max(shots)} if shots else None}
     parameters = {name: beside.get(name, {}) for name in controls}
     return [{"method": name, "parameters": given} for name, given in parameters.items() if given is not None]
-
-
-def _artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
-    if isinstance(given, list):
-        return {slug: {} for slug in given}
-    return {slug: own or {} for slug, own in given.items()}
-
-
-def _resolve_artifact(
-    slug: str, own: Artifact, registered: dict[str, Artifact], runs: tuple[Run, ...], where: str
-) -> Artifact:
-    if slug not in registered:
-        raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, registered)}")
-    entry = registered[slug]
-    if entry["renderer"] not in RENDERERS:
-        hint = nearest(entry["renderer"], RENDERERS)
-        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
-    ran = {(run["model"], run["benchmark"]) for run in runs}
-    if RENDERERS[entry["renderer"]].needs == {"passes"}:
-        ran |= {(reference, run["benchmark"]) for run in runs for reference in run["references"]}
-    options = entry.get("options", {}) | own.get("options", {})
-    panels = own.get("panels") or _panels_of(_runs_with(runs, options.get("unit", "text")))
-    for number, panel in enumerate(panels):
-        if (panel["model"], panel["benchmark"]) not in ran:
-            raise InputError(
-                f"{where}.{slug}.panels.{number}: no run has model '{panel['model']}' and benchmark "
-                f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
-            )
-    panels = [_first_of_runs(panel, runs) | panel for panel in panels]
-    return entry | own | {"artifact": slug, "panels": panels, "options": options}
-
-
-def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
-    """The runs that score texts, or those that ask questions about documents."""
-    return tuple(run for run in runs if run["questions" if unit == "document" else "methods"])
-
-
-def _first_of_runs(panel: Artifact, runs: tuple[Run, ...]) -> Artifact:
-    """What a panel shows where several could stand: the start token, corpus and reference model named first."""
-    of_benchmark = [run for run in runs if run["benchmark"] == panel["benchmark"]]
-    own = [run for run in of_benchmark if run["model"] == panel["model"]]
-    own = own or [
-        run for run in of_benchmark if panel["model"] in run["references"]
-    ]  # its passes are a run's
-    corpora = [slug for run in own for slug in run["corpora"]][:1]
-    models = [slug for run in own for slug in run["references"]][:1]
-    neighbours = [view for run in own for view in run["neighbours"]][:1]
-    shown = {"start_token": own[0]["start_token"], "references": corpora + models + neighbours}
-    paraphrasers = [run["paraphraser"] for run in own if run["questions"]][:1]
-    if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
-        return {"start_token": shown["start_token"]}
-    return shown | {"references": shown["references"] + paraphrasers}
-
-
-def _panels_of(runs: tuple[Run, ...]) -> list[dict[str, Any]]:
-    """Every (model, benchmark, subset, length) that the runs name, in their order."""
-    panels: list[dict[str, Any]] = []
-    for run in runs:
-        for subset in run["subsets"] or [None]:
-            for length in run["lengths"] or [None]:
-                cell = {
-                    "model": run["model"],
-                    "benchmark": run["benchmark"],
-                    "subset": subset,
-                    "length": length,
-                }
-                panel = {key: value for key, value in cell.items() if value is not None}
-                if panel not in panels:
-                    panels.append(panel)
-    return panels
