@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.models import Checkpoint
+from pretrace.models.devices import hold_gpu
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.texts import NEIGHBOUR_PERCENT

@@ -1,0 +1,3 @@
+#!/bin/sh
+# End Kubernetes Jobs. Use: cancel.sh JOB_NAME...
+exec kubectl delete job --wait=false "$@"
