@@ -1,0 +1,137 @@
+"""The profiles for clusters: each is accepted, a wrong name ends the run, and jobs go through the scheduler's commands.
+
+The schedulers are stand-ins that run a job at once and write down what was asked; Slurm is real in test_slurm.py.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies.profiles import check_profile
+
+ROOT = Path(__file__).parents[2]
+PROFILES = ROOT / "workflow" / "profiles"
+TARGETS = ("results/benchmarks/smoke~texts.parquet", "results/models/smoke~target/checkpoint.json")
+
+QSUB = """#!/bin/sh
+for script; do :; done
+number=$(($(ls "$STANDIN" | grep -c submitted) + 1))
+echo "$@" > "$STANDIN/$number.submitted"
+if [ $number = 1 ] && [ -e "$STANDIN/kill-first" ]; then
+    echo 137 > "$STANDIN/$number.ended"
+else
+    (sh "$script" > /dev/null 2>&1; echo $? > "$STANDIN/$number.ended") > /dev/null 2>&1 < /dev/null &
+fi
+echo $number
+"""
+QSTAT = '#!/bin/sh\n[ ! -e "$STANDIN/$2.ended" ]\n'
+QACCT = '#!/bin/sh\nprintf "failed       0\\nexit_status  %s\\n" "$(cat "$STANDIN/$2.ended")"\n'
+KUBECTL = """#!/bin/sh
+if [ "$1" = create ]; then
+    cat > "$STANDIN/manifest"
+    name=$(sed -n 's/.*"metadata": {"name": "\\([^"]*\\)".*/\\1/p' "$STANDIN/manifest")
+    script=$(sed -n 's/.*"command": \\["\\/bin\\/sh", "\\([^"]*\\)"\\].*/\\1/p' "$STANDIN/manifest")
+    mv "$STANDIN/manifest" "$STANDIN/$name.submitted"
+    (sh "$script" > /dev/null 2>&1; echo $? > "$STANDIN/$name.ended") > /dev/null 2>&1 < /dev/null &
+elif [ "$1" = get ]; then
+    case $(cat "$STANDIN/$3.ended" 2> /dev/null) in '') printf job// ;; 0) printf job/1/ ;; *) printf job//1 ;; esac
+fi
+"""
+
+
+def through(project: Project, profile: str, commands: dict[str, str], *options: str) -> list[str]:
+    """Make two files with a profile whose scheduler's commands are these; what each submission asked for."""
+    folder = project.path / "stand-in"
+    folder.mkdir()
+    for name, script in commands.items():
+        (folder / name).write_text(script, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    if "kill-first" in options:
+        (folder / "kill-first").touch()
+    project.run(
+        *TARGETS, "--workflow-profile", f"workflow/profiles/{profile}", "--jobs", "1", "--latency-wait", "5",
+        "--seconds-between-status-checks", "1", "--config", "study=smoke/smoke.yaml",
+        PATH=f"{folder}:{os.environ['PATH']}", STANDIN=str(folder),
+    )  # fmt: skip
+    assert all((project.path / target).is_file() for target in TARGETS)
+    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.submitted"))]
+
+
+def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memory_and_time(unrun):
+    asked = through(
+        unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"}, "kill-first"
+    )  # fmt: skip
+    assert len(asked) == 3
+    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+):00", one).groups() for one in asked]
+    assert sorted(wanted) == [("4000", "60"), ("4000", "60"), ("8000", "120")]
+
+
+def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
+    import json
+
+    asked = [json.loads(one) for one in through(unrun, "kubernetes", {"kubectl": KUBECTL})]
+    assert len(asked) == 2
+    for job in asked:
+        pod = job["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert container["workingDir"] == str(unrun.path)
+        assert container["resources"]["limits"] == {"memory": "4000M", "nvidia.com/gpu": "0"}
+        assert job["spec"]["activeDeadlineSeconds"] == 3600
+        assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == "pretrace"
+        assert container["volumeMounts"][0]["mountPath"] == "/project"
+
+
+@pytest.mark.parametrize("profile", ["gpu", "slurm"])
+def test_a_profile_is_found_by_its_folder(unrun, profile):
+    said = unrun.run(
+        "--dry-run", "--workflow-profile", f"workflow/profiles/{profile}", "--config", "study=smoke/smoke.yaml"
+    ).stdout  # fmt: skip
+    assert f"Using workflow specific profile workflow/profiles/{profile}" in said
+    assert "run_passes" in said
+
+
+def test_a_profile_that_is_not_found_ends_the_run_before_any_job(unrun):
+    done = unrun.smoke("--workflow-profile", "slurm", check=False)
+    assert done.returncode != 0
+    assert "--workflow-profile workflow/profiles/slurm" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert not (unrun.path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--workflow-profile", "slurm"], "workflow/profiles/slurm"),
+        (["--workflow-profile=workflow/profiles/slrum"], "did you mean 'slurm'"),
+        (["--workflow-prof", "elsewhere"], "there are: cluster-generic, gpu, kubernetes, slurm"),
+    ],
+)
+def test_the_message_names_the_command_that_was_meant(arguments, told):
+    with pytest.raises(InputError, match=told):
+        check_profile(["--cores", "1", *arguments], ROOT / "Snakefile", PROFILES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "entry"),
+    [
+        (["--workflow-profile", str(PROFILES / "slurm")], "Snakefile"),
+        (["--workflow-profile", "slurm"], "workflow/Snakefile"),
+        (["--workflow-profile", "none"], "Snakefile"),
+        (["--cores", "1"], "Snakefile"),
+    ],
+)
+def test_what_snakemake_finds_is_not_complained_about(arguments, entry):
+    check_profile(arguments, ROOT / entry, PROFILES)
+
+
+def test_every_key_of_every_profile_is_explained():
+    for file in sorted(PROFILES.glob("*/profile.yaml")):
+        lines = file.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            if re.match(r"[a-z-]+:", line) and not lines[number - 1].startswith("#"):
+                block = "\n".join(lines[:number]).rpartition("\n\n")[2]
+                assert "#" in block, f"{file}:{number + 1}: {line}"
