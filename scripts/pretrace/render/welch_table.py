@@ -30,11 +30,12 @@ from pretrace.render.table import MINUS, Block, Cell, Columns, Row, Table, said_
 
 @dataclass(frozen=True)
 class Tested:
-    """A panel's default metrics rows by metric and method, and its tests by method."""
+    """A panel's default metrics rows by metric and method, its tests by method, and whatever has scores."""
 
     panel: Panel
     rows: dict[str, dict[str, Record]]
     tests: dict[str, Record]
+    methods: frozenset[str]
 
 
 def render(artifact: Artifact, results: Results) -> Table:
@@ -51,10 +52,11 @@ def render(artifact: Artifact, results: Results) -> Table:
                 for metric in metrics
             },
             welch_tests_of(artifact, results, panel),
+            frozenset(results.selected({**artifact, "metric": "auc"}, panel, "default")),
         )
         for panel in results.panels(artifact)
     ]
-    methods = ordered(artifact, (method for one in panels for method in one.tests))
+    methods = ordered(artifact, (method for one in panels for method in {*one.methods, *one.tests}))
     rows = [
         Row(row_label(m), tuple(cell for one in panels for cell in _cells(one, m)), is_control(m))
         for m in methods
@@ -73,6 +75,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             f"{INTERVALS} Default settings. Difference: mean score of members minus that of non-members, in the "
             "method's own unit, with the interval of Welch's t-test, which p is of (two-sided, uncorrected); * where "
             f"Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}.",
+            *_untested(panels),
             *without_controls(methods),
             *results.cautions([one.panel for one in panels]),
             *notes,
@@ -93,6 +96,12 @@ def _cells(one: Tested, method: str) -> list[Cell]:
         return [*cells, Cell(), Cell()]
     value, low, high = (_in_own_unit(test[key]) for key in ("difference", "low", "high"))
     return [*cells, Cell(words=f"{value} [{low}, {high}]"), Cell(words=f"{test['p']:.2g}", star=_holds(test))]
+
+
+def _untested(panels: Sequence[Tested]) -> list[str]:
+    if all(one.methods <= set(one.tests) for one in panels):
+        return []
+    return ["No difference stands where every document has the same score: there is nothing to test."]
 
 
 def _in_own_unit(value: float) -> str:
