@@ -21,9 +21,8 @@ with job_log(snakemake.log[0]):
     name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
-        dtype=snakemake.params.dtype,
         device=snakemake.params.device,
-        max_length=snakemake.params.max_length,
+        **snakemake.params.loading,
     )
     answers, times = answer_questions(
         snakemake.params.requests,

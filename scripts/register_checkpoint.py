@@ -10,4 +10,6 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
-    models.register_local(Path(snakemake.params.path), Path(snakemake.output[0]))
+    models.register_local(
+        Path(snakemake.params.path), Path(snakemake.output[0]), remote_code=snakemake.params.remote_code
+    )

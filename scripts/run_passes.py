@@ -21,9 +21,8 @@ with job_log(snakemake.log[0]):
         names=dict(snakemake.wildcards),
         target=models.load_checkpoint(
             Path(snakemake.input.checkpoint),
-            dtype=snakemake.params.dtype,
             device=snakemake.params.device,
-            max_length=snakemake.params.max_length,
+            **snakemake.params.loading,
         ),
         store=Path(snakemake.params.store),
         manifest=Path(snakemake.output[0]),

@@ -37,9 +37,8 @@ def writer_of(client, name):
 
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
-        dtype=entry.get("dtype", "auto"),
         device=snakemake.config["device"],
-        max_length=entry.get("max_length"),
+        **entry,
     )
     return LocalWriter(target, name, snakemake.config["batch_tokens"])
 

@@ -39,6 +39,7 @@ MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
 BROUGHT = {"paraphrase", *(view for entry in BENCHMARKS.values() for view in entry.get("views", {}))}
+BROUGHT |= {f"neighbours-{entry['neighbours']}" for entry in BENCHMARKS.values() if "neighbours" in entry}
 
 
 def alternatives(names):
@@ -137,9 +138,48 @@ def download_of(entry):
     return f"results/downloads/{STUDY.downloads[entry['download']]['file']}"
 
 
-def source_of(entry):
-    """What a registry entry reads: a downloaded file, the user's own path, or nothing."""
-    return entry["path"] if "path" in entry else download_of(entry)
+def source_of(entry, benchmark=""):
+    """What a registry entry reads: the user's own path, what is fetched for a benchmark, a downloaded file, or
+    nothing."""
+    if "path" in entry:
+        return entry["path"]
+    return fetched_for(benchmark, "texts") if benchmark and is_fetched(entry) else download_of(entry)
+
+
+def is_fetched(entry):
+    """Whether a benchmark is fetched from the hub, or from the web."""
+    return "hub" in entry or "url" in entry
+
+
+def fetched_for(benchmark, part):
+    return f"results/downloads/{benchmark}/{part}/files.json"
+
+
+def fetched_benchmarks():
+    return alternatives(name for name, entry in BENCHMARKS.items() if is_fetched(entry))
+
+
+def streamed_corpora(keep):
+    """The corpora of the hub whose documents are kept after counting, or are not."""
+    return alternatives(
+        name
+        for name, entry in CORPORA.items()
+        if entry["source"] == "hub" and entry.get("keep", False) == keep
+    )
+
+
+def runs_code_of(entry):
+    """Whether a model's own Python files may run: where its entry asks for it and the configuration agrees."""
+    return bool(entry.get("remote_code") and config.get("trust_remote_code"))
+
+
+def loading_of(wildcards):
+    """How a model is loaded, as its entry says it."""
+    return loading(MODELS[wildcards.model])
+
+
+def loading(entry):
+    return {key: entry[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in entry}
 
 
 def tables_of_study(wildcards):
@@ -203,7 +243,7 @@ def writer(wildcards):
 def entry_of_maker(wildcards):
     """What of a writing model's entry its writing depends on."""
     entry = writer(wildcards)
-    return {key: entry[key] for key in ("api", "dtype", "max_length") if key in entry}
+    return loading(entry) | {key: entry[key] for key in ("api",) if key in entry}
 
 
 def benchmarks_of_apis():
@@ -295,9 +335,13 @@ def benchmark_entries(wildcards):
 
 
 def file_of_view(wildcards):
-    """The file of a view that a benchmark brings: one of its own, else that of its texts."""
+    """The file of a view that a benchmark brings: one of its own, one fetched beside its texts, else theirs."""
     entry = BENCHMARKS[wildcards.benchmark]
-    return entry.get("views", {}).get(wildcards.view) or source_of(entry)
+    if wildcards.view in entry.get("views", {}):
+        return entry["views"][wildcards.view]
+    if "neighbours" in entry and "path" not in entry:
+        return fetched_for(wildcards.benchmark, "views")
+    return source_of(entry, wildcards.benchmark)
 
 
 def maker_of(view):

@@ -1,3 +1,35 @@
+localrules:
+    stream_shard,
+    keep_shard,
+
+
+# One file of the hub a job. Deleted after counting, and fetched again where another tokenizer needs it.
+rule stream_shard:
+    output:
+        temp("results/corpora/{corpus}/documents/{shard}.parquet"),
+    log:
+        "results/logs/stream_shard/{corpus}/{shard}.log",
+    wildcard_constraints:
+        corpus=streamed_corpora(keep=False),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=lambda wildcards: CORPORA[wildcards.corpus],
+        shards=lambda wildcards: shards_of(wildcards.corpus),
+        attempts=config["attempts"],
+    script:
+        "../../scripts/stream_shard.py"
+
+
+use rule stream_shard as keep_shard with:
+    output:
+        "results/corpora/{corpus}/documents/{shard}.parquet",
+    log:
+        "results/logs/keep_shard/{corpus}/{shard}.log",
+    wildcard_constraints:
+        corpus=streamed_corpora(keep=True),
+
+
 rule write_documents:
     input:
         source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),
@@ -5,6 +37,8 @@ rule write_documents:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:
         "results/logs/write_documents/{corpus}/{shard}.log",
+    wildcard_constraints:
+        corpus=alternatives(name for name, entry in CORPORA.items() if entry["source"] != "hub"),
     conda:
         "../../envs/pretrace.yaml"
     params:

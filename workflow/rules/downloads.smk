@@ -1,5 +1,7 @@
+# The nodes of a cluster may have no network: what is fetched, the machine that starts the workflow fetches.
 localrules:
     fetch_package,
+    fetch_dataset,
 
 
 rule fetch_package:
@@ -16,3 +18,21 @@ rule fetch_package:
         attempts=config["attempts"],
     script:
         "../../scripts/fetch_package.py"
+
+
+rule fetch_dataset:
+    output:
+        "results/downloads/{benchmark}/{part}/files.json",
+    log:
+        "results/logs/fetch_dataset/{benchmark}/{part}.log",
+    wildcard_constraints:
+        benchmark=fetched_benchmarks(),
+        part="texts|views",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        seed=config["seed"],
+        attempts=config["attempts"],
+    script:
+        "../../scripts/fetch_dataset.py"

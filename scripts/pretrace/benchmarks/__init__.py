@@ -4,7 +4,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks import decop, local, peoples_daily, sotu, sotu_questions, sotu_segments, sotu_split
+from pretrace.benchmarks import (
+    bookmia,
+    decop,
+    dolma_book,
+    local,
+    mimir,
+    patents,
+    peoples_daily,
+    sotu,
+    sotu_questions,
+    sotu_segments,
+    sotu_split,
+    wikimia,
+)
 from pretrace.benchmarks.loaders import BRINGERS, LOADERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
@@ -14,15 +27,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOADERS",
+    "bookmia",
     "brought",
     "build",
     "decop",
+    "dolma_book",
     "local",
+    "mimir",
+    "patents",
     "peoples_daily",
     "sotu",
     "sotu_questions",
     "sotu_segments",
     "sotu_split",
+    "wikimia",
 ]
 
 
@@ -30,12 +48,13 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
     """The table of the benchmark `name` (columns: `table.SCHEMA`), read from `sources` by its entry's loader.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
-    `other` draws, so that a model trained on the one has the other's members. Raises `InputError` on a source
-    that is missing or broken.
+    `other` draws, so that a model trained on the one has the other's members. Another number of rows than
+    `expected` says is warned of. Raises `InputError` on a source that is missing or broken.
     """
-    from pretrace.benchmarks.table import finish
+    from pretrace.benchmarks.table import finish, warn_of_counts
 
     texts = LOADERS[entry["source"]](entry, sources, seed_of("benchmark", entry.get("split", name), seed))
+    warn_of_counts(texts, entry.get("expected", {}), name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 

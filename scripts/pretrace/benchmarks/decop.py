@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pretrace.benchmarks.hub import the_file
 from pretrace.benchmarks.loaders import Text, brings, loader
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
@@ -41,23 +42,26 @@ class Passage(NamedTuple):
 @loader("arxivtection")
 def load_papers(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order; `title` is the paper's, without its underscores."""
-    return [_text(one, one.document, "") for one in _with_text(sources[0])]
+    return [_text(one, one.document, "") for one in _with_text(the_file(sources[0], (".csv",)))]
 
 
 @loader("booktection")
 def load_books(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order; an ID is `Title_-_Author`."""
-    return [_text(one, *_title_and_author(one)) for one in _with_text(sources[0], lengths=True)]
+    return [
+        _text(one, *_title_and_author(one))
+        for one in _with_text(the_file(sources[0], (".csv",)), lengths=True)
+    ]
 
 
 @brings("arxivtection")
 def paper_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(sources[0]))}
+    return {"paraphrase": _paraphrases(_with_text(the_file(sources[0], (".csv",))))}
 
 
 @brings("booktection")
 def book_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(sources[0], lengths=True))}
+    return {"paraphrase": _paraphrases(_with_text(the_file(sources[0], (".csv",)), lengths=True))}
 
 
 def _text(one: Passage, title: str, author: str) -> Text:

@@ -39,7 +39,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
     raise InputError(f"{path}: its name must say what it is by ending in {_FORMATS}.")
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines(path: Path) -> Iterator[str]:
     """The lines with their line ends, decoded one by one so that an error can name its line."""
     number = 0
     try:
@@ -59,7 +59,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
@@ -76,7 +76,7 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
     csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(_lines(path), strict=True)
+    reader = csv.reader(lines(path), strict=True)
     header: list[str] = []
     line = 1
     try:

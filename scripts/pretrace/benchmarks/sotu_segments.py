@@ -53,8 +53,6 @@ def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, tuple[i
 
 def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) -> list[Text]:
     words = speech.text.split()
-    n = len(words) // longest * longest // length
-    places = {"head": [0], "middle": [n // 2], "tail": [n - 2, n - 1]}
     return [
         Text(
             text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
@@ -66,6 +64,16 @@ def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) 
             span=(index * length, (index + 1) * length),
             matched=pair,
         )
-        for subset, indices in places.items()
-        for index in indices
+        for subset, index in segments(len(words), length, longest)
     ]
+
+
+def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
+    """(head, middle or tail; number) of the segments taken of a document; none of one that is too short.
+
+    The document is cut to whole segments of the longest length first, then into segments of `length`.
+    """
+    if words < SEGMENTS_NEEDED * longest:
+        return []
+    n = words // longest * longest // length
+    return [("head", 0), ("middle", n // 2), ("tail", n - 2), ("tail", n - 1)]

@@ -1,6 +1,7 @@
 """The standard table of a benchmark: one row a text, with its label and fold."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 import pandas as pd
 import pyarrow as pa
@@ -57,6 +58,25 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
         frame["author"] = [text.author for text in texts]
         frame["passage"] = pd.array([text.passage for text in texts], dtype="Int64")
     return frame.sort_values(["subset", "length", "text_id"], ignore_index=True)
+
+
+def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) -> None:
+    """Log a warning for each published number of rows (by length, subset, subset/length, or all) that is not met."""
+    found = Counter(
+        key
+        for text in texts
+        for key in {"all", str(text.length), text.subset, f"{text.subset}/{text.length}"} - {"", "None"}
+    )
+    for key, count in expected.items():
+        if found[key] != count:
+            log.warning(
+                "%s: %d texts of %s, where %d are published: %+d",
+                name,
+                found[key],
+                key,
+                count,
+                found[key] - count,
+            )
 
 
 def _check(texts: list[Text], name: str) -> None:

@@ -23,11 +23,16 @@ def local(entry: Entry, sources: list[Path]) -> Iterator[str]:
     field = entry.get("field", "text")
     for path in sources:
         if path.name.endswith(_JSON):
-            yield from _documents(path, lambda line: _text_under(field, line))
+            yield from json_documents(path, field)
         elif path.name.endswith(_PLAIN):
             yield from _documents(path, lambda line: line)
         else:
             raise InputError(f"{path}: a corpus is a file that ends in {', '.join((*_JSON, *_PLAIN))}")
+
+
+def json_documents(path: Path, field: str) -> Iterator[str]:
+    """The texts under `field` of a file of JSON lines, gzipped where its name ends in `.gz`."""
+    return _documents(path, lambda line: _text_under(field, line))
 
 
 def _documents(path: Path, text_of: Callable[[str], str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint, register_local, write_checkpoint
 from pretrace.models.gguf import convert_gguf
+from pretrace.models.hub import fetch_model
 from pretrace.models.target import Target, load_checkpoint
 from pretrace.models.tokens import load_tokenizer, start_token_ids
 
@@ -9,6 +10,7 @@ __all__ = [
     "Checkpoint",
     "Target",
     "convert_gguf",
+    "fetch_model",
     "load_checkpoint",
     "load_tokenizer",
     "read_checkpoint",

@@ -4,13 +4,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
-_VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
-_BESIDE = (
+VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+BESIDE = (
     "merges.txt",
     "tokenizer_config.json",
     "special_tokens_map.json",
@@ -23,12 +24,16 @@ _INDEX = "model.safetensors.index.json"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What `checkpoint.json` says. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`."""
+    """What `checkpoint.json` says. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
+
+    `remote_code`: whether the model's own Python files, which are then among `files`, may run.
+    """
 
     path: Path
     files: dict[str, str]
     digest: str
     source: str
+    remote_code: bool = False
 
     @property
     def weights(self) -> list[str]:
@@ -61,31 +66,43 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
     record = read_json(checkpoint_json)
     if not isinstance(record, dict) or record.get("digest") != digest(record.get("files")):
         raise InputError(f"{checkpoint_json} is not a whole checkpoint record. Delete it and run again.")
-    return Checkpoint(Path(record["path"]), record["files"], record["digest"], record["source"])
+    return Checkpoint(**record | {"path": Path(record["path"])})
 
 
-def write_checkpoint(path: Path, checkpoint_json: Path, source: str) -> Checkpoint:
-    """Hash the checkpoint in directory `path` and write its record; `InputError` where it is not complete."""
+def write_checkpoint(
+    path: Path, checkpoint_json: Path, source: str, *, remote_code: bool = False
+) -> Checkpoint:
+    """Hash the checkpoint in directory `path` and write its record; `InputError` where it is not complete.
+
+    With `remote_code` its Python files are part of it.
+    """
     path = Path(path)
-    names = sorted(_settings_of(path) + _weights_of(path))
+    code = [file.name for file in path.glob("*.py")] if remote_code else []
+    names = sorted(_settings_of(path) + _weights_of(path) + code)
     files = {name: sha256_file(path / name) for name in names}
-    checkpoint = Checkpoint(path, files, digest(files), source)
-    write_json(checkpoint_json, {**asdict(checkpoint), "path": str(path)})
+    checkpoint = Checkpoint(path, files, digest(files), source, remote_code)
+    record = {**asdict(checkpoint), "path": str(path)}
+    write_json(checkpoint_json, record if remote_code else _without(record, "remote_code"))
     return checkpoint
 
 
-def register_local(path: Path, checkpoint_json: Path) -> Checkpoint:
+def _without(record: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != key}
+
+
+def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = False) -> Checkpoint:
     """Record a user's checkpoint directory where it lies.
 
     It needs config.json, a tokenizer and safetensors weights; pickled weights alone are refused, because
-    loading a pickle runs whatever code it holds. Raises `InputError` with the remedy.
+    loading a pickle runs whatever code it holds. Its Python files may run only with `remote_code`. Raises
+    `InputError` with the remedy.
     """
     path = Path(path)
     if not path.is_dir():
         raise InputError(
             f"the checkpoint directory {path} does not exist (model with source: local, key path)"
         )
-    checkpoint = write_checkpoint(path, checkpoint_json, "local")
+    checkpoint = write_checkpoint(path, checkpoint_json, "local", remote_code=remote_code)
     log.info("%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12])
     return checkpoint
 
@@ -93,13 +110,13 @@ def register_local(path: Path, checkpoint_json: Path) -> Checkpoint:
 def _settings_of(path: Path) -> list[str]:
     if not (path / "config.json").is_file():
         raise InputError(f"{path} has no config.json: a checkpoint as `save_pretrained` writes it is needed")
-    vocabularies = [name for name in _VOCABULARIES if (path / name).is_file()]
+    vocabularies = [name for name in VOCABULARIES if (path / name).is_file()]
     if not vocabularies:
         raise InputError(
-            f"{path} has no tokenizer ({', '.join(_VOCABULARIES)}): save the model's tokenizer there with "
+            f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the model's tokenizer there with "
             "`tokenizer.save_pretrained`"
         )
-    return ["config.json", *vocabularies, *(name for name in _BESIDE if (path / name).is_file())]
+    return ["config.json", *vocabularies, *(name for name in BESIDE if (path / name).is_file())]
 
 
 def _weights_of(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_l
 
 @dataclass(frozen=True)
 class Target:
-    """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None."""
+    """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
+
+    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in.
+    """
 
     checkpoint: Checkpoint
     tokenizer: Any
@@ -25,6 +29,7 @@ class Target:
     device: str
     vocabulary: int
     context: int | None
+    device_map: str | None = None
 
     @property
     def digest(self) -> str:
@@ -36,17 +41,18 @@ class Target:
         import transformers
 
         self.checkpoint.verify(self.checkpoint.weights)
-        if self.device == "cuda":
+        if self.device == "cuda" and self.device_map is None:
             hold_gpu()
         transformers.utils.logging.disable_progress_bar()
         try:
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
                 self.checkpoint.path,
-                dtype=getattr(torch, self.dtype),
+                dtype=getattr(torch, self.dtype.partition("-")[0]),
                 local_files_only=True,
                 use_safetensors=True,
-                trust_remote_code=False,
+                trust_remote_code=self.checkpoint.remote_code,
                 output_loading_info=True,
+                **self._placement(),
             )
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise InputError(f"transformers cannot load {self.checkpoint.path}: {error}") from error
@@ -56,17 +62,46 @@ class Target:
                 f"{self.checkpoint.path} lacks weights of its architecture ({', '.join(unset[:3])}): they "
                 "would be random. Save the whole causal language model there."
             )
-        log.info("loaded %s: %s on %s", self.checkpoint.path, self.dtype, self.device)
-        return model.to(self.device).eval()
+        if not self._placement():
+            model = model.to(self.device)
+        elif any(weight.device.type == "meta" for weight in model.parameters()):
+            raise InputError(
+                f"{self.checkpoint.path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
+                "or set quantise: 8 or 4 for this model."
+            )
+        log.info(
+            "loaded %s: %s on %s",
+            self.checkpoint.path,
+            self.dtype,
+            getattr(model, "hf_device_map", self.device),
+        )
+        return model.eval()
+
+    def _placement(self) -> dict[str, Any]:
+        """What tells transformers to place, and quantise, the weights while it loads them."""
+        import transformers
+
+        bits = self.dtype.partition("-int")[2]
+        if not bits:
+            return {"device_map": self.device_map} if self.device_map else {}
+        quantised = transformers.BitsAndBytesConfig(load_in_8bit=bits == "8", load_in_4bit=bits == "4")
+        return {"device_map": self.device_map or {"": self.device}, "quantization_config": quantised}
 
 
 def load_checkpoint(
-    checkpoint_json: Path, *, dtype: str = "auto", device: str = "auto", max_length: int | None = None
+    checkpoint_json: Path,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    max_length: int | None = None,
+    device_map: str | None = None,
+    quantise: int | None = None,
 ) -> Target:
     """The target that `checkpoint_json` records, its weights not loaded yet.
 
     `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where
-    there is one, else cpu. `max_length` lowers the context. Raises `InputError` for a checkpoint that cannot
+    there is one, else cpu. `max_length` lowers the context. `device_map` auto spreads the weights over all GPUs;
+    `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a checkpoint that cannot
     be used.
     """
     import transformers
@@ -75,7 +110,7 @@ def load_checkpoint(
     tokenizer = load_tokenizer(checkpoint)
     try:
         config = transformers.AutoConfig.from_pretrained(
-            checkpoint.path, local_files_only=True, trust_remote_code=False
+            checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
     except (OSError, ValueError, KeyError) as error:
         raise InputError(f"transformers cannot read {checkpoint.path}/config.json: {error}") from error
@@ -90,10 +125,11 @@ def load_checkpoint(
     return Target(
         checkpoint=checkpoint,
         tokenizer=tokenizer,
-        dtype=_dtype(dtype, device),
+        dtype=_dtype(dtype, device) + _quantised(quantise, device),
         device=device,
         vocabulary=text.vocab_size,
         context=min(limits, default=None),
+        device_map=device_map,
     )
 
 
@@ -113,6 +149,21 @@ def _dtype(dtype: str, device: str) -> str:
     if dtype != "auto":
         return dtype
     return "bfloat16" if computes_in_bfloat16(device) else "float32"
+
+
+def _quantised(bits: int | None, device: str) -> str:
+    if bits is None:
+        return ""
+    if not device.startswith("cuda") or find_spec("bitsandbytes") is None:
+        lacking = (
+            "no GPU"
+            if not device.startswith("cuda")
+            else "no package bitsandbytes (pip install bitsandbytes)"
+        )
+        raise InputError(
+            f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave it out."
+        )
+    return f"-int{bits}"
 
 
 def computes_in_bfloat16(device: str) -> bool:

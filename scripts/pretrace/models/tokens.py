@@ -16,7 +16,7 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
     checkpoint.verify(checkpoint.settings)
     try:
         return transformers.AutoTokenizer.from_pretrained(
-            checkpoint.path, local_files_only=True, trust_remote_code=False
+            checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise InputError(f"transformers cannot load the tokenizer in {checkpoint.path}: {error}") from error

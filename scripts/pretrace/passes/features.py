@@ -60,7 +60,7 @@ class Features:
 
     def _of(self, output: Any) -> torch.Tensor:
         found: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
-        return found
+        return found.to(self.device)  # of a model spread over devices, it comes from the last
 
     def texts_at_once(self, tokens: int) -> int | None:
         """How many texts of so many tokens may be alive; None where only the budget of batches says so."""

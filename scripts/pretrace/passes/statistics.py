@@ -24,6 +24,7 @@ class Head:
 
     def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, *, full: bool) -> torch.Tensor:
         """`hidden` [n, width] and `targets` [n] -> float32 [3 or 1, n], rows as in ROWS."""
+        hidden, targets = hidden.to(self._weight.device), targets.to(self._weight.device)
         out = torch.empty(len(ROWS[full]), len(targets), device=hidden.device)
         for chunk in _spans(len(targets), _CHUNK):
             logits = self._logits[: chunk.stop - chunk.start]
@@ -36,6 +37,7 @@ class Head:
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """`hidden` [n, width] and `ids` [m] -> float32 [n, m], summed in float32 whatever the weights' dtype."""
+        hidden, ids = hidden.to(self._weight.device), ids.to(self._weight.device)
         found = hidden.float() @ self._weight[:, ids].float()
         return found if self._bias is None else found + self._bias[ids].float()
 
@@ -88,5 +90,5 @@ def output_layer(model: Any) -> Head | None:
     hidden = getattr(base(input_ids=probe, use_cache=False), "last_hidden_state", None)
     if hidden is None or hidden.shape[-1] != layer.weight.shape[1]:
         return None
-    close = torch.allclose(layer(hidden).float(), logits, rtol=1e-3, atol=1e-5, equal_nan=True)
+    close = torch.allclose(layer(hidden).float().to(logits.device), logits, rtol=1e-3, atol=1e-5, equal_nan=True)
     return Head(layer.weight, layer.bias) if close else None

@@ -59,10 +59,11 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
 
 
 def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
-    """Put what `config` says about entries into them: `paths` and `available`.
+    """Put what `config` says about entries into them: `paths`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model is no longer unavailable.
+    where it is listed as available, a model is no longer unavailable; one that brings code of its own is, until
+    `trust_remote_code` allows that code to run.
 
     Raises:
         InputError: no registry has the slug.
@@ -78,6 +79,9 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
         if slug not in entries:
             raise InputError(f"config: available: no entry is called '{slug}': {nearest(slug, entries)}")
         entries[slug].pop("unavailable", None)
+    for entry in entries.values():
+        if entry.get("remote_code") and not config.get("trust_remote_code"):
+            entry["unavailable"] = "it runs code of its own, which trust_remote_code of config.yaml forbids"
 
 
 def _set_path(entry: dict[str, Any], path: str, where: str, kind: str) -> None:

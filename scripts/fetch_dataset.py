@@ -1,0 +1,19 @@
+"""Fetch a benchmark's texts, or the views that it brings, from where its authors put them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    fetch_dataset(
+        snakemake.params.entry,
+        snakemake.wildcards.part,
+        Path(snakemake.output[0]).parent,
+        seed=snakemake.params.seed,
+        attempts=snakemake.params.attempts,
+    )

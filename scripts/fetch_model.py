@@ -1,0 +1,20 @@
+"""Fetch a model from the Hugging Face hub and record the commit and the hash of each of its files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace import models
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    entry = snakemake.params.entry
+    models.fetch_model(
+        entry["hub"],
+        entry["revision"] or "main",
+        Path(snakemake.output[0]),
+        access=entry["access"] or "",
+        remote_code=snakemake.params.remote_code,
+    )

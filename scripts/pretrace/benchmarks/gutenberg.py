@@ -1,0 +1,105 @@
+"""Books of Project Gutenberg: its catalogue, its texts, and what is taken off them.
+
+Project Gutenberg asks robots to be slow: one request at a time, with a pause; the addresses are those that its
+pages on offline catalogues and on robots name. A mirror can stand in its place.
+"""
+
+import csv
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.http import Fetcher
+from pretrace.runtime.logs import log
+
+CATALOGUE = "cache/epub/feeds/pg_catalog.csv"
+PAUSE = 2.0
+"""Seconds between two requests."""
+
+_START = re.compile(
+    r"^.*\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK.*$", re.IGNORECASE | re.MULTILINE
+)
+_END = re.compile(
+    r"^.*(?:\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG EBOOK|End of (?:the )?Project Gutenberg).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEEDED = ("Text#", "Type", "Issued", "Title", "Language", "Authors")
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """`id`: a name that is unique among the books of its source; `released`: YYYY-MM-DD, "" where unknown."""
+
+    id: str
+    title: str
+    author: str
+    released: str
+    text: str = ""
+
+
+def released_since(catalogue: Path, day: str) -> list[Book]:
+    """The English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
+    with catalogue.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
+            raise InputError(
+                f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
+            )
+        return [
+            Book(row["Text#"], row["Title"], row["Authors"], row["Issued"])
+            for row in reader
+            if row["Type"] == "Text"
+            and row["Language"] == "en"
+            and row["Issued"] >= day
+            and row["Text#"].isdecimal()
+        ]
+
+
+def fetch_text(site: str, book: Book, folder: Path, fetcher: Fetcher) -> str:
+    """The book's text without header and licence; it is kept in `folder`, so that a later run does not ask again."""
+    path = folder / f"pg{book.id}.txt"
+    if not path.exists():
+        fetcher.save(f"{site.rstrip('/')}/cache/epub/{book.id}/pg{book.id}.txt", path)
+    return without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
+
+
+def without_licence(text: str) -> str:
+    """What stands between Project Gutenberg's two marks; all of a text that has none, as texts in Dolma may."""
+    text = text.replace("\r\n", "\n")
+    start = _START.search(text)
+    text = text[start.end() :] if start else text
+    end = _END.search(text)
+    return (text[: end.start()] if end else text).strip()
+
+
+def books_in(path: Path) -> Iterator[Book]:
+    """The documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
+    read = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                yield Book(str(row["id"]), "", "", "", without_licence(row["text"]))
+                read += 1
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: line {read + 1} cannot be read ({error}); delete the file and run again."
+        ) from error
+
+
+def write_books(books: list[Book], out: Path) -> None:
+    """Gzipped JSON lines, without a time in them."""
+    from pretrace.runtime.files import atomic_path
+
+    with (
+        atomic_path(out) as part,
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file,
+    ):
+        for book in books:
+            file.write(json.dumps(asdict(book), ensure_ascii=False).encode() + b"\n")
+    log.info("%s: %d books", out, len(books))

@@ -1,0 +1,83 @@
+"""Which files of the hub stand behind a benchmark's entry, and how they are found again in what was fetched."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.hub import files_of
+
+MIMIR_CACHE = "cache_100_200_1000_512"
+NEIGHBOUR_SUFFIX = "_neighbors_25_bert_in_place_swap"
+_ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"
+
+
+class Wanted(NamedTuple):
+    """Files of one repository, by shell patterns."""
+
+    hub: str
+    revision: str
+    patterns: tuple[str, ...]
+
+
+def wanted(entry: Mapping[str, Any], part: str) -> Wanted:
+    """What to fetch for the `texts` or the `views` of a benchmark."""
+    hub, revision = entry["hub"], entry.get("revision", "main")
+    if entry["source"] == "wikimia":
+        splits = [f"WikiMIA_length{length}" for length in entry["lengths"]]
+        if part == "texts":
+            return Wanted(hub, revision, _of_splits(splits))
+        splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
+        return Wanted(entry["views_hub"], entry.get("views_revision", "main"), _of_splits(splits))
+    if entry["source"] == "mimir":
+        folders = ("train", "test") if part == "texts" else ("train_neighbors", "test_neighbors")
+        endings = ("",) if part == "texts" else ("", NEIGHBOUR_SUFFIX)
+        names = [name for _, name in mimir_sets(entry)]
+        return Wanted(
+            hub,
+            revision,
+            tuple(
+                f"{MIMIR_CACHE}/{folder}/{name}{ending}.jsonl"
+                for folder in folders
+                for name in names
+                for ending in endings
+            ),
+        )
+    return Wanted(hub, revision, {"bookmia": ("*.jsonl", "*.parquet")}.get(entry["source"], ("*.csv",)))
+
+
+def _of_splits(splits: list[str]) -> tuple[str, ...]:
+    return tuple(f"*{split}{end}*" for split in splits for end in "-./")
+
+
+def mimir_sets(entry: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(subset, name of its files) of a MIMIR entry: its sets in one split, or one set in all its splits."""
+    if "hub_config" not in entry:
+        split = f"_{entry['hub_split']}" if "hub_split" in entry else ""
+        return [(subset, f"{subset}{split}") for subset in entry["subsets"]]
+    config = entry["hub_config"]
+    return [(split, f"{config}_{split}") for split in entry.get("subsets", [])] or [("", config)]
+
+
+def files_of_split(source: Path, split: str) -> list[Path]:
+    """The files of a split, in order: `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files
+    in a folder `{split}`. Empty where there is none.
+    """
+    name = re.compile(
+        rf"(?:^|/){re.escape(split)}(?:-\d+-of-\d+(?:-\w+)?{_ENDINGS}|{_ENDINGS}|/[^/]+{_ENDINGS})$"
+    )
+    return [path for found, path in files_of(source) if name.search(found)]
+
+
+def the_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
+    """The one file with such an ending; of several, the one whose name holds `holding`."""
+    found = [(name, path) for name, path in files_of(source) if name.lower().endswith(endings)]
+    if len(found) > 1 and holding:
+        found = [(name, path) for name, path in found if holding in name.rpartition("/")[2].lower()]
+    if len(found) != 1:
+        listed = ", ".join(name for name, _ in found) or "none"
+        raise InputError(
+            f"{source}: one file that ends in {' or '.join(endings)} is needed, and there is: {listed}."
+        )
+    return found[0][1]

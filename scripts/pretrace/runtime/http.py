@@ -1,0 +1,114 @@
+"""Files of the web outside the hub, politely: one request at a time, pauses, waiting where a server asks to wait."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import Progress, log
+
+if TYPE_CHECKING:
+    import httpx2
+
+USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
+_TRY_AGAIN = (408, 429, 500, 502, 503, 504)
+_LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
+_MEGABYTE = 1_000_000
+
+
+class Fetcher:
+    """Fetches files to disk, each whole or not at all; what broke off is continued, also by a later run.
+
+    `pause`: seconds between the end of a request and the next; `attempts`: how often a file is tried.
+    """
+
+    def __init__(
+        self, attempts: int, pause: float = 0.0, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._attempts, self._pause, self._sleep = attempts, pause, sleep
+        self._asked = False
+
+    def save(self, url: str, out: Path) -> None:
+        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        for attempt in range(1, self._attempts + 1):
+            if self._asked and self._pause:
+                self._sleep(self._pause)
+            self._asked = True
+            wait, problem = self._once(url, out)
+            if not problem:
+                return
+            log.warning("%s, attempt %d of %d: %s", url, attempt, self._attempts, problem)
+            if wait is None or wait > _LONGEST_WAIT:
+                break
+            if attempt < self._attempts:
+                self._sleep(max(wait, 2.0**attempt))
+        raise InputError(f"{url} could not be fetched: {problem}. What has come is kept; run again to go on.")
+
+    def _once(self, url: str, out: Path) -> tuple[float | None, str]:
+        """(seconds to wait before trying again, None where that is no use; what went wrong, "" for nothing)."""
+        import httpx2
+
+        part, mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.etag")
+        start = part.stat().st_size if part.exists() and mark.exists() else 0
+        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
+        if start:
+            headers |= {"Range": f"bytes={start}-", "If-Range": mark.read_text(encoding="utf-8")}
+        try:
+            with _opened(url, headers) as answer:
+                if answer.status_code == 416:
+                    part.unlink()
+                    return 0.0, "what had come before does not fit the file any more"
+                if answer.status_code not in (200, 206):
+                    return _wait(answer), f"HTTP {answer.status_code}"
+                _remember(answer, mark)
+                size = _copy(answer, part, append=answer.status_code == 206)
+        except (httpx2.HTTPError, OSError) as error:
+            return 0.0, f"{type(error).__name__}: {error}"
+        if part.stat().st_size != size:
+            return 0.0, f"cut short: {part.stat().st_size} of {size} bytes came"
+        part.replace(out)
+        mark.unlink(missing_ok=True)
+        return None, ""
+
+
+@contextmanager
+def _opened(url: str, headers: dict[str, str]) -> "Iterator[httpx2.Response]":
+    import httpx2
+
+    with (
+        httpx2.Client(follow_redirects=True, timeout=60) as client,
+        client.stream("GET", url, headers=headers) as answer,
+    ):
+        yield answer
+
+
+def _wait(answer: "httpx2.Response") -> float | None:
+    if answer.status_code not in _TRY_AGAIN:
+        return None
+    asked = answer.headers.get("Retry-After", "")
+    return float(asked) if asked.isdecimal() else 0.0
+
+
+def _remember(answer: "httpx2.Response", mark: Path) -> None:
+    """Keep the file's mark, without which what comes cannot be continued later."""
+    etag = answer.headers.get("ETag", "")
+    if etag and not etag.startswith("W/"):
+        mark.write_text(etag, encoding="utf-8")
+    else:
+        mark.unlink(missing_ok=True)
+
+
+def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
+    """Bytes that the file has when it is whole; those that came where the server does not say."""
+    before = part.stat().st_size if append else 0
+    length = answer.headers.get("Content-Length")
+    with part.open("ab" if append else "wb") as file, Progress(
+        f"fetch {part.name}", -(-int(length) // _MEGABYTE) if length else None, "MB"
+    ) as progress:  # fmt: skip
+        for chunk in answer.iter_raw():
+            file.write(chunk)
+            progress.update(-(-(file.tell() - before) // _MEGABYTE) - progress.done)
+    return before + int(length) if length else part.stat().st_size

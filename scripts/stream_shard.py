@@ -1,0 +1,19 @@
+"""Fetch one file of a corpus of the hub, write its documents, and delete it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.corpora.hub import stream_shard
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    stream_shard(
+        snakemake.params.entry,
+        int(snakemake.wildcards.shard),
+        snakemake.params.shards,
+        Path(snakemake.output[0]),
+        attempts=snakemake.params.attempts,
+    )

@@ -1,0 +1,249 @@
+"""Miniatures of the paper study's data sets: the true names, layouts and fields, few and made-up texts."""
+
+import csv
+import gzip
+import io
+import json
+import random
+import zipfile
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hub_server import Hub
+
+LENGTHS = (32, 64, 128, 256)
+MIMIR_SETS = (
+    "wikipedia_(en)",
+    "github",
+    "pile_cc",
+    "pubmed_central",
+    "arxiv",
+    "dm_mathematics",
+    "hackernews",
+)
+MIMIR_MONTHS = ("2020_08", "2021_01", "2021_06", "2022_01", "2022_06", "2023_01", "2023_06")
+NEIGHBOURS = 25
+MIMIR_TOKEN = "hf_mimir"
+_SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru", "sa", "te")
+_CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
+
+
+def words(draw: random.Random, count: int) -> str:
+    """Made-up words, capitals and full stops among them, so that they look like sentences."""
+    made = ["".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3))) for _ in range(count)]
+    return " ".join(
+        word.capitalize() if place % 9 == 0 else word + "." * (place % 9 == 8)
+        for place, word in enumerate(made)
+    )
+
+
+def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows)), out)
+    return out.getvalue()
+
+
+def jsonl(rows: Iterable[Any]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def wikimia(rows: int = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
+    """`rows` texts of every length, members and non-members by turns; hashed file names as the hub has them."""
+    draw = random.Random(seed)
+    return {
+        f"data/{name}_length{length}-00000-of-00001-{length:016x}.parquet": parquet(
+            [{"input": words(draw, length), "label": number % 2} for number in range(rows)]
+        )
+        for length in LENGTHS
+    } | {"README.md": b"---\nlicense: mit\n---\n"}
+
+
+def wikimia_views(rows: int = 8, neighbours: int = 10) -> dict[str, bytes]:
+    """One paraphrase and several neighbours of each text of the three lengths that have them, in order."""
+    draw = random.Random(1)
+    files = {}
+    for length in LENGTHS[:3]:
+        for kind, count in (
+            ("paraphrased", 1),
+            ("perturbed", neighbours),
+            ("paraphrased_perturbed", neighbours),
+        ):
+            made = [
+                {"input": f"{kind} {number} {other} " + words(draw, length - 3), "label": number % 2}
+                for number in range(rows)
+                for other in range(count)
+            ]
+            files[f"data/WikiMIA_length{length}_{kind}-00000-of-00001.parquet"] = parquet(made)
+    return files
+
+
+def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
+    """Books of either class; each one's first snippet holds the control characters that Jane Eyre has."""
+    draw = random.Random(2)
+    rows = [
+        {"book_id": book, "book": f"Book_{book}.txt", "snippet_id": number,
+         "snippet": ("\x00ab\x14" if number == 0 else "") + words(draw, 512), "label": book % 2}
+        for book in range(books) for number in range(snippets)
+    ]  # fmt: skip
+    return {"book_data.jsonl": jsonl(rows), "README.md": b"---\nlicense: mit\n---\n"}
+
+
+def mimir(rows: int = 6) -> dict[str, bytes]:
+    """Every set, split and month, with 25 neighbours of each text; and the script, which raises where it is run."""
+    draw = random.Random(3)
+    names = [f"{name}_{split}" for name in MIMIR_SETS for split in ("ngram_7_0.2", "ngram_13_0.8")]
+    names += [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS] + ["temporal_wiki"]
+    files = {"mimir.py": b"raise RuntimeError('the script was run')\n"}
+    for name in names:
+        for folder in ("train", "test"):
+            made = [f"{name} {folder} {number} " + words(draw, 40) for number in range(rows)]
+            near = [[f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made]
+            files[f"cache_100_200_1000_512/{folder}/{name}.jsonl"] = jsonl(made)
+            files[
+                f"cache_100_200_1000_512/{folder}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"
+            ] = jsonl(near)
+    return files
+
+
+def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> bytes:
+    """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has."""
+    draw = random.Random(4)
+    out = io.StringIO()
+    columns = [
+        "Example_A",
+        "Example_B",
+        "Example_C",
+        "Example_D",
+        "Answer",
+        "ID",
+        "Label",
+        *(["Length"] if books else []),
+    ]
+    writer = csv.DictWriter(out, columns)
+    writer.writeheader()
+    for document in range(documents):
+        for size, count in (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),):
+            for _ in range(passages):
+                row = {f"Example_{letter}": words(draw, count) for letter in "ABCD"}
+                title = f"Title_{document}_-_Author_{document}" if books else f"Paper {document}"
+                row |= {"Answer": "A", "ID": title, "Label": str(document % 2)} | (
+                    {"Length": size} if books else {}
+                )
+                writer.writerow(row)
+    return ("" if books else "\ufeff").encode() + out.getvalue().encode()
+
+
+def patents(rows: int = 8) -> bytes:
+    """The authors' archive: JSON lines of 512 Chinese characters and more, beside a benchmark of another kind."""
+    draw = random.Random(5)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        made = [{"input": chinese(draw, 1200), "label": number % 2} for number in range(rows)]
+        archive.writestr("data/PatentMIA.jsonl", jsonl(made))
+        archive.writestr("data/BookMIA.jsonl", jsonl([{"input": "a", "label": 1}]))
+        archive.writestr("__MACOSX/data/._PatentMIA.jsonl", b"\0\1")
+    return out.getvalue()
+
+
+def chinese(draw: random.Random, characters: int) -> str:
+    return "".join(draw.choices(_CHARACTERS, k=characters))
+
+
+def corpus_shard(documents: int, seed: int, field: str = "text") -> list[dict[str, str]]:
+    draw = random.Random(seed)
+    return [
+        {field: words(draw, draw.randint(5, 60)), "url": f"https://example.org/{number}"}
+        for number in range(documents)
+    ]
+
+
+def c4(shards: int = 15, documents: int = 20) -> dict[str, bytes]:
+    return {
+        f"en/c4-train.{shard:05d}-of-01024.json.gz": gzip.compress(
+            jsonl(corpus_shard(documents, shard)), mtime=0
+        )
+        for shard in range(shards)
+    }
+
+
+def chinesewebtext(shards: int = 5, documents: int = 20) -> dict[str, bytes]:
+    draw = random.Random(6)
+    return {
+        f"cleaner_subset/2021-43/part-{shard:04d}.jsonl": jsonl(
+            [{"title": "", "score": 0.9, "text": chinese(draw, 80), "url": ""} for _ in range(documents)]
+        )
+        for shard in range(shards)
+    }
+
+
+def case_law(shards: int = 25, documents: int = 20) -> dict[str, bytes]:
+    return {
+        f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(corpus_shard(documents, shard, "document"))
+        for shard in range(shards)
+    }
+
+
+def gutenberg(hub: Hub, books: int = 6, before: int = 2, *, length: int = 3200) -> None:
+    """Project Gutenberg's catalogue and texts among the hub's pages: `before` of them are older than 2024."""
+    draw = random.Random(7)
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(
+        ["Text#", "Type", "Issued", "Title", "Language", "Authors", "Subjects", "LoCC", "Bookshelves"]
+    )
+    for number in range(books + before):
+        released = "2023-12-31" if number < before else f"2024-0{number % 9 + 1}-01"
+        writer.writerow(
+            [70000 + number, "Text", released, f"Title {number}", "en", f"Author {number}", "", "", ""]
+        )
+        hub.pages[f"/cache/epub/{70000 + number}/pg{70000 + number}.txt"] = gutenberg_text(
+            f"Title {number}", words(draw, length)
+        )
+    writer.writerow([80000, "Sound", "2024-05-01", "A reading", "en", "", "", "", ""])
+    writer.writerow([80001, "Text", "2024-05-01", "Ein Buch", "de", "", "", "", ""])
+    hub.pages["/cache/epub/feeds/pg_catalog.csv"] = out.getvalue().encode()
+
+
+def gutenberg_text(title: str, text: str) -> bytes:
+    """A text with the header, footer and licence that Project Gutenberg puts around it."""
+    return (
+        f"\ufeffThe Project Gutenberg eBook of {title}\r\n\r\nThis ebook is for the use of anyone anywhere\r\n\r\n"
+        f"*** START OF THE PROJECT GUTENBERG EBOOK {title.upper()} ***\r\n\r\n{text}\r\n\r\n"
+        f"*** END OF THE PROJECT GUTENBERG EBOOK {title.upper()} ***\r\n\r\nSection 1. General Terms of Use\r\n"
+    ).encode()
+
+
+def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> None:
+    """Dolma's list of files in its repository, and its files of books among the pages."""
+    draw = random.Random(8)
+    urls = []
+    for file in range(files):
+        page = f"/dolma-v1_5r1/books/books-{file:04d}.json.gz"
+        made = [
+            {"id": f"{file}-{number}", "source": "gutenberg", "text": words(draw, length)}
+            for number in range(books)
+        ]
+        hub.pages[page] = gzip.compress(jsonl(made), mtime=0)
+        urls.append(f"{hub.url}{page}")
+    listed = "\n".join([f"{hub.url}/dolma-v1_5r1/wiki/wiki-0000.json.gz", *urls]) + "\n"
+    hub.add("datasets", "allenai/dolma", {"urls/v1_5.txt": listed.encode()})
+
+
+def paper_study(hub: Hub, rows: int = 8) -> None:
+    """Every data set of the registries that lies on the hub, and the pages of the two that lie elsewhere."""
+    hub.add("datasets", "swj0419/WikiMIA", wikimia(rows))
+    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", wikimia_views(rows))
+    hub.add("datasets", "wjfu99/WikiMIA-24", wikimia(rows, seed=9))
+    hub.add("datasets", "swj0419/BookMIA", bookmia(max(rows, 6)))
+    hub.add("datasets", "iamgroot42/mimir", mimir(rows), token=MIMIR_TOKEN)
+    hub.add("datasets", "avduarte333/BookTection", {"0_BookTection_data.csv": decop(books=True)})
+    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": decop()})
+    hub.add("datasets", "allenai/c4", c4())
+    hub.add("datasets", "CASIA-LM/ChineseWebText", chinesewebtext())
+    hub.add("datasets", "HFforLegal/case-law", case_law())
+    hub.pages["/data.zip"] = patents(rows)
+    gutenberg(hub)
+    dolma(hub)

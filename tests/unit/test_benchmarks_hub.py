@@ -1,0 +1,377 @@
+"""The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and real files."""
+
+import io
+import json
+import logging
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import hub_datasets as made
+from hub_server import Hub
+from pretrace.benchmarks import LOADERS, brought, build
+from pretrace.benchmarks.bookmia import printable
+from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.benchmarks.gutenberg import released_since, without_licence
+from pretrace.runtime import archives
+from pretrace.runtime.archives import unpack
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
+
+ROOT = Path(__file__).parents[2]
+ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
+DATA = ROOT.parent / "shared" / "data"
+real = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not there")
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        yield server
+
+
+@pytest.fixture
+def warnings(caplog):
+    logger = logging.getLogger("pretrace")
+    logger.addHandler(caplog.handler)
+    yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
+    logger.removeHandler(caplog.handler)
+
+
+def fetched(name, folder, part="texts", **changes):
+    """(the registry's own entry, the file that its loader reads) after fetching."""
+    entry = ENTRIES[name] | changes
+    fetch_dataset(entry, part, folder / part, seed=0, attempts=2)
+    return entry, folder / part / "files.json"
+
+
+def test_wikimia_has_a_length_for_each_split_and_numbers_its_rows(hub, tmp_path):
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    entry, source = fetched("wikimia", tmp_path)
+    table = build("wikimia", entry, [source])
+    assert table.groupby("length").size().to_dict() == dict.fromkeys(made.LENGTHS, 8)
+    assert set(table["label"]) == {0, 1}
+    assert (table["text"].str.split().str.len() == table["length"]).all()
+    assert table["text_id"].iloc[0] == "032-00000"
+
+
+def test_the_resolved_commit_and_hashes_are_recorded(hub, tmp_path):
+    sha = hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    _, source = fetched("wikimia", tmp_path)
+    (repository,) = read_json(source)["repositories"]
+    assert (repository["hub"], repository["commit"]) == ("swj0419/WikiMIA", sha)
+    assert len(repository["files"]) == 4
+
+
+def test_other_numbers_of_rows_than_published_are_warned_of_by_name(hub, tmp_path, warnings):
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    entry, source = fetched("wikimia", tmp_path)
+    build("wikimia", entry, [source])
+    assert "wikimia: 8 texts of 32, where 776 are published: -768" in warnings()
+    assert "8 texts of 256, where 82 are published: -74" in warnings()
+
+
+def test_published_numbers_of_rows_are_met_in_silence(hub, tmp_path, warnings):
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(6))
+    entry, source = fetched("wikimia", tmp_path, expected={"32": 6, "all": 24})
+    build("wikimia", entry, [source])
+    assert not warnings()
+
+
+def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp_path):
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(8, neighbours=10))
+    entry, source = fetched("wikimia", tmp_path, "views")
+    paraphrases, neighbours = (brought(view, entry, [source]) for view in ("paraphrase", "neighbours-10"))
+    assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
+    assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
+    assert [text.split()[:3] for text in neighbours["064-00003"]] == [
+        ["perturbed", "3", str(number)] for number in range(10)
+    ], "ten in a row belong to one text"
+
+
+def test_another_number_of_neighbours_than_the_entry_says_is_warned_of(hub, tmp_path, warnings):
+    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(4, neighbours=5))
+    entry, source = fetched("wikimia", tmp_path, "views")
+    assert len(brought("neighbours-10", entry, [source])["032-00000"]) == 5
+    assert "5 neighbours of each text of length 32, and the entry's neighbours says 10" in warnings()
+
+
+def test_a_layout_that_changed_is_an_error_with_the_remedy(hub, tmp_path):
+    hub.add("datasets", "swj0419/WikiMIA", {"new/layout.parquet": b"x"})
+    with pytest.raises(InputError, match=r"has no file like .*its layout has changed.*paths"):
+        fetched("wikimia", tmp_path)
+
+
+def test_wikimia_reads_a_folder_of_ones_own(tmp_path):
+    for name, data in made.wikimia(4).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    assert len(build("wikimia", ENTRIES["wikimia"], [tmp_path])) == 16
+
+
+@real
+def test_the_real_wikimia_24_has_1558_rows_of_which_1386_are_distinct(tmp_path, warnings):
+    (tmp_path / "WikiMIA_length32.jsonl").symlink_to(DATA / "wikimia24_length32.jsonl")
+    (tmp_path / "WikiMIA_length64.jsonl").symlink_to(DATA / "wikimia24_length64.jsonl")
+    table = build("wikimia_24", ENTRIES["wikimia_24"] | {"lengths": [32, 64]}, [tmp_path])
+    of_32 = table[table["length"] == 32]
+    assert (len(of_32), of_32["text"].nunique(), len(table)) == (1558, 1386, 1558 + 1396)
+    assert "of 32" not in warnings()
+    assert "of 64" not in warnings()
+    folds = of_32.groupby("text")["fold"].nunique()
+    assert (folds == 1).all(), "equal texts share a fold"
+
+
+def test_bookmia_loses_its_control_characters_and_a_book_is_a_document(hub, tmp_path):
+    hub.add("datasets", "swj0419/BookMIA", made.bookmia(6, 2))
+    entry, source = fetched("bookmia", tmp_path)
+    table = build("bookmia", entry, [source])
+    assert table.groupby("document").size().to_dict() == {str(book): 2 for book in range(6)}
+    assert set(table["length"]) == {512}
+    assert table.loc[table["text_id"] == "0-0000", "text"].item().startswith("ab")
+    assert not table["text"].str.contains("[\x00-\x08\x0e-\x1f]").any()
+
+
+def test_printable_keeps_tabs_and_line_ends():
+    assert printable("a\x00b\tc\r\n\x14d\x7f\x9f ﻿") == "ab\tc\r\nd ﻿"
+
+
+def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypatch):
+    hub.add("datasets", "iamgroot42/mimir", made.mimir(6), token=made.MIMIR_TOKEN)
+    with pytest.raises(InputError, match=r"gated.*HF_TOKEN.*Access: gated"):
+        fetched("mimir-ngram_7_0.2", tmp_path)
+    monkeypatch.setenv("HF_TOKEN", made.MIMIR_TOKEN)
+    for split in ("ngram_7_0.2", "ngram_13_0.8"):
+        entry, source = fetched(f"mimir-{split}", tmp_path / split)
+        table = build(f"mimir-{split}", entry, [source])
+        assert table.groupby(["subset", "label"]).size().to_dict() == {
+            (subset, label): 6 for subset in made.MIMIR_SETS for label in (0, 1)
+        }
+        member = table[table["text_id"] == "wikipedia_(en)-member-0002"]
+        assert member["text"].item().startswith(f"wikipedia_(en)_{split} train 2 ")
+        assert member["label"].item() == 1
+    assert not any(path.endswith(".py") for _, path, _ in hub.asked)
+
+
+def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
+    hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
+    entry, source = fetched("mimir-ngram_13_0.8", tmp_path, "views")
+    neighbours = brought("neighbours-25", entry, [source])
+    assert len(neighbours) == 7 * 2 * 4
+    assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [str(n) for n in range(25)]
+    assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
+
+
+def test_mimirs_temporal_sets(hub, tmp_path):
+    hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
+    entry, source = fetched("mimir-temporal_arxiv", tmp_path / "arxiv")
+    table = build("mimir-temporal_arxiv", entry, [source])
+    assert table.groupby("subset").size().to_dict() == dict.fromkeys(made.MIMIR_MONTHS, 8)
+    entry, source = fetched("mimir-temporal_wiki", tmp_path / "wiki")
+    assert set(build("mimir-temporal_wiki", entry, [source])["text_id"].str[:6]) == {"member", "nonmem"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "rows"),
+    [("arxivtection", made.decop(4, 3), 12), ("booktection", made.decop(4, 3, books=True), 36)],
+)
+def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, name, data, rows):
+    hub.add("datasets", ENTRIES[name]["hub"], {f"0_{name}_data.csv": data, "README.md": b"mit"})
+    entry, source = fetched(name, tmp_path)
+    table = build(name, entry, [source])
+    assert len(table) == rows
+    assert {"title", "author", "passage"} <= set(table)
+    assert {len(texts) for texts in brought("paraphrase", entry, [source]).values()} == {3}
+
+
+@real
+def test_the_real_arxivtection_from_the_hub_is_the_file_itself(hub, tmp_path, warnings):
+    data = (DATA / "arxivtection.csv").read_bytes()
+    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": data})
+    entry, source = fetched("arxivtection", tmp_path)
+    table = build("arxivtection", entry, [source])
+    assert (len(table), table["document"].nunique()) == (1548, 50)
+    assert "published" not in warnings(), "1,549 rows, of which one has no words"
+    assert "has no words: skipped" in warnings()
+
+
+def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
+    from pretrace.benchmarks.peoples_daily import jieba_words
+
+    hub.pages["/data.zip"] = made.patents(4)
+    entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")
+    texts = LOADERS["patentmia"](entry, [source], 0)
+    assert [text.text_id for text in texts[:4]] == ["00000-064", "00000-128", "00000-256", "00000-512"]
+    whole = made.chinese(random.Random(5), 1200)
+    for text in texts[:4]:
+        assert text.text == "".join(jieba_words(whole)[: text.length])
+    names = {path.name for path in (tmp_path / "texts").rglob("*.jsonl")}
+    assert names == {"PatentMIA.jsonl", "BookMIA.jsonl"}, "what macOS adds is left out"
+
+
+def archive(**files):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, data in files.items():
+            opened.writestr(name, data)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["../out.jsonl", "/tmp/out.jsonl", "a/../../out.jsonl", "..\\out.jsonl", "c:/out.jsonl"]
+)
+def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(tmp_path, name):
+    (tmp_path / "bad.zip").write_bytes(archive(**{"good.jsonl": b"{}", name: b"{}"}))
+    with pytest.raises(InputError, match="leads out of the folder"):
+        unpack(tmp_path / "bad.zip", tmp_path / "out", (".jsonl",))
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_bomb_is_refused_by_its_ratio_and_by_its_size(tmp_path):
+    (tmp_path / "bomb.zip").write_bytes(archive(**{"zeros.jsonl": b"0" * (8 << 20)}))
+    with pytest.raises(InputError, match="far more than text does"):
+        unpack(tmp_path / "bomb.zip", tmp_path / "out", (".jsonl",))
+    with pytest.raises(InputError, match="more than 1000 are not unpacked"):
+        unpack(tmp_path / "bomb.zip", tmp_path / "out", (".jsonl",), most_bytes=1000)
+
+
+def test_a_link_and_too_many_files_are_refused(tmp_path, monkeypatch):
+    link = zipfile.ZipInfo("link.jsonl")
+    link.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "link.zip", "w") as opened:
+        opened.writestr(link, "/etc/passwd")
+    with pytest.raises(InputError, match="is a link"):
+        unpack(tmp_path / "link.zip", tmp_path / "out", (".jsonl",))
+    monkeypatch.setattr(archives, "MOST_FILES", 1)
+    (tmp_path / "many.zip").write_bytes(archive(**{"a.jsonl": b"1", "b.jsonl": b"2"}))
+    with pytest.raises(InputError, match="holds 2 files"):
+        unpack(tmp_path / "many.zip", tmp_path / "out", (".jsonl",))
+
+
+PATENTS = {"source": "patents", "language": "zh", "lengths": [16, 32], "texts": 3,
+           "published_before": "2023-01-01", "priority_after": "2024-03-01"}  # fmt: skip
+
+
+def write_patents(path, rows):
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def own_patents(seed=0):
+    draw = random.Random(seed)
+    days = [
+        ("2019-05-01", ""),
+        ("2024-08-01", "2024-03-02"),
+        ("2023-06-01", "2022-01-01"),
+        ("", "2024-03-01"),
+    ]
+    return [
+        {"id": f"CN{number}", "text": made.chinese(draw, 200), "published": published, "priority": priority}
+        for number, (published, priority) in enumerate(days * 5)
+    ]
+
+
+def test_patents_of_ones_own_are_drawn_by_date_and_cut_to_one_seeded_snippet(tmp_path):
+    path = write_patents(tmp_path / "patents.jsonl", own_patents())
+    texts = LOADERS["patents"](PATENTS, [path], 7)
+    assert len(texts) == 2 * 3 * 2
+    numbers = {
+        label: {int(text.text_id[2:].split("-")[0]) % 4 for text in texts if text.label == label}
+        for label in (0, 1)
+    }
+    assert numbers == {1: {0}, 0: {1}}, (
+        "published before 2023, or a priority after 2024-03-01; the day itself is neither"
+    )
+    by_id = {text.text_id: text.text for text in texts}
+    whole = {row["id"]: row["text"] for row in own_patents()}
+    for text in texts:
+        name = text.text_id.rpartition("-")[0]
+        assert text.text in whole[name]
+        assert by_id[f"{name}-032"].startswith(text.text), (
+            "a shorter length is the first words of the longest"
+        )
+    assert texts == LOADERS["patents"](PATENTS, [path], 7)
+    assert texts != LOADERS["patents"](PATENTS, [path], 8)
+
+
+def test_too_few_patents_of_a_class_and_a_wrong_date_are_named(tmp_path):
+    path = write_patents(tmp_path / "few.jsonl", own_patents()[:4])
+    with pytest.raises(InputError, match="1 members and 1 non-members of at least 32 words"):
+        LOADERS["patents"](PATENTS, [path], 0)
+    path = write_patents(tmp_path / "wrong.jsonl", [own_patents()[0] | {"published": "1.5.2019"}])
+    with pytest.raises(InputError, match=r"wrong.jsonl:1: published is '1.5.2019'; write it as YYYY-MM-DD"):
+        LOADERS["patents"](PATENTS, [path], 0)
+
+
+BOOKS = {"documents": 4, "lengths": [512, 1024]}
+
+
+def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.benchmarks.dolma_book.PAUSE", 0)
+    made.gutenberg(hub, books=6, before=2)
+    made.dolma(hub, books=8, files=2)
+    entry, source = fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
+    table = build("dolma_book", entry, [source])
+    counts = table.groupby(["subset", "length", "label"]).size().to_dict()
+    assert counts == {
+        (subset, length, label): 8 if subset == "tail" else 4
+        for subset in ("head", "middle", "tail") for length in (512, 1024) for label in (0, 1)
+    }  # fmt: skip
+    assert (table["text"].str.split().str.len() == table["length"]).all()
+    assert not table["text"].str.contains("Gutenberg|General Terms|STARTOF", regex=True).any()
+    ids = table.loc[table["label"] == 0, "document"].str.removeprefix("nonmember-").astype(int)
+    assert (ids >= 70002).all(), "books released before 2024 are not later ones"
+    one = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
+    last = one[one["length"] == 1024]["text_id"].str[-5:].astype(int).tolist()
+    assert last == [1, 2], "the last two of three segments"
+    texts = [path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path]
+    assert len(texts) == len(set(texts)) == 4, "no more books are asked for than are needed, each once"
+    assert not list((tmp_path / "texts" / "dolma").iterdir()), "Dolma's own files are not kept"
+
+
+def test_dolma_book_goes_on_where_a_run_stopped(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.benchmarks.dolma_book.PAUSE", 0)
+    monkeypatch.setattr("pretrace.runtime.http.time.sleep", lambda seconds: None)
+    made.gutenberg(hub)
+    made.dolma(hub)
+    missing = {
+        path: hub.pages.pop(path) for path in sorted(hub.pages) if "/epub/7" in path and "pg70005" in path
+    }
+    hub.cut["books-0001.json.gz"] = 5
+    with pytest.raises(InputError, match=r"books-0001.*could not be fetched.*run again to go on"):
+        fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
+    hub.cut.clear()
+    hub.pages |= missing
+    before = len([path for _, path, _ in hub.asked if path.endswith("books-0000.json.gz")])
+    fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
+    assert len([path for _, path, _ in hub.asked if path.endswith("books-0000.json.gz")]) == before
+    assert any(
+        span.startswith("bytes=") for _, path, span in hub.asked if path.endswith("books-0001.json.gz")
+    )
+
+
+def test_header_and_licence_are_stripped_and_texts_without_marks_are_whole():
+    marked = made.gutenberg_text("A Title", "It was\r\na dark night.").decode("utf-8-sig")
+    assert without_licence(marked) == "It was\na dark night."
+    old = "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of Project Gutenberg's A, by B\nmore"
+    assert without_licence(old) == "Text."
+    assert without_licence("No marks.") == "No marks."
+
+
+def test_the_catalogue_gives_english_texts_from_the_day_on(hub, tmp_path):
+    made.gutenberg(hub, books=3, before=2)
+    (tmp_path / "catalogue.csv").write_bytes(hub.pages["/cache/epub/feeds/pg_catalog.csv"])
+    assert [book.id for book in released_since(tmp_path / "catalogue.csv", "2024-01-01")] == [
+        "70002",
+        "70003",
+        "70004",
+    ]
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="not Project Gutenberg's catalogue"):
+        released_since(tmp_path / "other.csv", "2024-01-01")

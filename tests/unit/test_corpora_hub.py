@@ -1,0 +1,108 @@
+"""Corpora of the hub, a shard at a time, against a hub on loopback."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+import hub_datasets as made
+from hub_server import Hub
+from pretrace.corpora import hub as corpora_hub
+from pretrace.corpora.hub import GIGABYTE, name_of, stream_shard
+from pretrace.runtime.errors import InputError
+
+ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    monkeypatch.setattr(corpora_hub.time, "sleep", lambda seconds: None)
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        server.add("datasets", "allenai/c4", made.c4(3))
+        server.add("datasets", "CASIA-LM/ChineseWebText", made.chinesewebtext(2))
+        server.add("datasets", "HFforLegal/case-law", made.case_law(3))
+        yield server
+
+
+def streamed(entry, shard, out, **changes):
+    entry = ENTRIES[entry] | changes
+    stream_shard(entry, shard, entry["shards"], out, attempts=3)
+    return pq.read_table(out)["text"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("entry", "shard", "rows", "field"),
+    [
+        ("c4", 2, made.corpus_shard(20, 2), "text"),
+        ("case-law-1gb", 1, made.corpus_shard(20, 1, "document"), "document"),
+    ],
+)
+def test_a_shard_is_the_documents_of_its_file_in_order(hub, tmp_path, entry, shard, rows, field):
+    texts = streamed(entry, shard, tmp_path / "corpus" / "0.parquet")
+    assert texts == [row[field] for row in rows]
+    assert [path.name for path in (tmp_path / "corpus").iterdir()] == ["0.parquet"], (
+        "the file itself is deleted"
+    )
+
+
+def test_plain_json_lines_in_chinese(hub, tmp_path):
+    assert len(streamed("chinesewebtext", 1, tmp_path / "0.parquet")) == 20
+
+
+def test_the_shards_share_the_size_that_is_asked_for_and_a_smaller_one_lies_inside(hub, tmp_path):
+    every = streamed("c4", 0, tmp_path / "all.parquet")
+    total = sum(len(text.encode()) for text in every)
+    some = streamed("c4", 0, tmp_path / "some.parquet", shards=2, gigabytes=total / GIGABYTE)
+    few = streamed("c4", 0, tmp_path / "few.parquet", shards=2, gigabytes=total / 2 / GIGABYTE)
+    assert 0 < len(few) < len(some) < len(every)
+    assert some == every[: len(some)]
+    assert few == some[: len(few)]
+    taken = sum(len(text.encode()) for text in some)
+    assert taken <= total / 2 < taken + len(every[len(some)].encode())
+
+
+def test_a_broken_shard_is_fetched_again(hub, tmp_path):
+    hub.corrupted["c4-train.00001-of-01024.json.gz"] = 2
+    assert streamed("c4", 1, tmp_path / "1.parquet") == [row["text"] for row in made.corpus_shard(20, 1)]
+
+
+def test_a_shard_that_stays_broken_is_never_half_counted(hub, tmp_path):
+    hub.corrupted["c4-train.00001-of-01024.json.gz"] = 9
+    with pytest.raises(InputError, match=r"shard 1 of 15 \(en/c4-train.00001-of-01024.json.gz\).*sha256"):
+        streamed("c4", 1, tmp_path / "corpus" / "1.parquet")
+    assert not list((tmp_path / "corpus").iterdir())
+
+
+def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(hub, tmp_path):
+    whole = made.c4(1)["en/c4-train.00000-of-01024.json.gz"]
+    hub.add("datasets", "allenai/c4", {"en/c4-train.00000-of-01024.json.gz": whole[:-20]})
+    with pytest.raises(InputError, match="is broken"):
+        streamed("c4", 0, tmp_path / "corpus" / "0.parquet", shards=1, gigabytes=100 / GIGABYTE)
+    assert not list((tmp_path / "corpus").iterdir())
+
+
+def test_names_are_filled_in_or_matched_in_order():
+    names = ["data/us-00001-of-00002.parquet", "data/us-00000-of-00002.parquet", "README.md"]
+    assert name_of({"files": "part-{shard:04d}.jsonl"}, 7, list) == "part-0007.jsonl"
+    assert name_of({"files": "data/us-*.parquet"}, 0, lambda: names) == "data/us-00000-of-00002.parquet"
+    with pytest.raises(
+        InputError, match=r"2 files of a/b match .data/us-\*\.parquet., and shard 2 is asked for"
+    ):
+        name_of({"files": "data/us-*.parquet", "hub": "a/b"}, 2, lambda: names)
+
+
+def test_a_missing_column_is_named(hub, tmp_path):
+    with pytest.raises(InputError, match="no column 'text'"):
+        streamed("case-law-1gb", 0, tmp_path / "0.parquet", field="text")
+
+
+def test_a_folder_of_ones_own_stands_for_the_hub(hub, tmp_path):
+    (tmp_path / "c4").mkdir()
+    (tmp_path / "c4" / "c4-train.00000-of-01024.json.gz").write_bytes(
+        made.c4(1)["en/c4-train.00000-of-01024.json.gz"]
+    )
+    texts = streamed("c4", 0, tmp_path / "0.parquet", path=str(tmp_path / "c4"))
+    assert len(texts) == 20
+    assert not hub.asked

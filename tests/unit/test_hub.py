@@ -1,0 +1,113 @@
+"""The hub's client behind `runtime.hub`, against a hub on loopback."""
+
+import hashlib
+
+import pytest
+from huggingface_hub import constants
+
+from hub_server import Hub
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
+from pretrace.runtime.hub import copy_files, fetch_file, files_of, names_in, snapshot
+
+FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        yield server
+
+
+def test_files_that_match_are_fetched_with_the_commit_that_the_revision_names(hub):
+    sha = hub.add("datasets", "a/b", FILES)
+    found = snapshot("a/b", "dataset", "main", ["data/*"])
+    assert (found.commit, found.files) == (sha, ("data/a.parquet", "data/b.parquet"))
+    assert (found.folder / "data/a.parquet").read_bytes() == b"first"
+    assert not any(path.endswith("run.py") for _, path, _ in hub.asked)
+
+
+def test_a_revision_other_than_main_is_its_own_commit(hub):
+    hub.add("datasets", "a/b", FILES)
+    sha = hub.add("datasets", "a/b", {"data/a.parquet": b"other"}, revision="refs/pr/31")
+    found = snapshot("a/b", "dataset", "refs/pr/31", ["data/*"])
+    assert found.commit == sha
+    assert (found.folder / "data/a.parquet").read_bytes() == b"other"
+
+
+def test_what_is_in_the_cache_is_taken_without_a_network(hub, monkeypatch):
+    hub.add("datasets", "a/b", FILES)
+    first = snapshot("a/b", "dataset", "main", ["data/*"])
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = len(hub.asked)
+    assert snapshot("a/b", "dataset", "main", ["data/*"]) == first
+    assert len(hub.asked) == before
+    with pytest.raises(InputError, match=r"HF_HUB_OFFLINE.*paths"):
+        snapshot("a/c", "dataset", "main", ["data/*"])
+
+
+def test_a_gated_repository_says_how_to_get_in(hub, monkeypatch):
+    hub.add("datasets", "a/b", FILES, token="hf_right")
+    with pytest.raises(
+        InputError, match=r"a/b is gated: accept its terms at .*/datasets/a/b and set HF_TOKEN"
+    ):
+        snapshot("a/b", "dataset", "main", ["data/*"])
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    with pytest.raises(InputError, match="gated"):
+        snapshot("a/b", "dataset", "main", ["data/*"])
+    monkeypatch.setenv("HF_TOKEN", "hf_right")
+    assert len(snapshot("a/b", "dataset", "main", ["data/*"]).files) == 2
+
+
+def test_a_missing_repository_and_revision_are_named(hub):
+    with pytest.raises(InputError, match=r"datasets/a/b is not there, or private"):
+        snapshot("a/b", "dataset", "main", ["*"])
+    hub.add("datasets", "a/b", FILES)
+    with pytest.raises(InputError, match="no revision 'v2'"):
+        snapshot("a/b", "dataset", "v2", ["*"])
+
+
+def test_a_limit_on_requests_is_waited_for(hub):
+    hub.add("datasets", "a/b", FILES)
+    hub.limited = 2
+    assert len(snapshot("a/b", "dataset", "main", ["data/*"]).files) == 2
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_stopped(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    data = bytes(range(256)) * 4096
+    hub.add("datasets", "a/b", {"c4.json.gz": data})
+    hub.cut["c4.json.gz"] = 1
+    path = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
+    assert path.read_bytes() == data
+    assert any(span == f"bytes={len(data) // 2}-" for _, _, span in hub.asked), "resumed, not started anew"
+
+
+def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
+    hub.add("datasets", "a/b", {"c4.json.gz": b"right" * 100})
+    hub.corrupted["c4.json.gz"] = 1
+    with pytest.raises(InputError, match=r"not the hub's \(sha256\)"):
+        fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
+    assert (
+        fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here").read_bytes() == b"right" * 100
+    )
+
+
+def test_names_are_sorted(hub):
+    hub.add("datasets", "a/b", FILES)
+    assert names_in("a/b", "dataset", "main") == sorted(FILES)
+
+
+def test_copied_files_are_found_again_with_commit_and_hash(hub, tmp_path):
+    sha = hub.add("datasets", "a/b", FILES)
+    copy_files([snapshot("a/b", "dataset", "main", ["data/*"])], tmp_path / "out")
+    (described,) = read_json(tmp_path / "out" / "files.json")["repositories"]
+    assert described["commit"] == sha
+    assert described["files"]["data/a.parquet"] == hashlib.sha256(b"first").hexdigest()
+    names = [name for name, _ in files_of(tmp_path / "out" / "files.json")]
+    assert names == ["data/a.parquet", "data/b.parquet"]
+    assert [path.read_bytes() for _, path in files_of(tmp_path / "out" / "files.json")] == [
+        b"first",
+        b"second",
+    ]

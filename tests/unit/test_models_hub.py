@@ -1,0 +1,142 @@
+"""Models of the hub: what is fetched, what is refused, what is recorded."""
+
+import pytest
+import torch
+from huggingface_hub import constants
+
+from hub_server import Hub
+from pretrace.models import fetch_model, load_checkpoint, read_checkpoint
+from pretrace.runtime.errors import InputError
+from pretrace.studies.registries import Registry, override
+from tiny_models import tiny_model
+
+ID = "EleutherAI/pythia-70m"
+TITLE = "Adding `safetensors` variant of this model"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return tiny_model("gpt_neox", tmp_path_factory.mktemp("tiny") / "model")
+
+
+def files(folder, *, without=()):
+    return {
+        path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(tuple(without))
+    }
+
+
+def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
+    beside = {
+        "pytorch_model.bin": b"pickle",
+        "modeling.py": b"raise",
+        "flax_model.msgpack": b"",
+        "README.md": b"",
+    }
+    sha = hub.add("models", ID, files(tiny) | beside)
+    checkpoint = fetch_model(ID, "main", tmp_path / "checkpoint.json")
+    assert checkpoint == read_checkpoint(tmp_path / "checkpoint.json")
+    assert checkpoint.source == f"hub:{ID}@{sha}"
+    assert "model.safetensors" in checkpoint.files
+    asked = {path.rpartition("/")[2] for _, path, _ in hub.asked if "/resolve/" in path}
+    assert not asked & set(beside), "neither pickles nor code are fetched"
+    target = load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device="cpu")
+    assert target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1] == target.vocabulary
+
+
+def test_pickled_weights_alone_are_refused_with_the_remedy(hub, tiny, tmp_path):
+    hub.add("models", ID, files(tiny, without=[".safetensors"]) | {"pytorch_model.bin": b"pickle"})
+    with pytest.raises(InputError, match=r"no safetensors at 'main'.*paths.*Access: open"):
+        fetch_model(ID, "main", tmp_path / "checkpoint.json", access="open")
+    assert not (tmp_path / "checkpoint.json").exists()
+
+
+def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(hub, tiny, tmp_path):
+    pickled = files(tiny, without=[".safetensors"]) | {"pytorch_model.bin": b"pickle"}
+    hub.add("models", ID, pickled)
+    hub.propose(ID, 3, files(tiny), title=TITLE, author="somebody")
+    hub.propose(ID, 4, files(tiny), title=TITLE, author="SFconvertbot", status="closed")
+    with pytest.raises(InputError, match="no conversion by SFconvertbot"):
+        fetch_model(ID, "main", tmp_path / "checkpoint.json")
+    hub.propose(ID, 31, files(tiny), title=TITLE, author="SFconvertbot")
+    sha = hub.repositories["models", ID].revisions["refs/pr/31"]
+    assert fetch_model(ID, "main", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
+
+
+def test_a_pinned_pull_request_is_a_revision(hub, tiny, tmp_path):
+    hub.add("models", ID, {"pytorch_model.bin": b"pickle"})
+    hub.propose(ID, 31, files(tiny), title=TITLE, author="SFconvertbot")
+    assert fetch_model(ID, "refs/pr/31", tmp_path / "checkpoint.json").weights == ["model.safetensors"]
+
+
+def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path):
+    hub.add("models", ID, files(tiny) | {"modeling.py": b"x = 1\n"})
+    plain = fetch_model(ID, "main", tmp_path / "plain.json")
+    coded = fetch_model(ID, "main", tmp_path / "coded.json", remote_code=True)
+    assert (plain.remote_code, "modeling.py" in plain.files) == (False, False)
+    assert (coded.remote_code, "modeling.py" in coded.files) == (True, True)
+    assert read_checkpoint(tmp_path / "coded.json").remote_code
+    assert plain.digest != coded.digest
+
+
+def test_a_gated_model_says_what_its_access_is(hub, tiny, tmp_path, monkeypatch):
+    hub.add("models", "meta-llama/Llama-2-7b-chat-hf", files(tiny), token="hf_right")
+    with pytest.raises(InputError, match=r"gated.*HF_TOKEN.*Access: accept Meta's licence"):
+        fetch_model(
+            "meta-llama/Llama-2-7b-chat-hf", "main", tmp_path / "a.json", access="accept Meta's licence"
+        )
+    monkeypatch.setenv("HF_TOKEN", "hf_right")
+    assert fetch_model("meta-llama/Llama-2-7b-chat-hf", "main", tmp_path / "a.json").weights
+
+
+def test_a_node_without_a_network_takes_what_the_cache_has(hub, tiny, tmp_path, monkeypatch):
+    hub.add("models", ID, files(tiny))
+    first = fetch_model(ID, "main", tmp_path / "first.json")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    before = len(hub.asked)
+    assert fetch_model(ID, "main", tmp_path / "second.json") == first
+    assert len(hub.asked) == before
+
+
+def test_weights_spread_by_a_device_map_give_the_same_numbers(hub, tiny, tmp_path):
+    hub.add("models", ID, files(tiny))
+    fetch_model(ID, "main", tmp_path / "a.json")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    plain, spread = (
+        load_checkpoint(tmp_path / "a.json", dtype="float32", device="cpu", device_map=how)
+        .load()(input_ids=ids)
+        .logits
+        for how in (None, "auto")
+    )
+    assert torch.equal(plain, spread.to(plain.device))
+
+
+def test_quantised_weights_need_a_gpu(hub, tiny, tmp_path):
+    hub.add("models", ID, files(tiny))
+    fetch_model(ID, "main", tmp_path / "a.json")
+    with pytest.raises(InputError, match=r"quantise: 8 needs a GPU and bitsandbytes, and there is no GPU"):
+        load_checkpoint(tmp_path / "a.json", device="cpu", quantise=8)
+
+
+def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
+    (tmp_path / "answers.parquet").touch()
+    entries = {
+        "claude": {"source": "answers", "unavailable": "retired"},
+        "davinci": {"source": "openai", "api": {}, "unavailable": "shut down"},
+        "opt": {"source": "hub", "hub": "facebook/opt-6.7b"},
+        "baichuan": {"source": "hub", "hub": "baichuan-inc/Baichuan2-7B-Base", "remote_code": True},
+    }
+    paths = {"claude": str(tmp_path / "answers.parquet"), "opt": str(tmp_path)}
+    override((Registry("models", entries),), {"paths": paths, "available": ["davinci"]})
+    assert entries["claude"] | {"where": ""} == {"source": "answers", "path": paths["claude"], "where": ""}
+    assert (entries["opt"]["source"], entries["opt"]["path"]) == ("local", paths["opt"])
+    assert "unavailable" not in entries["davinci"]
+    assert "trust_remote_code" in entries["baichuan"]["unavailable"]
+    with pytest.raises(InputError, match=r"paths\.opd: no entry is called so: did you mean .opt."):
+        override((Registry("models", entries),), {"paths": {"opd": "x"}})
