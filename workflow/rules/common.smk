@@ -116,6 +116,11 @@ def held_for_calibration(wildcards, path_of):
     return path_of(wildcards.model, other) if other else []
 
 
+def known_benchmark(wildcards):
+    """The benchmark whose non-members the pair's unlabelled texts are compared with."""
+    return plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark) or wildcards.benchmark
+
+
 def pairs_on(benchmark):
     """The study's pairs that answer questions of a benchmark, which the shared stages know by that name."""
     slug = slug_of(STUDY.benchmarks, benchmark)
@@ -312,7 +317,7 @@ def reads_of(artifact):
     of_pair += [("calibration", *pair, calibration_of(*pair)) for pair in pairs]
     of_pair += [
         (kind, *pair, f"results/{STUDY.name}/{kind}/{pair[0]}/{pair[1]}.parquet")
-        for kind in ("metrics", "tests", "scores")
+        for kind in ("metrics", "tests", "scores", "audit")
         for pair in pairs
     ]
     benchmarks = sorted({benchmark for _, benchmark in pairs})

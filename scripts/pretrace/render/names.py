@@ -22,6 +22,7 @@ METHOD_LABELS = {
     "prefix_similarity": "Prefix similarity",
     "longest_option": "Longest option",
     "odd_one_out": "Odd one out",
+    "combined": "All methods combined",
 }
 """In the order of METHODS.md, which is the order of every table and legend."""
 

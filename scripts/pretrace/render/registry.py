@@ -31,11 +31,12 @@ KINDS = (
     "answers",
     "calibration",
     "times",
+    "audit",
     "benchmarks",
     "prefixes",
     "training",
 )
-"""What a renderer may read: by (model, benchmark) the first seven, then by benchmark, the last by model."""
+"""What a renderer may read: by (model, benchmark) the first eight, then by benchmark, the last by model."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ RENDERERS = _renderers(
     Renderer("selection_gap", "table", frozenset({"metrics"})),
     Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
     Renderer("null_audit", "table", frozenset({"metrics"})),
+    Renderer("audit", "table", frozenset({"audit", "benchmarks"})),
+    Renderer("audit_power", "figure", frozenset({"scores", "benchmarks", "prefixes"})),
     Renderer("pass_costs", "table", frozenset({"passes"})),
     Renderer("accuracy_table", "table", frozenset({"metrics", "tests"})),
     Renderer("welch_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"metrics"})),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.audit_scores import Side
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.render.names import panel_label, place_label, where
 from pretrace.render.registry import Artifact
@@ -50,6 +51,7 @@ class Results:
     answers: Mapping[Pair, Path] = field(default_factory=dict)
     calibration: Mapping[Pair, Path] = field(default_factory=dict)
     times: Mapping[Pair, Path] = field(default_factory=dict)
+    audit: Mapping[Pair, Path] = field(default_factory=dict)
     prefixes: Mapping[str, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
@@ -78,6 +80,17 @@ class Results:
     def loss_curve(self, model: str) -> pd.DataFrame:
         """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
         return self._read("loss curve", self.training, model)
+
+    def audit_of(self, panel: Panel) -> pd.DataFrame:
+        """The columns of `evaluation.audit`, of a panel's model and benchmark."""
+        return self._read("audit", self.audit, (panel["model"], panel["benchmark"]))
+
+    def side_of(self, panel: Panel) -> Side:
+        """A panel's scores with its benchmark and the shots drawn from it."""
+        name = panel["benchmark"]
+        scores = self._read("scores", self.scores, (panel["model"], name))
+        prefixes = self._read("prefixes", self.prefixes, name) if name in self.prefixes else None
+        return Side(name, scores, self.benchmark(name), prefixes)
 
     def answers_of(self, artifact: Artifact, panel: Panel, task: str = "de_cop") -> pd.DataFrame:
         """A panel's answers to one task that were not skipped; raises where there are none."""

@@ -104,11 +104,12 @@ def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[As
 
 
 def check_calibration(runs: tuple[dict[str, Any], ...], where: str) -> None:
-    """Whether each model and benchmark have one calibration, and the questions of each `calibrate_on` are asked too.
+    """Whether each model and benchmark have one calibration, and the same model reads each `calibrate_on` too.
 
     Raises:
-        InputError: runs disagree, or no run of the same model asks the other benchmark's questions.
+        InputError: runs disagree, or no run of the same model reads the other benchmark or asks its questions.
     """
+    reading = {(run["model"], run["benchmark"]) for run in runs if run["methods"]}
     asking = {(run["model"], run["benchmark"]) for run in runs if _asks_de_cop(run)}
     first: dict[tuple[str, str, str], Any] = {}
     for number, run in enumerate(runs):
@@ -124,6 +125,10 @@ def check_calibration(runs: tuple[dict[str, Any], ...], where: str) -> None:
         if other is not None and _asks_de_cop(run) and (run["model"], other) not in asking:
             raise InputError(
                 f"{where}.{number}.calibrate_on: no run asks {run['model']} de_cop's questions on {other}; add one."
+            )
+        if other is not None and run["methods"] and (run["model"], other) not in reading:
+            raise InputError(
+                f"{where}.{number}.calibrate_on: no run has {run['model']} read {other}; add one with the same methods."
             )
 
 

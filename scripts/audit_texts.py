@@ -1,0 +1,27 @@
+"""Audit a benchmark's unlabelled texts against known non-members, of the same benchmark or of another."""
+
+from typing import TYPE_CHECKING
+
+from pretrace.evaluation.audit import Side, audit
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+
+def side(name, scores, benchmark, prefixes):
+    return Side(
+        name, read_parquet(scores), read_parquet(benchmark), read_parquet(prefixes) if prefixes else None
+    )
+
+
+with job_log(snakemake.log[0]):
+    given = snakemake.input
+    table = audit(
+        side(snakemake.wildcards.benchmark, given.scores, given.benchmark, given.prefixes),
+        side(snakemake.params.known, given.known_scores, given.known, given.known_prefixes),
+        snakemake.params.runs,
+        snakemake.params.language,
+    )
+    write_parquet(snakemake.output[0], table)

@@ -1,0 +1,146 @@
+"""Audit of unlabelled texts: their scores against those of known non-members, by text and by document."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.audit_scores import OF_METHOD, Side, audit_scores, is_control, shown
+from pretrace.evaluation.evidence import (
+    LEVEL,
+    benjamini_hochberg,
+    cauchy_variable,
+    empirical_p,
+    p_of_cauchy,
+)
+from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.shift import MATERIAL, shifts
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+COLUMNS = ["unit", "id", "method", "setting", "score", "p", "q", "flagged"]
+UNITS = ("text", "document", "nonmember", "nonmember_document", "control")
+COMBINED = "combined"
+"""The evidence of all methods that see the model, as a method of its own."""
+
+CELL = ["unit", *OF_METHOD, "subset", "length"]
+"""What a unit shares with the non-members that it is compared with."""
+
+
+def audit(
+    audited: Side, known: Side, runs: Sequence[Mapping[str, Any]], language: str = "en"
+) -> pd.DataFrame:
+    """The table of `COLUMNS`: units without a label in `audited` against the non-members (label 0) of `known`.
+
+    A unit is compared with the non-members of its own subset and length alone. `text` and, where texts name theirs,
+    `document`: each method at its default setting, and `combined`, all that see the model. A document's p combines, by
+    Cauchy's rule, those of its texts, and its score is their mean; methods that ask questions score it itself. q is
+    Benjamini and Hochberg's over the units of one kind and method, `flagged` is q <= `LEVEL`. `nonmember`,
+    `nonmember_document`: the known non-members of each fold against those of the other folds, `flagged` is
+    p <= `LEVEL`, so that about that share may be. `control`: what tells the two apart without a model
+    (`shift.shifts`).
+
+    `runs` are those of the audited pair; `audit_scores.shown` says what of them counts. Raises InputError where no
+    unit without a label has known non-members of its subset and length.
+    """
+    same, of = audited.name == known.name, shown(runs)
+    ours, theirs = (audit_scores(side, of, same=same) for side in (audited, known))
+    ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False).astype(bool)]
+    ours = _comparable(ours, theirs, audited, known)
+    mute = mute_methods(theirs)
+    found = evidence(ours.assign(p=p_values(ours, theirs)), mute)
+    checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), mute)
+    checked["unit"] = checked["unit"].map({"text": "nonmember", "document": "nonmember_document"})
+    found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(
+        lambda p: benjamini_hochberg(p.to_numpy())
+    )
+    controls = shifts(_texts(audited, ours), _texts(known, theirs), language).assign(
+        unit="control", id="", setting=""
+    )
+    frame = pd.concat([found, checked, controls], ignore_index=True)
+    frame["flagged"] = frame["q"].where(frame["unit"].isin(["text", "document"]), frame["p"]) <= LEVEL
+    frame.loc[frame["unit"] == "control", "flagged"] &= (frame["score"] - 0.5).abs() >= MATERIAL
+    frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
+    frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
+    return frame.astype({"unit": object})[COLUMNS]
+
+
+def _comparable(ours: pd.DataFrame, theirs: pd.DataFrame, audited: Side, known: Side) -> pd.DataFrame:
+    """Our rows that have known non-members in their cell; the log counts the units that have none."""
+    there = pd.MultiIndex.from_frame(theirs[CELL])
+    kept = ours[pd.MultiIndex.from_frame(ours[CELL]).isin(there)]
+    lost = ours.loc[~ours["id"].isin(kept["id"]), ["id", "subset", "length"]].drop_duplicates()
+    if len(lost):
+        places = ", ".join(sorted(map(_place, *lost[["subset", "length"]].drop_duplicates().T.to_numpy())))
+        log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
+                    audited.name, len(lost), known.name, places)  # fmt: skip
+    if kept.empty:
+        raise InputError(
+            f"audit of {audited.name}: of {int(audited.benchmark['label'].isna().sum())} texts without a label, none "
+            f"has a known non-member (label 0) of {known.name} with its subset and length, scored by the same methods. "
+            "Non-members are comparable where subset and length are the same: give some such texts label 0, or name a "
+            "benchmark that has them under the run's key calibrate_on."
+        )
+    return kept
+
+
+def _place(subset: str, length: int) -> str:
+    return " of ".join([*([f"{length} words"] if length >= 0 else ["texts"]), f"subset '{subset}'"])
+
+
+def _texts(side: Side, rows: pd.DataFrame) -> pd.DataFrame:
+    """The texts behind the rows: those scored, or those of the documents scored."""
+    ids, documents = rows.loc[rows["unit"] == "text", "id"], rows.loc[rows["unit"] == "document", "document"]
+    table = side.benchmark
+    return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]
+
+
+def p_values(ours: pd.DataFrame, theirs: pd.DataFrame) -> Floats:
+    """`evidence.empirical_p` of each of our rows against their rows of the same `CELL`; NaN where there is none."""
+    known = dict(list(theirs.groupby(CELL)["score"]))
+    p = np.full(len(ours), np.nan)
+    for cell, rows in ours.reset_index(drop=True).groupby(CELL):
+        if cell in known:
+            p[rows.index] = empirical_p(rows["score"], known[cell])
+    return p
+
+
+def cross_p_values(rows: pd.DataFrame) -> Floats:
+    """Each row against the non-members (label 0) among the rows of the other folds."""
+    p = np.full(len(rows), np.nan)
+    folds, nonmember = rows["fold"].to_numpy(), rows["label"].eq(0).fillna(False).to_numpy(bool)
+    for fold in np.unique(folds):
+        here = folds == fold
+        p[here] = p_values(rows[here], rows[~here & nonmember])
+    return p
+
+
+def mute_methods(nonmembers: pd.DataFrame) -> set[str]:
+    """Methods that cannot speak: in some cell over `LEVEL` of the non-members share the highest score.
+
+    So SURP, where many texts have no surprising token. Their p-values stand, and take no part in what is combined.
+    """
+    highest = nonmembers.groupby(CELL)["score"].agg(
+        lambda of: (of == of.max()).sum() > max(1, LEVEL * len(of))
+    )
+    found = set(highest[highest].index.get_level_values("method"))
+    if found:
+        log.info("not combined, for many non-members share their highest score: %s", ", ".join(sorted(found)))
+    return found
+
+
+def evidence(rows: pd.DataFrame, mute: Collection[str] = ()) -> pd.DataFrame:
+    """Rows of `audit_scores` with a `p` -> `unit, id, method, setting, score, p`: those of texts, what they say
+    together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `mute`.
+    """
+    rows = rows.assign(cauchy=cauchy_variable(rows["p"]))
+    texts = rows[rows["unit"] == "text"]
+    parts = rows[rows["document"] != ""].assign(id=rows["document"])
+    grouped = parts.groupby(["id", *OF_METHOD], sort=True)[["score", "cauchy"]].mean().reset_index()
+    documents = grouped.assign(unit="document", p=p_of_cauchy(grouped["cauchy"]))
+    frame = pd.concat([texts, documents], ignore_index=True)
+    seeing = frame[~(frame["method"].map(is_control).astype(bool) | frame["method"].isin(list(mute)))]
+    together = seeing.groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
+    together = together.assign(method=COMBINED, setting="", p=p_of_cauchy(together["cauchy"]))
+    return pd.concat([frame, together], ignore_index=True)[["unit", "id", *OF_METHOD, "score", "p"]]

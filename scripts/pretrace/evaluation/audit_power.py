@@ -1,0 +1,70 @@
+"""What an audit finds on a benchmark whose labels are known, by how many texts of a document it is given."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.audit import COMBINED, cross_p_values, mute_methods
+from pretrace.evaluation.audit_scores import Side, audit_scores, is_control
+from pretrace.evaluation.evidence import LEVEL, cauchy_variable, p_of_cauchy
+from pretrace.runtime.files import seed_of
+
+COLUMNS = ["method", "texts", "label", "documents", "value"]
+TIMES = 20
+"""How often a document's texts are drawn."""
+
+FEWEST = 20
+"""Of fewer documents, a share says little."""
+
+
+def power(
+    side: Side, of: Mapping[str, Any], *, length: int | None, methods: Collection[str] = (), most: int = 16
+) -> pd.DataFrame:
+    """A row a `method`, number of `texts` and `label` (1 member, 0 non-member): the share (`value`) of `documents` with
+    p <= `evidence.LEVEL` where an audit is given so many of a document's texts of one subset and of `length`.
+
+    Every text is compared with the non-members of the other folds, as `audit.audit` compares them. A document's members
+    and non-members stand for two documents. Of a document with more texts, some are drawn, `TIMES` times;
+    numbers that fewer than `FEWEST` documents of each class have are left out. `of`: what counts, as
+    `audit_scores.shown` says it. `methods`: only these (default, all).
+    """
+    rows = audit_scores(side, of)
+    rows = rows[(rows["unit"] == "text") & (rows["length"] == (-1 if length is None else length))]
+    rows = rows[rows["label"].notna() & (rows["document"] != "")]
+    rows = rows.assign(p=cross_p_values(rows)).dropna(subset="p")
+    rows["cauchy"] = cauchy_variable(rows["p"])
+    seeing = rows[
+        ~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(mute_methods(rows))))
+    ]
+    keys = ["id", "document", "subset", "label"]
+    together = seeing.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
+    wide = pd.concat([rows, together]).pivot(index=keys, columns="method", values="cauchy")
+    wide = wide[[method for method in wide if method in methods or not methods]].dropna()
+    labels = wide.index.get_level_values("label").to_numpy(int)
+    groups = [
+        (int(labels[at][0]), wide.to_numpy()[at]) for at in wide.groupby(keys[1:], sort=True).indices.values()
+    ]
+    found = []
+    for texts in range(1, most + 1):
+        enough = [group for group in groups if len(group[1]) >= texts]
+        counts = [sum(label == kind for label, _ in enough) for kind in (0, 1)]
+        if min(counts) < FEWEST:
+            break
+        shares = np.stack([_share(values, texts, at) for at, (_, values) in enumerate(enough)])
+        members = np.array([label == 1 for label, _ in enough])
+        for kind in (0, 1):
+            mean = shares[members == bool(kind)].mean(axis=0)
+            found += [
+                (method, texts, kind, counts[kind], float(one))
+                for method, one in zip(wide, mean, strict=True)
+            ]
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def _share(values: np.ndarray, texts: int, seed: int) -> np.ndarray:
+    """Of draws of so many of a document's texts, the share with p <= level; `values` (texts, methods)."""
+    rng = np.random.default_rng(seed_of("audit_power", seed, texts))
+    drawn = [values[rng.permutation(len(values))[:texts]].mean(axis=0) for _ in range(TIMES)]
+    return np.asarray((p_of_cauchy(np.stack(drawn)) <= LEVEL).mean(axis=0))

@@ -1,0 +1,111 @@
+"""The scores that an audit rests on: one of each unit and method, with the unit's label and place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.selection import variant_of
+from pretrace.methods import METHODS, parse_setting
+from pretrace.questions.documents import document_units
+from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
+from pretrace.runtime.logs import log
+from pretrace.views.prefixes import excluded
+
+OF_METHOD = ["method", "setting"]
+UNIT_KEYS = ["id", "document", "subset", "length", "label", "fold"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Scores of one model on one benchmark (`name`), its table, and the shots drawn from it (None: none)."""
+
+    name: str
+    scores: pd.DataFrame
+    benchmark: pd.DataFrame
+    prefixes: pd.DataFrame | None = None
+
+
+def is_control(method: str) -> bool:
+    """Whether a method's score has no part of the model."""
+    known = METHODS.get(method)
+    return known.scope == "benchmark" if known else QUESTION_METHODS[method].control
+
+
+def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The start token and the references that count where a pair's runs name several: the first of each kind."""
+    kinds = ("corpora", "references", "neighbours")
+    first = [next((run[kind][0] for run in runs if run[kind]), "") for kind in kinds]
+    asking = [run["paraphraser"] for run in runs if run.get("questions")]
+    return {
+        "start_token": runs[0]["start_token"],
+        "references": {*first, ""},
+        "paraphraser": asking[0] if asking else None,
+    }
+
+
+def audit_scores(side: Side, of: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
+    """A row a unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`; each method at its default setting.
+
+    `of` as `shown` gives it. Texts as they are, and documents by the methods that ask questions. A method's score of
+    several draws of shots is their mean, and no shot, nor what overlaps one, has a score by a method with shots. Not
+    `same` (the units compared are of two benchmarks): without methods that learn from a benchmark's labels or shots.
+    """
+    rows = side.scores
+    question = rows["method"].isin(list(QUESTION_METHODS))
+    rows = rows[question | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
+    rows = rows[rows["start_token"].isin([of["start_token"], ""])]
+    paraphrased = rows["method"].isin(list(QUESTION_METHODS))
+    if of["paraphraser"] is not None:
+        rows = rows[~paraphrased | rows["reference"].isin([of["paraphraser"], ""])]
+    rows = rows[rows["method"].isin(list(QUESTION_METHODS)) | rows["reference"].isin(list(of["references"]))]
+    rows = rows.merge(_default_settings(rows), on=OF_METHOD)
+    if not same:
+        bound = rows["draw"].notna() | rows["method"].isin(
+            [id for id, one in METHODS.items() if "texts" in one.needs]
+        )
+        if bound.any():
+            log.info("%s: left out of the audit, for they rest on the labels or shots of their own benchmark: %s",
+                     side.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
+        rows = rows[~bound]
+    rows = _without_shots(side, rows)
+    scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)["score"].mean()
+    return scores.merge(_units(side.benchmark), on=["unit", "id"])
+
+
+def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
+    """`method, setting` of each method: its default, or where the run leaves that out, the setting nearest in order."""
+    found: dict[str, tuple[Any, str]] = {}
+    for method, setting in rows[OF_METHOD].drop_duplicates().itertuples(index=False):
+        known = METHODS.get(method) or QUESTION_METHODS[method]
+        if variant_of(setting, known.grid):
+            continue
+        parse = parse_setting if method in METHODS else parse_question_setting
+        values = {name: parse(method, setting)[name] for name in known.grid}
+        preference = (values != {name: known.defaults[name] for name in known.grid}, tuple(values.values()))
+        if method not in found or preference < found[method][0]:
+            found[method] = (preference, setting)
+    chosen = [(method, setting) for method, (_, setting) in sorted(found.items())]
+    return pd.DataFrame(chosen, columns=OF_METHOD)
+
+
+def _without_shots(side: Side, rows: pd.DataFrame) -> pd.DataFrame:
+    prefixed = rows["draw"].notna()
+    if side.prefixes is None or not prefixed.any():
+        return rows
+    draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
+    out = set().union(*(excluded(side.prefixes, side.benchmark, draw) for draw in draws))
+    log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
+             side.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
+    return rows[~(prefixed & rows["id"].isin(out))]
+
+
+def _units(benchmark: pd.DataFrame) -> pd.DataFrame:
+    """Every text, and every document of a benchmark of passages: `unit` and `UNIT_KEYS`; length -1 is none."""
+    texts = benchmark.rename(columns={"text_id": "id"})[UNIT_KEYS].assign(unit="text")
+    frames = [texts.assign(length=texts["length"].fillna(-1).astype(np.int64))]
+    if "passage" in benchmark:
+        frames.append(document_units(benchmark)[UNIT_KEYS].assign(unit="document"))
+    return pd.concat(frames, ignore_index=True)

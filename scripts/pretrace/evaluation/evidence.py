@@ -1,0 +1,54 @@
+"""P-values of single texts against known non-members, their combination, and false-discovery control."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pretrace.evaluation.roc import Floats
+
+LEVEL = 0.05
+"""The false-discovery rate at which a unit is flagged."""
+
+CEILING = 0.99
+"""P-values above it count as it: at 1, which one text in n + 1 has, Cauchy's variable is minus infinity and would
+outweigh any evidence. Y. Fang, C. Chang, Y. Park and G. C. Tseng, Heavy-tailed distribution for combining dependent
+p-values with asymptotic robustness, Statistica Sinica 33 (2023)."""
+
+
+def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
+    """(1 + non-members that score as high) / (1 + non-members), shape of `scores`; a tie speaks for the non-member.
+
+    At most `level` of the texts that are exchangeable with the non-members have p <= level. V. Vovk, A. Gammerman and
+    G. Shafer, Algorithmic Learning in a Random World, 2005, section 2.2. NaN where a score is NaN; non-members without
+    a score do not count.
+    """
+    scores, known = np.asarray(scores, np.float64), np.asarray(nonmembers, np.float64)
+    ascending = np.sort(known[~np.isnan(known)])
+    as_high = len(ascending) - np.searchsorted(ascending, scores, side="left")
+    return np.where(np.isnan(scores), np.nan, (1 + as_high) / (1 + len(ascending)))
+
+
+def cauchy_variable(p: ArrayLike) -> Floats:
+    """tan((1/2 - p) pi): nearly Cauchy in its tail, and so is the mean of several, independent or not.
+
+    Y. Liu and J. Xie, Cauchy combination test, J. American Statistical Association 115 (2020).
+    """
+    return np.asarray(np.tan((0.5 - np.minimum(p, CEILING)) * np.pi))
+
+
+def p_of_cauchy(mean: ArrayLike) -> Floats:
+    """The one p-value of a mean of Cauchy variables."""
+    return np.asarray(0.5 - np.arctan(mean) / np.pi)
+
+
+def benjamini_hochberg(p: ArrayLike) -> Floats:
+    """Adjusted p-values (q), shape (units,): among those with q <= level, at most that share is false.
+
+    Y. Benjamini and Y. Hochberg, J. Royal Statistical Society B 57 (1995). It holds for p-values against the same
+    non-members, which depend on each other positively: S. Bates, E. Candès, L. Lei, Y. Romano and M. Sesia, Testing
+    for outliers with conformal p-values, Annals of Statistics 51 (2023).
+    """
+    p = np.asarray(p, np.float64)
+    order = np.argsort(-p, kind="stable")
+    q = np.empty_like(p)
+    q[order] = np.minimum(1.0, np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1)))
+    return q

@@ -1,0 +1,124 @@
+"""The power of an audit: how many documents it finds, by how many of a document's texts it is given."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.evidence import LEVEL
+from pretrace.render.calibration_table import wilson
+from pretrace.render.drawing import (
+    BLACK,
+    GREY,
+    PAGE,
+    Drawing,
+    LineStyle,
+    lay_out,
+    line_styles,
+    new_figure,
+    style,
+)
+from pretrace.render.names import method_label, ordered, panel_label
+from pretrace.render.phrases import with_interval
+from pretrace.render.records import long_frame, panel_record
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.runtime.errors import InputError
+
+
+def render(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel (a model, a benchmark with documents, a length), a line a method."""
+    panels = list(artifact["panels"])
+    found = [_measured(artifact, results, panel) for panel in panels]
+    return Drawing(
+        figure=_figure(artifact, panels, found),
+        frame=long_frame(
+            [
+                panel_record(panel) | record
+                for panel, of in zip(panels, found, strict=True)
+                for record in records_of(of)
+            ]
+        ),
+        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, found, strict=True)),
+    )
+
+
+def _measured(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
+    """`audit_power.power` with Wilson's intervals of so many documents; the panel says what of several counts."""
+    counts = {
+        "start_token": panel["start_token"],
+        "references": {*panel.get("references", ()), ""},
+        "paraphraser": None,
+    }
+    of = power(
+        results.side_of(panel), counts, length=panel.get("length"), methods=artifact.get("methods", ())
+    )
+    if of.empty:
+        raise InputError(
+            f"artifact {artifact['artifact']}, panel {panel_label(panel)}: too few documents of members and of "
+            "non-members; it needs a benchmark whose texts name their documents"
+        )
+    records = [row | _ends(row) for row in records_of(of)]
+    return pd.DataFrame(records)
+
+
+def _ends(row: Record) -> dict[str, float | None]:
+    _, low, high = wilson(round(row["value"] * row["documents"]), row["documents"])
+    return {"low": low, "high": high}
+
+
+def _figure(artifact: Artifact, panels: Sequence[Panel], found: Sequence[pd.DataFrame]) -> Any:
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    methods = ordered(artifact, {method for of in found for method in of["method"]})
+    styles = line_styles(methods) | {COMBINED: LineStyle(BLACK, "-", 1.8)}
+    with style():
+        figure = new_figure(PAGE if columns > 1 else 4.4, 2.4 * rows + 0.4)
+        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        for at, axis in enumerate(grid.flat):
+            if at >= len(panels):
+                axis.set_visible(False)
+                continue
+            for method in methods:
+                _draw(axis, found[at][found[at]["method"] == method], styles[method], method_label(method))
+            axis.axhline(LEVEL, color=GREY, linewidth=0.6)
+            axis.set_title(panel_label(panels[at]), loc="left", fontsize=7)
+            axis.set_xlabel("texts of a document")
+            axis.set_ylim(0, 1)
+        for axis in grid[:, 0]:
+            axis.set_ylabel(f"documents with p at most {LEVEL:g}")
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), handlelength=2.6
+        )
+        lay_out(figure)
+    return figure
+
+
+def _draw(axis: Any, of: pd.DataFrame, line: LineStyle, label: str) -> None:
+    members, others = (of[of["label"] == kind] for kind in (1, 0))
+    axis.plot(members["texts"], members["value"], color=line.color, linestyle=line.dashes, linewidth=line.width,
+              marker=line.marker, markersize=3, label=label)  # fmt: skip
+    axis.plot(others["texts"], others["value"], color=line.color, linestyle=(0, (1, 1.5)), linewidth=0.8)
+    if label == method_label(COMBINED):
+        axis.fill_between(
+            members["texts"], members["low"], members["high"], color=line.color, alpha=0.12, linewidth=0
+        )
+
+
+def _reading(panel: Panel, of: pd.DataFrame) -> str:
+    method = COMBINED if of["method"].eq(COMBINED).any() else str(of["method"].iloc[0])
+    of = of[of["method"] == method]
+    texts = int(of["texts"].max())
+    values = {
+        (row["label"], row["texts"]): with_interval((row["value"], row["low"], row["high"]))
+        for row in records_of(of)
+    }
+    return (
+        f"{panel_label(panel)}: {method_label(method).lower()} finds {values[1, 1]} of the members' documents by "
+        f"one text and {values[1, texts]} by {texts}; of the non-members' it calls {values[0, 1]} and "
+        f"{values[0, texts]}."
+    )

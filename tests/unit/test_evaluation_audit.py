@@ -1,0 +1,249 @@
+"""Unlabelled texts against known non-members: p-values, their combination, and how many of nothing are flagged."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest, kstest
+
+from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
+from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.evidence import (
+    LEVEL,
+    benjamini_hochberg,
+    cauchy_variable,
+    empirical_p,
+    p_of_cauchy,
+)
+from pretrace.runtime.errors import InputError
+
+RUN = {
+    "start_token": "none", "corpora": [], "references": [], "neighbours": [], "questions": [], "paraphraser": None,
+}  # fmt: skip
+WORDS = [f"word{n}" for n in range(300)]
+
+
+def made_up(
+    audited: int, known: int, *, methods: int = 3, common: float = 0.7, shift: float = 0.0, texts: int = 4,
+    seed: int = 0, length: int | None = 32,
+) -> Side:  # fmt: skip
+    """Documents of `texts` texts each; scores of methods that are alike, and of the texts of one document too."""
+    rng = np.random.default_rng(seed)
+    names = ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
+    count = audited + known
+    document = np.arange(count) // texts
+    shared = rng.normal(size=count // texts + 1)[document] * 0.3 + rng.normal(size=count)
+    label = np.where(np.arange(count) < audited, np.nan, 0)
+    ids = [f"t{i:05d}" for i in range(count)]
+    frames = [
+        pd.DataFrame(
+            {"unit": "text", "id": ids, "method": name, "setting": "", "view": "original", "start_token": "none",
+             "draw": pd.array([pd.NA] * count, "Int64"), "reference": "",
+             "score": common * shared + np.sqrt(1 - common**2) * rng.normal(size=count) + shift * np.isnan(label)}
+        )
+        for name in names
+    ]  # fmt: skip
+    benchmark = pd.DataFrame(
+        {"text_id": ids, "text": [" ".join(rng.choice(WORDS, 30)) for _ in ids],
+         "label": pd.array([pd.NA if np.isnan(one) else 0 for one in label], "Int64"), "subset": "",
+         "length": pd.array([length if length else pd.NA] * count, "Int64"),
+         "document": [f"d{at}" for at in document], "fold": document % 5}
+    )  # fmt: skip
+    return Side("texts", pd.concat(frames, ignore_index=True), benchmark)
+
+
+def test_a_p_value_counts_the_non_members_that_score_as_high():
+    rng = np.random.default_rng(1)
+    scores, known = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 25).astype(float)
+    expected = [(1 + sum(other >= score for other in known)) / (1 + len(known)) for score in scores]
+    assert empirical_p(scores, known) == pytest.approx(expected)
+    assert empirical_p([99.0], known)[0] == 1 / 26, "never 0"
+    assert np.isnan(empirical_p([np.nan], known)[0])
+    assert empirical_p([5.0], [np.nan, 4.0, 6.0])[0] == pytest.approx(2 / 3)
+
+
+def test_p_values_are_uniform_where_there_is_nothing_to_find():
+    rng = np.random.default_rng(2)
+    p = np.concatenate([empirical_p(rng.normal(size=20), rng.normal(size=199)) for _ in range(200)])
+    assert kstest(p - rng.random(p.size) / 200, "uniform").pvalue > 0.01
+    for level in (0.01, 0.05, 0.2):
+        assert binomtest(int((p <= level).sum()), p.size, level, alternative="greater").pvalue > 0.01
+
+
+def test_cauchy_keeps_one_p_value_and_agrees_with_its_formula():
+    p = np.array([0.004, 0.05, 0.6])
+    assert p_of_cauchy(cauchy_variable(p)) == pytest.approx(p)
+    by_hand = 0.5 - np.arctan((np.tan((0.5 - 0.004) * np.pi) + np.tan((0.5 - 0.6) * np.pi)) / 2) / np.pi
+    assert p_of_cauchy(cauchy_variable(p[[0, 2]]).mean()) == pytest.approx(by_hand)
+    assert p_of_cauchy(cauchy_variable([1.0, 0.001]).mean()) < 0.01, (
+        "one hopeless method does not outvote the rest"
+    )
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95])
+def test_cauchy_holds_its_level_under_dependence(correlation: float):
+    rng = np.random.default_rng(3)
+    common = rng.normal(size=(20_000, 1))
+    z = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * rng.normal(size=(20_000, 8))
+    from scipy.special import ndtr
+
+    p = p_of_cauchy(
+        cauchy_variable(np.ceil(ndtr(z) * 200) / 200).mean(axis=1)
+    )  # as coarse as of 199 non-members
+    assert (p <= 0.05).mean() < 0.058
+    assert (p <= 0.01).mean() < 0.014
+
+
+def test_q_is_benjamini_and_hochbergs():
+    from scipy.stats import false_discovery_control
+
+    p = np.random.default_rng(4).random(50) ** 2
+    p[7] = p[9]
+    assert benjamini_hochberg(p) == pytest.approx(false_discovery_control(p))
+
+
+def test_the_false_discovery_rate_holds_among_members_and_non_members():
+    shares = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        member = rng.random(200) < 0.4
+        flagged = (
+            benjamini_hochberg(empirical_p(rng.normal(size=200) + 2.5 * member, rng.normal(size=600)))
+            <= LEVEL
+        )
+        shares.append((flagged & ~member).sum() / max(flagged.sum(), 1))
+        assert flagged[member].mean() > 0.2 or seed, "and there is something to find"
+    assert np.mean(shares) < LEVEL
+
+
+def test_an_audit_of_non_members_flags_about_nobody_and_one_of_members_flags_them():
+    runs = [RUN]
+    flagged = [audit(s, s, runs)[lambda f: f["unit"].eq("text")]["flagged"].any()
+               for s in (made_up(80, 200, seed=seed) for seed in range(12))]  # fmt: skip
+    assert sum(flagged) <= 3
+    side = made_up(80, 200, shift=2.5)
+    frame = audit(side, side, runs)
+    assert list(frame.columns) == COLUMNS
+    by = frame.groupby(["unit", "method"])["flagged"].mean()
+    assert by["text", COMBINED] > 0.5
+    assert by["document", COMBINED] > by["text", COMBINED]
+    assert by["nonmember", COMBINED] < 0.09
+    assert frame.groupby(["unit", "method"]).size()["document", "zlib"] == 20
+
+
+def test_each_number_of_an_audit_by_hand():
+    side = made_up(8, 40, methods=2, seed=5)
+    frame = audit(side, side, [RUN]).set_index(["unit", "method", "id"])
+    score = side.scores.set_index(["method", "id"])["score"]
+    p = {}
+    for method in ("loss", "zlib"):
+        known = score[method][[f"t{i:05d}" for i in range(8, 48)]]
+        for i in range(4):
+            text = f"t{i:05d}"
+            p[method, text] = (1 + (known >= score[method, text]).sum()) / 41
+            assert frame.loc[("text", method, text), "p"] == pytest.approx(p[method, text])
+            assert frame.loc[("text", method, text), "score"] == score[method, text]
+    tangents = {key: np.tan((0.5 - min(one, 0.99)) * np.pi) for key, one in p.items()}
+    together = 0.5 - np.arctan(np.mean(list(tangents.values()))) / np.pi
+    assert frame.loc[("document", COMBINED, "d0"), "p"] == pytest.approx(together)
+    other = [f"t{i:05d}" for i in range(8, 48) if i // 4 % 5 != 2]  # document 2 is in fold 2
+    expected = (1 + (score["loss"][other] >= score["loss", "t00008"]).sum()) / (1 + len(other))
+    assert frame.loc[("nonmember", "loss", "t00008"), "p"] == pytest.approx(expected)
+
+
+def test_controls_take_no_part_in_the_combined_evidence():
+    side = made_up(20, 60, methods=1)
+    words = side.scores.assign(method="blind", score=np.where(side.scores["id"] < "t00020", 9.0, 0.0))
+    frame = audit(Side(side.name, pd.concat([side.scores, words]), side.benchmark), side, [RUN])
+    of = frame[frame["unit"] == "text"].set_index(["method", "id"])["p"]
+    assert of["loss"].clip(upper=0.99).to_numpy() == pytest.approx(of[COMBINED].to_numpy())
+
+
+def test_a_unit_is_compared_with_its_own_length_alone():
+    side = made_up(20, 60)
+    known = side.benchmark["label"].notna().to_numpy()
+    longer = side.benchmark.assign(length=np.where(known, 64, 32)).astype({"length": "Int64"})
+    with pytest.raises(InputError, match=r"20 texts without a label.*subset and length.*calibrate_on"):
+        audit(Side("texts", side.scores, longer), Side("texts", side.scores, longer), [RUN])
+
+
+def test_texts_without_known_non_members_of_their_kind_are_counted(caplog):
+    side = made_up(20, 60)
+    table = side.benchmark.assign(subset=np.where(np.arange(80) < 5, "elsewhere", ""))
+    found = audit(Side("texts", side.scores, table), Side("texts", side.scores, table), [RUN])
+    assert (found["unit"] == "text").sum() == 15 * 4
+    assert "5 units cannot be audited" in caplog.text
+
+
+def test_shots_and_draws(caplog):
+    """Of two draws the mean counts, and no shot is compared with anything."""
+    side = made_up(20, 60, methods=1)
+    recall = [side.scores.assign(method="recall", setting="shots=7", draw=pd.array([draw] * 80, "Int64"),
+                                 score=side.scores["score"] + draw) for draw in (0, 1)]  # fmt: skip
+    shots = pd.DataFrame({"draw": [0, 1], "subset": "", "length": 32, "kind": "nonmember", "position": 0,
+                          "text_id": ["t00020", "t00024"]})  # fmt: skip
+    scored = Side("texts", pd.concat([side.scores, *recall]), side.benchmark, shots)
+    frame = audit(scored, scored, [RUN]).set_index(["unit", "method", "id"])
+    assert frame.loc[("text", "recall", "t00003"), "score"] == pytest.approx(
+        side.scores.set_index("id")["score"]["t00003"] + 0.5
+    )
+    assert ("nonmember", "recall", "t00020") not in frame.index
+    assert ("nonmember", "recall", "t00024") not in frame.index
+    assert ("nonmember", "loss", "t00020") in frame.index
+
+
+def test_words_and_sizes_that_differ_are_told():
+    same = made_up(60, 200)
+    controls = audit(same, same, [RUN])[lambda f: f["unit"].eq("control")].set_index("method")
+    assert not controls["flagged"].any()
+    rng = np.random.default_rng(0)
+    unknown = same.benchmark["label"].isna()
+    texts = [" ".join(rng.choice(WORDS[:60], 40)) if one else text
+             for one, text in zip(unknown, same.benchmark["text"], strict=True)]  # fmt: skip
+    other = Side("texts", same.scores, same.benchmark.assign(text=texts))
+    controls = audit(other, other, [RUN])[lambda f: f["unit"].eq("control")].set_index("method")
+    assert controls["flagged"].all()
+    assert (controls["score"] > 0.9).all()
+
+
+def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
+    side, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
+    blind = [one.scores.assign(method="blind") for one in (side, other)]
+    frame = audit(
+        Side("mine", pd.concat([side.scores, blind[0]]), side.benchmark),
+        Side("theirs", pd.concat([other.scores, blind[1]]), other.benchmark),
+        [RUN],
+    )
+    assert set(frame.loc[frame["unit"] == "text", "method"]) == {"loss", COMBINED}
+
+
+STUDY = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.skipif(
+    not (STUDY / "embedded/scores").is_dir(), reason="the embedded study has not been run here"
+)
+@pytest.mark.parametrize("model", ["pico-en-small", "pico-en-large", "pico-en-small-null"])
+def test_true_non_members_of_the_controlled_models_are_seldom_flagged(model: str):
+    """Half of the non-members' documents unlabelled, the other half known."""
+    path = STUDY / f"embedded/scores/{model}/sotu_split.parquet"
+    if not path.exists():
+        pytest.skip(f"{path.name} of {model} is not there")
+    scores, table = pd.read_parquet(path), pd.read_parquet(STUDY / "benchmarks/sotu_split.parquet")
+    table = table.astype({"label": "Int64", "length": "Int64"})
+    hidden = table["label"].eq(0) & table["fold"].isin([0, 1])
+    table = table[table["label"].eq(0)].assign(label=table["label"].mask(hidden))
+    run = RUN | {
+        "start_token": "<|endoftext|>",
+        "corpora": ["sotu_historic"],
+        "references": ["pico-en-small-null"],
+    }
+    prefixes = pd.read_parquet(STUDY / "prefixes/sotu_split.parquet")
+    side = Side("sotu_split", scores, table, prefixes)
+    frame = audit(side, side, [run])
+    texts = frame[frame["unit"].eq("text") & frame["method"].eq(COMBINED)]
+    assert binomtest(int(texts["flagged"].sum()), len(texts), LEVEL, alternative="greater").pvalue > 0.025
+    documents = texts["id"].map(table.set_index("text_id")["document"]).nunique()
+    low = binomtest(round((texts["p"] <= LEVEL).mean() * documents), documents, LEVEL, alternative="greater")
+    assert low.pvalue > 0.025

@@ -1,0 +1,23 @@
+rule audit_texts:
+    input:
+        scores="results/{study}/scores/{model}/{benchmark}.parquet",
+        benchmark=lambda wildcards: table_of(wildcards.benchmark),
+        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
+        known_scores=lambda wildcards: (
+            f"results/{wildcards.study}/scores/{wildcards.model}/{known_benchmark(wildcards)}.parquet"
+        ),
+        known=lambda wildcards: table_of(known_benchmark(wildcards)),
+        known_prefixes=lambda wildcards: prefixes_of(known_benchmark(wildcards)),
+    output:
+        "results/{study}/audit/{model}/{benchmark}.parquet",
+    log:
+        "results/{study}/logs/audit_texts/{model}/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
+        runs=runs_of,
+        known=lambda wildcards: known_benchmark(wildcards),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
+    script:
+        "../../scripts/audit_texts.py"
