@@ -42,7 +42,9 @@ def select(
     ran = {pair for run in kept for pair in _pairs(run)}
     shown: dict[str, Artifact] = {}
     for slug, own in chosen.items():
-        if _shows_texts(registered[slug]) or "panels" not in own:
+        if _reads(registered[slug], "published"):
+            shown[slug] = _with_papers(own, [one for one in chosen if "paper" in registered[one]], out)
+        elif _shows_texts(registered[slug]) or "panels" not in own:
             shown[slug] = own
         elif "paper" in registered[slug]:
             shown[slug] = _of_paper(own, out)
@@ -112,6 +114,16 @@ def _pairs(run: GivenRun) -> set[Pair]:
 
 def _shows_texts(entry: Artifact) -> bool:
     return entry["renderer"] in RENDERERS and RENDERERS[entry["renderer"]].needs == OF_BENCHMARKS
+
+
+def _reads(entry: Artifact, kind: str) -> bool:
+    return entry["renderer"] in RENDERERS and kind in RENDERERS[entry["renderer"]].needs
+
+
+def _with_papers(own: Artifact, of_papers: list[str], out: Mapping[str, str]) -> Artifact:
+    """An artifact about the papers' numbers: those of the artifacts shown beside it; and the models that are not."""
+    missing = [{"model": model, "reason": reason} for model, reason in out.items()]
+    return own | {"options": {"artifacts": of_papers} | own.get("options", {}), "missing": missing}
 
 
 def _of_paper(own: Artifact, out: Mapping[str, str]) -> Artifact:

@@ -1,0 +1,193 @@
+"""One measured number by all its keys, of a study's metrics, tests and benchmarks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from pretrace.evaluation.selection import variant_of
+from pretrace.methods import METHODS
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.render.names import parse_setting
+from pretrace.render.records import number
+from pretrace.render.results import Pair, Results
+from pretrace.render.selecting import records_of
+
+EACH = "*"
+COUNTS = ("n_texts", "member_ratio", "nonmember_ratio")
+BEST = {"best_eps_e": "eps", "best_k": "percentile"}
+"""Metrics that name the best value of a parameter, by AUC."""
+
+SELECTIONS = ("default", "best_on_test", "grid")
+_KEYS = ["unit", "method", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
+_NO_LENGTH = -1
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Where a number stands. Of the settings that have the `fixed` parameters and none of the values in `without`, the
+    best is taken; `reference` "" stands for any, as long as there is one; `subset` "*" for the mean over all.
+    """
+
+    model: str
+    benchmarks: tuple[str, ...]
+    subset: str
+    length: int | None
+    method: str
+    variant: str
+    view: str
+    start_token: str
+    reference: str
+    evaluation_set: str
+    unit: str
+    metric: str
+    fixed: Mapping[str, Any]
+    without: Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number with its 95 % interval, where it has one, and the setting and benchmark that it is of."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    setting: str = ""
+    benchmark: str = ""
+    reference: str = ""
+
+
+class Measured:
+    """The numbers of a study, indexed once."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._indexed: dict[Pair, dict[tuple[Any, ...], pd.DataFrame]] = {}
+
+    def find(self, lookup: Lookup) -> Found | None:
+        """The number, or None where the study has none."""
+        for benchmark in lookup.benchmarks:
+            found = self._of(benchmark, lookup)
+            if found is not None:
+                return found
+        return None
+
+    def _of(self, benchmark: str, lookup: Lookup) -> Found | None:
+        if lookup.metric in COUNTS:
+            return self._count(benchmark, lookup)
+        pair = (lookup.model, benchmark)
+        if pair not in self._results.metrics:
+            return None
+        if lookup.metric == "p_value":
+            return self._p_value(pair, lookup)
+        if lookup.subset == EACH:
+            return self._mean(pair, lookup)
+        return self._best(pair, lookup, lookup.subset)
+
+    def _best(self, pair: Pair, lookup: Lookup, subset: str) -> Found | None:
+        metric = "auc" if lookup.metric in BEST else lookup.metric
+        rows = self._candidates(pair, lookup, subset, metric)
+        if rows.empty or rows["reference"].nunique() > 1:
+            return None
+        best = records_of(rows.sort_values("value", ascending=False, kind="stable"))[0]
+        with_interval = rows[(rows["setting"] == best["setting"]) & rows["low"].notna()]
+        row = records_of(with_interval)[0] if len(with_interval) else best
+        if lookup.metric in BEST:
+            value = float(parse_setting(best["setting"])[BEST[lookup.metric]])
+            return Found(value, None, None, best["setting"], pair[1], best["reference"])
+        low, high = number(row["low"]), number(row["high"])
+        return Found(float(row["value"]), low, high, row["setting"], pair[1], row["reference"])
+
+    def _candidates(self, pair: Pair, lookup: Lookup, subset: str, metric: str) -> pd.DataFrame:
+        """The rows of the settings among which the best is taken."""
+        length = _NO_LENGTH if lookup.length is None else lookup.length
+        key = (
+            lookup.unit, lookup.method, lookup.view, lookup.start_token, subset, length, lookup.evaluation_set, metric,
+        )  # fmt: skip
+        index = self._index(pair)
+        # question methods read no view of a text and no start token
+        rows = index.get(key, index.get((*key[:2], "", "", *key[4:]), self._nothing))
+        if lookup.reference:
+            rows = rows[rows["reference"].eq(lookup.reference)]
+        chosen = [_is_meant(lookup, setting) for setting in rows["setting"]]
+        return rows[chosen] if len(rows) else rows
+
+    def _mean(self, pair: Pair, lookup: Lookup) -> Found | None:
+        subsets = sorted({key[4] for key in self._index(pair)} - {""})
+        found = [self._best(pair, lookup, subset) for subset in subsets]
+        values = [one.value for one in found if one is not None]
+        if not values or len(values) < len(found):
+            return None
+        return Found(sum(values) / len(values), benchmark=pair[1])
+
+    def _p_value(self, pair: Pair, lookup: Lookup) -> Found | None:
+        if pair not in self._results.tests:
+            return None
+        tests = self._results.every_row(pair, "tests")
+        length = tests["length"].isna() if lookup.length is None else tests["length"].eq(lookup.length)
+        rows = tests[
+            (tests["test"] == "welch")
+            & (tests["method"] == lookup.method)
+            & (tests["unit"] == lookup.unit)
+            & length.fillna(False).astype(bool)
+            & tests["reference"].isin([lookup.reference, ""])
+        ]
+        rows = rows[[_variant(lookup.method, setting) == lookup.variant for setting in rows["setting"]]]
+        if len(rows) != 1:
+            return None
+        return Found(float(rows["p"].iloc[0]), setting=str(rows["setting"].iloc[0]), benchmark=pair[1])
+
+    def _count(self, benchmark: str, lookup: Lookup) -> Found | None:
+        if benchmark not in self._results.benchmarks:
+            return None
+        texts = self._results.benchmark(benchmark)
+        if lookup.subset:
+            texts = texts[texts["subset"] == lookup.subset]
+        if lookup.length is not None and texts["length"].notna().any():
+            texts = texts[texts["length"].eq(lookup.length).fillna(False).astype(bool)]
+        if texts.empty:
+            return None
+        share = float(texts["label"].eq(1).mean())
+        values = {"n_texts": float(len(texts)), "member_ratio": share, "nonmember_ratio": 1 - share}
+        return Found(values[lookup.metric], benchmark=benchmark)
+
+    @cached_property
+    def _nothing(self) -> pd.DataFrame:
+        return pd.DataFrame(columns=["setting", "reference", "value", "low", "high"])
+
+    def _index(self, pair: Pair) -> dict[tuple[Any, ...], pd.DataFrame]:
+        """The rows of a pair by `_KEYS`, of the first draw, those with a chosen setting first."""
+        if pair not in self._indexed:
+            frame = self._results.every_row(pair)
+            frame = frame[frame["selection"].isin(SELECTIONS) & (frame["draw"].isna() | frame["draw"].eq(0))]
+            order = frame["selection"].map({name: place for place, name in enumerate(SELECTIONS)})
+            frame = frame.assign(length=frame["length"].fillna(_NO_LENGTH).astype(int), order=order)
+            grouped = frame.sort_values("order", kind="stable").groupby(_KEYS, sort=False)
+            self._indexed[pair] = {tuple(key): rows for key, rows in grouped}
+        return self._indexed[pair]
+
+
+def _variant(method: str, setting: str) -> str:
+    known = METHODS.get(method) or QUESTION_METHODS.get(method)
+    return variant_of(setting, known.grid if known else ())
+
+
+def _is_meant(lookup: Lookup, setting: str) -> bool:
+    """Whether a setting is of the variant, has the fixed parameters, and lies in the grid without what is left out."""
+    if _variant(lookup.method, setting) != lookup.variant:
+        return False
+    method = METHODS.get(lookup.method) or QUESTION_METHODS.get(lookup.method)
+    given = {
+        name: float(value) for name, value in parse_setting(setting).items() if method and name in method.grid
+    }
+    for name, value in given.items():
+        if name in lookup.fixed:
+            if abs(value - float(lookup.fixed[name])) > 1e-9:
+                return False
+        elif method and value not in [float(one) for one in method.grid[name]]:
+            return False
+        if any(abs(value - float(one)) < 1e-9 for one in lookup.without.get(name, ())):
+            return False
+    return True

@@ -1,0 +1,205 @@
+"""The papers' numbers, each with what this study measured in its place under each protocol."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pretrace.methods import METHODS
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.render.measured import Found, Lookup, Measured
+from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
+from pretrace.studies.schema import check, read_yaml
+
+NAMES = "names"
+"""The key of config/published/names.yaml among the published files, whose others are papers."""
+
+AVERAGE = "average"
+COLUMNS = (
+    "paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric", "value",
+)  # fmt: skip
+
+Row = Mapping[str, str]
+"""A row of config/published/{paper}.csv by column."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published number under one protocol; without `found` there is a `reason`."""
+
+    row: Row
+    protocol: str
+    found: Found | None = None
+    reason: str = ""
+    skipped: bool = field(default=False)
+
+    @property
+    def published(self) -> float:
+        return float(self.row["value"])
+
+    @property
+    def difference(self) -> float | None:
+        """Measured less published; of p-values in decades, which is the logarithm of their ratio."""
+        if self.found is None:
+            return None
+        if self.row["metric"] != "p_value":
+            return self.found.value - self.published
+        return math.log10(max(self.found.value, 1e-300) / self.published)
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether our 95 % interval holds the published number, as far as its digits say; None without one."""
+        if self.found is None or self.found.low is None or self.found.high is None:
+            return None
+        _, _, decimals = self.row["value"].partition(".")
+        rounding = 0.5 * 10 ** -len(decimals)
+        return self.found.low - rounding <= self.published <= self.found.high + rounding
+
+
+@dataclass(frozen=True)
+class Names:
+    """config/published/names.yaml."""
+
+    rules: Sequence[Mapping[str, Any]]
+    parameters: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    papers: Mapping[str, Mapping[str, Any]]
+
+
+def read_names(path: Path) -> Names:
+    """The file, checked against its schema."""
+    given = read_yaml(path)
+    check(given, "published", str(path))
+    return Names(given["rules"], given["parameters"], given["papers"])
+
+
+def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
+    """Every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
+
+    `gone`: models that the study leaves out -> why. Averages over models or subsets are those of the measured
+    numbers behind them, and have no interval.
+    """
+    names = read_names(results.published[NAMES])
+    wanted = set(artifacts)
+    measured = Measured(results)
+    compared: list[Compared] = []
+    for paper, about in names.papers.items():
+        if paper not in results.published or not any(slug.startswith(f"{paper}_") for slug in wanted):
+            continue
+        rows = [
+            row
+            for row in read_published(results.published[paper])
+            if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
+        ]
+        for protocol, its in about["protocols"].items():
+            rules = [*names.rules, *its["rules"]]
+            of = [_compared(row, protocol, rules, names, measured, gone) for row in rows]
+            compared += _averaged(of)
+    return compared
+
+
+def read_published(path: Path) -> list[Row]:
+    """The rows of a paper's file; raises `InputError` where a column is missing or a value is no number."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for number, row in enumerate(rows, start=2):
+        if missing := [column for column in COLUMNS if row.get(column) is None]:
+            raise InputError(f"{path}, line {number}: column '{missing[0]}' is missing.")
+        try:
+            float(row["value"])
+        except ValueError:
+            raise InputError(f"{path}, line {number}: value '{row['value']}' is not a number.") from None
+    return rows
+
+
+def _settings_of(row: Row) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in row["setting"].split(";") if part)
+
+
+def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[str, Any]) -> Lookup | str:
+    """What is looked up for a row, or why nothing is."""
+    settings = _settings_of(row)
+    facts = {**{key: row[key] for key in COLUMNS}, **settings}
+    use: dict[str, Any] = {
+        "model": row["model"], "benchmark": [row["benchmark"]], "subset": row["subset"], "method": row["method"],
+        "length": int(row["length"]) if row["length"] else None, "metric": row["metric"],
+    }  # fmt: skip
+    for rule in rules:
+        if all(facts.get(key, "") in _listed(value) for key, value in rule["where"].items()):
+            use |= rule["use"]
+    if "skip" in use:
+        return str(use["skip"])
+    fixed, tuned = dict(use.get("fixed", {})), use.get("tuned", False)
+    free = set()
+    for key, parameter in parameters.get(use["method"], {}).items():
+        if settings.get(key) == "tuned":
+            fixed.pop(parameter["is"], None)
+            free.add(parameter["is"])
+        elif key in settings:
+            fixed[parameter["is"]] = round(float(settings[key]) * parameter.get("times", 1), 9)
+    method = METHODS.get(use["method"]) or QUESTION_METHODS.get(use["method"])
+    if method is not None and not tuned:
+        fixed = {name: method.defaults[name] for name in method.grid if name not in free} | fixed
+    return Lookup(
+        model=use["model"],
+        benchmarks=tuple(one.format(**facts) for one in use["benchmark"]),
+        subset=use["subset"],
+        length=use["length"],
+        method=use["method"],
+        variant=use.get("variant", ""),
+        view=use.get("view", "original"),
+        start_token=use.get("start_token", "tokenizer"),
+        reference=use.get("reference", "").format(**facts),
+        evaluation_set=use.get("evaluation_set", "all"),
+        unit=use.get("unit", "text"),
+        metric=use["metric"]
+        + ("_strict" if use.get("strict") and use["metric"].startswith("tpr_at") else ""),
+        fixed=fixed,
+        without=use.get("without", {}),
+    )
+
+
+def _listed(value: Any) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _compared(
+    row: Row,
+    protocol: str,
+    rules: Sequence[Mapping[str, Any]],
+    names: Names,
+    measured: Measured,
+    gone: Mapping[str, str],
+) -> Compared:
+    lookup = looked_up(row, rules, names.parameters)
+    if isinstance(lookup, str):
+        return Compared(row, protocol, reason=lookup, skipped=True)
+    if AVERAGE in (row["model"], row["subset"]):
+        return Compared(row, protocol, reason="a part of the average is missing")
+    found = measured.find(lookup)
+    if found is not None:
+        return Compared(row, protocol, found)
+    return Compared(row, protocol, reason=gone.get(lookup.model, "not measured in this study"))
+
+
+def _averaged(compared: Sequence[Compared]) -> list[Compared]:
+    """The same with averages filled in: means over the models or subsets that the paper prints beside them."""
+    filled = list(compared)
+    for key in ("subset", "model"):
+        parts: dict[tuple[str, ...], list[Compared]] = {}
+        for one in filled:
+            if one.row[key] != AVERAGE and not one.skipped:
+                parts.setdefault(_beside(one.row, key), []).append(one)
+        for at, one in enumerate(filled):
+            of = parts.get(_beside(one.row, key), []) if one.row[key] == AVERAGE else []
+            values = [part.found.value for part in of if part.found is not None]
+            if of and len(values) == len(of) and not one.skipped:
+                filled[at] = Compared(one.row, one.protocol, Found(sum(values) / len(values)))
+    return filled
+
+
+def _beside(row: Row, over: str) -> tuple[str, ...]:
+    keys = ("artifact", "benchmark", "subset", "length", "model", "method", "metric")
+    return tuple(row[key] for key in keys if key != over)

@@ -1,0 +1,191 @@
+"""Published against measured, number by number, and a summary for each paper."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.names import method_label, metric_label
+from pretrace.render.phrases import joined
+from pretrace.render.published import NAMES, Compared, Names, compare, read_names
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.table import Block, Cell, Row, Table, signed
+from pretrace.runtime.errors import InputError
+
+FARTHEST = 10
+RATES = ("auc", "tpr_at_")
+"""Metrics from 0 to 1, whose differences have one scale."""
+
+
+def render(artifact: Artifact, results: Results) -> Table:
+    """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of our
+    intervals hold them, and how far apart they are; then the numbers that are farthest apart.
+
+    The long data holds every published number under every protocol.
+    """
+    compared = compared_of(artifact, results)
+    names = read_names(results.published[NAMES])
+    papers = list(dict.fromkeys(one.row["paper"] for one in compared))
+    return Table(
+        caption=artifact["title"],
+        label=artifact["artifact"],
+        stub="Table or figure",
+        columns=_columns(names, papers[0]),
+        blocks=(
+            *(
+                _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
+                for paper in papers
+            ),
+            _farthest(compared),
+        ),
+        notes=tuple(_notes(names, papers, compared)),
+        frame=frame_of(compared),
+        reading=_reading(names, papers, compared),
+    )
+
+
+def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
+    """Every published number that the study could measure, by protocol; raises where there is none."""
+    gone = {one["model"]: one["reason"] for one in artifact.get("missing", ())}
+    compared = compare(results, artifact["options"]["artifacts"], gone)
+    if not compared:
+        raise InputError(
+            f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
+        )
+    return compared
+
+
+def frame_of(compared: Sequence[Compared]) -> pd.DataFrame:
+    """Every number once, in the papers' order."""
+    return pd.DataFrame([_record(one) for one in compared])
+
+
+def _record(one: Compared) -> dict[str, Any]:
+    keys = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
+    found = one.found
+    return {key: one.row[key] for key in keys} | {
+        "published": one.published,
+        "published_std": one.row.get("std") or None,
+        "protocol": one.protocol,
+        "measured": found.value if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "difference": one.difference,
+        "inside": {True: "true", False: "false", None: ""}[one.inside],
+        "our_benchmark": found.benchmark if found else "",
+        "our_setting": found.setting if found else "",
+        "our_reference": found.reference if found else "",
+        "reason": one.reason,
+    }
+
+
+def rates(compared: Sequence[Compared]) -> list[Compared]:
+    """The measured AUCs and rates, which have one scale."""
+    return [one for one in compared if one.found is not None and one.row["metric"].startswith(RATES)]
+
+
+_HEADS = ("numbers", "measured", "in our interval", "median difference", "largest difference")
+
+
+def _columns(names: Names, paper: str) -> tuple[tuple[str, ...], ...]:
+    protocols = names.papers[paper]["protocols"]
+    return tuple((f"as the {protocol}", head) for protocol in protocols for head in _HEADS)
+
+
+def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> Block:
+    artifacts = list(dict.fromkeys(one.row["artifact"] for one in compared if not one.skipped))
+    rows = [
+        Row(
+            artifact,
+            tuple(
+                cell
+                for protocol in names.papers[paper]["protocols"]
+                for cell in _counts(
+                    [one for one in compared if (one.row["artifact"], one.protocol) == (artifact, protocol)]
+                )
+            ),
+        )
+        for artifact in artifacts
+    ]
+    return Block(names.papers[paper]["title"], tuple(rows), columns=_columns(names, paper))
+
+
+def _counts(compared: Sequence[Compared]) -> list[Cell]:
+    shown = [one for one in compared if not one.skipped]
+    judged = [one.inside for one in shown if one.inside is not None]
+    apart = [one.difference for one in rates(shown) if one.difference is not None]
+    return [
+        Cell(words=str(len(shown))),
+        Cell(words=str(sum(one.found is not None for one in shown))),
+        Cell(words=f"{sum(judged)} of {len(judged)}") if judged else Cell(),
+        Cell(value=median(apart), signed=True) if apart else Cell(),
+        Cell(value=max(apart, key=abs), signed=True) if apart else Cell(),
+    ]
+
+
+def _farthest(compared: Sequence[Compared]) -> Block:
+    apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))[:FARTHEST]
+    rows = [
+        Row(
+            _place(one),
+            (
+                Cell(words=one.protocol),
+                Cell(words=one.row["value"]),
+                Cell(one.found.value, one.found.low, one.found.high),
+                Cell(words=signed(one.difference or 0.0, 3)),
+            ),
+        )
+        for one in apart
+        if one.found is not None
+    ]
+    heads = (("protocol",), ("published",), ("measured",), ("difference",))
+    return Block("The farthest apart", tuple(rows), columns=heads, stub="Number")
+
+
+def _place(one: Compared) -> str:
+    row = one.row
+    parts = [row["paper"], row["artifact"], row["model"], row["benchmark"], row["subset"]]
+    parts += [f"{row['length']} words"] if row["length"] else []
+    method = method_label(row["method"])
+    return " ".join(part for part in [*parts, method, metric_label(row["metric"])] if part)
+
+
+def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) -> list[str]:
+    notes = [
+        "Numbers: those that the paper prints and that can be compared. Brackets and counts rest on our 95 % intervals "
+        "(bootstrap of our texts); a published number has an error of its own, so fewer than 95 % need lie inside. "
+        "Differences: measured less published, of AUCs and true-positive rates."
+    ]
+    for paper in papers:
+        protocols = names.papers[paper]["protocols"]
+        told = "; ".join(f"{name}: {its['says'].strip()}" for name, its in protocols.items())
+        notes.append(f"{names.papers[paper]['title']}, {told}.")
+    for skipped, what in ((True, "Not compared"), (False, "Not measured")):
+        counts: dict[str, set[int]] = {}
+        for one in compared:
+            if one.reason and one.skipped == skipped:
+                counts.setdefault(one.reason, set()).add(id(one.row))
+        if counts:
+            told = "; ".join(f"{reason} ({len(rows)})" for reason, rows in counts.items())
+            notes.append(f"{what}: {told}.")
+    return notes
+
+
+def _reading(names: Names, papers: Sequence[str], compared: Sequence[Compared]) -> str:
+    sentences = []
+    for paper in papers:
+        parts = []
+        for protocol in names.papers[paper]["protocols"]:
+            of = [one for one in compared if (one.row["paper"], one.protocol) == (paper, protocol)]
+            judged = [one.inside for one in of if one.inside is not None]
+            apart = [abs(one.difference) for one in rates(of) if one.difference is not None]
+            if apart:
+                parts.append(
+                    f"as the {protocol}, {sum(judged)} of {len(judged)} published numbers lie in our intervals "
+                    f"(median distance {median(apart):.3f})"
+                )
+        title = names.papers[paper]["title"]
+        sentences.append(f"{title}: {joined(parts)}." if parts else f"{title}: nothing was measured.")
+    return " ".join(sentences)

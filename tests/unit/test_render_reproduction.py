@@ -1,0 +1,198 @@
+"""Published and measured numbers joined, on metrics whose differences from the published ones are made up here."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_results import metric_row
+
+from pretrace.render import reproduction, reproduction_scatter
+from pretrace.render.published import compare, looked_up, read_names, read_published
+from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_parquet
+
+PUBLISHED = Path("config/published")
+NAMES = read_names(PUBLISHED / "names.yaml")
+HEADER = "paper,artifact,benchmark,subset,length,model,method,setting,metric,value,std,starred\n"
+SURP = """\
+surp,table1,wikimia,,32,pythia-2.8b,ppl,,auc,0.600,,
+surp,table1,wikimia,,32,pythia-2.8b,min_k,k=tuned,auc,0.620,,
+surp,table1,wikimia,,32,pythia-2.8b,surp,eps_e=tuned;k=tuned,auc,0.640,,
+surp,table1,wikimia,,32,pythia-12b,ppl,,auc,0.700,,
+surp,table1,wikimia,,32,average,ppl,,auc,0.650,,
+surp,table1,wikimia,,32,claude-2.1,zlib,,auc,0.500,,
+surp,table1,wikimia,,32,,best,,seconds_per_book,3,,
+surp,table2,dolma_book,middle,1024,olmo-7b,ppl,,auc,0.500,,
+surp,text,wikimia,,32,pythia-2.8b,surp,eps_e=tuned;k=tuned,best_eps_e,2.5,,
+"""
+CON_RECALL = """\
+con_recall,table2,wikimia,,32,pythia-6.9b,min_k,k=tuned,auc,0.610,,
+con_recall,table2,wikimia,,32,pythia-6.9b,min_k,k=tuned,tpr_at_5_fpr,0.200,,
+con_recall,table2,wikimia,,32,pythia-6.9b,ref,ref_model=pythia-70m,auc,0.640,,
+con_recall,table5,wikimia,,32,,,,n_texts,6,,
+con_recall,table5,wikimia,,32,,,,member_ratio,0.500,,
+"""
+
+
+def row(method, setting, value, *, selection="grid", reference="", evaluation_set="all", **other):
+    made = metric_row(method, setting, selection, value, interval=selection != "grid", **other)
+    keys = {
+        "start_token": "tokenizer",
+        "length": 32,
+        "reference": reference,
+        "evaluation_set": evaluation_set,
+    }
+    return made | keys
+
+
+def surp_rows(shift: float):
+    yield row("loss", "", 0.600 + shift)
+    yield row("loss", "", 0.600 + shift, selection="default")
+    for k, value in ((0.1, 0.61), (0.2, 0.60), (0.3, 0.65), (0.35, 0.9)):
+        yield row("min_k", f"k={k:g}", value)
+    yield row("min_k", "k=0.3", 0.65, selection="best_on_test")
+    yield row("surp", "eps=2;percentile=40", 0.66)
+    yield row("surp", "eps=3;percentile=40", 0.63)
+    yield row("surp", "eps=3;percentile=40;empty=-100", 0.62)
+
+
+def con_recall_rows():
+    for evaluation_set, more in (("without_prefixes", 0.0), ("balanced", 0.02)):
+        its = {"evaluation_set": evaluation_set, "draw": 0}
+        yield row("min_k", "k=0.4", 0.69 + more, **its)
+        yield row("min_k", "k=0.5", 0.63 + more, **its)
+        yield row("min_k", "k=0.5", 0.30, metric="tpr_at_5_fpr", **its)
+        yield row("min_k", "k=0.5", 0.25, metric="tpr_at_5_fpr_strict", **its)
+        yield row("ref", "", 0.70 + more, reference="pythia-70m", **its)
+        yield row("ref", "form=con_recall_code", 0.645 + more, reference="pythia-70m", **its)
+
+
+@pytest.fixture
+def results(tmp_path) -> Results:
+    (tmp_path / "surp.csv").write_text(HEADER + SURP, encoding="utf-8")
+    (tmp_path / "con_recall.csv").write_text(HEADER + CON_RECALL, encoding="utf-8")
+    metrics = {
+        ("pythia-2.8b", "wikimia"): list(surp_rows(0.01)),
+        ("pythia-12b", "wikimia"): list(surp_rows(0.05)),
+        ("pythia-6.9b", "wikimia"): list(con_recall_rows()),
+    }
+    paths = {}
+    for pair, rows in metrics.items():
+        paths[pair] = tmp_path / f"{pair[0]}.parquet"
+        write_parquet(paths[pair], pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
+    texts = pd.DataFrame({"text_id": list("abcdef"), "label": pd.array([1, 0] * 3, "Int64"), "subset": "",
+                          "length": pd.array([32] * 6, "Int64")})  # fmt: skip
+    write_parquet(tmp_path / "texts.parquet", texts)
+    published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
+    return Results(metrics=paths, benchmarks={"wikimia": tmp_path / "texts.parquet"},
+                   published=published | {"names": PUBLISHED / "names.yaml"})  # fmt: skip
+
+
+ARTIFACT = {
+    "artifact": "reproduction",
+    "title": "Published and measured",
+    "options": {"artifacts": ["surp_table1", "con_recall_table2", "con_recall_table5"]},
+    "missing": [{"model": "claude-2.1", "reason": "it was retired"}],
+}
+
+
+def table_of(results):
+    table = reproduction.render(ARTIFACT, results)
+    return table, table.frame.set_index(["paper", "protocol", "model", "method", "metric"])
+
+
+def test_differences_are_those_that_were_made_up(results):
+    _, frame = table_of(results)
+    expected = {
+        ("surp", "paper", "pythia-2.8b", "ppl", "auc"): 0.01,
+        ("surp", "paper", "pythia-12b", "ppl", "auc"): -0.05,
+        ("surp", "paper", "average", "ppl", "auc"): 0.63 - 0.65,
+        ("surp", "paper", "pythia-2.8b", "min_k", "auc"): 0.65
+        - 0.62,  # the best of the grid, 0.35 is not of it
+        ("surp", "paper", "pythia-2.8b", "surp", "auc"): 0.66 - 0.64,
+        ("surp", "code", "pythia-2.8b", "surp", "auc"): 0.62 - 0.64,  # empty=-100
+        ("surp", "paper", "pythia-2.8b", "surp", "best_eps_e"): 2 - 2.5,
+        ("con_recall", "paper", "pythia-6.9b", "min_k", "auc"): 0.69 - 0.61,
+        ("con_recall", "code", "pythia-6.9b", "min_k", "auc"): 0.65 - 0.61,  # balanced, without 0.4
+        ("con_recall", "paper", "pythia-6.9b", "min_k", "tpr_at_5_fpr"): 0.30 - 0.20,
+        ("con_recall", "code", "pythia-6.9b", "min_k", "tpr_at_5_fpr"): 0.25 - 0.20,  # strict
+        ("con_recall", "paper", "pythia-6.9b", "ref", "auc"): 0.70 - 0.64,
+        ("con_recall", "code", "pythia-6.9b", "ref", "auc"): 0.665 - 0.64,
+        ("con_recall", "paper", "", "", "n_texts"): 0,
+        ("con_recall", "paper", "", "", "member_ratio"): 0,
+    }
+    for key, difference in expected.items():
+        assert frame.loc[key, "difference"] == pytest.approx(difference, abs=1e-9), key
+
+
+def test_a_published_number_is_inside_where_our_interval_holds_it(results):
+    _, frame = table_of(results)
+    near, far = (frame.loc[("surp", "paper", model, "ppl", "auc")] for model in ("pythia-2.8b", "pythia-12b"))
+    assert near["low"] <= 0.600 <= near["high"]
+    assert near["inside"] == "true"
+    assert far["inside"] == ("true" if far["low"] - 0.0005 <= 0.700 <= far["high"] + 0.0005 else "false")
+    assert frame.loc[("surp", "paper", "average", "ppl", "auc"), "inside"] == ""  # an average has no interval
+
+
+def test_what_is_not_measured_says_why(results):
+    table, frame = table_of(results)
+    assert frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "reason"] == "it was retired"
+    assert np.isnan(frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "measured"])
+    assert "it was retired (1)" in " ".join(table.notes)
+    assert "a time on the authors' machine (1)" in " ".join(table.notes)
+    assert not frame.reset_index()["model"].eq("olmo-7b").any()  # its table is not shown
+
+
+def test_the_summary_counts_each_artifact(results, tmp_path):
+    table, _ = table_of(results)
+    surp = next(block for block in table.blocks if block.title == "SURP")
+    assert [row.label for row in surp.rows] == ["table1", "text"]
+    numbers, measured, *_ = (cell.words for cell in surp.rows[0].cells[:3])
+    assert (numbers, measured) == ("6", "5")
+    assert surp.rows[0].cells[3].value == pytest.approx(0.01)  # the median of 0.01, 0.03, 0.02, -0.05, -0.02
+    assert surp.rows[0].cells[4].value == pytest.approx(-0.05)
+    table.write({suffix: tmp_path / f"t.{suffix}" for suffix in ("csv", "md", "tex", "reading")})
+    assert table.blocks[-1].rows[0].label.startswith("con_recall table2 pythia-6.9b wikimia 32 words")
+
+
+def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
+    drawing = reproduction_scatter.render(ARTIFACT, results)
+    assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
+    assert drawing.frame["measured"].notna().all()
+    drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "reading")})
+
+
+def test_every_published_row_has_a_place_or_a_reason():
+    """With the registries: models and benchmarks that rules name exist."""
+    import yaml
+
+    models = yaml.safe_load(Path("config/models.yaml").read_text(encoding="utf-8"))
+    benchmarks = yaml.safe_load(Path("config/benchmarks.yaml").read_text(encoding="utf-8"))
+    corpora = yaml.safe_load(Path("config/corpora.yaml").read_text(encoding="utf-8"))
+    places = 0
+    for paper, about in NAMES.papers.items():
+        for published in read_published(PUBLISHED / f"{paper}.csv"):
+            for protocol in about["protocols"].values():
+                found = looked_up(published, [*NAMES.rules, *protocol["rules"]], NAMES.parameters)
+                if isinstance(found, str):
+                    continue
+                places += 1
+                assert found.model in models or found.model in ("", "average"), published
+                assert set(found.benchmarks) <= benchmarks.keys(), published
+                known = {*corpora, *models, "paraphrase", "paraphrase_by_gpt-3.5-turbo-instruct", ""}
+                assert found.reference in known, published
+    assert places > 3000
+
+
+def test_a_broken_file_is_named_with_its_line(tmp_path):
+    (tmp_path / "surp.csv").write_text(HEADER + "surp,table1,w,,32,m,ppl,,auc,much,,\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 2: value 'much'"):
+        read_published(tmp_path / "surp.csv")
+
+
+def test_a_study_without_papers_has_nothing_to_compare(results):
+    assert compare(results, ["blind_audit"], {}) == []
+    with pytest.raises(InputError, match="no table or figure of a paper"):
+        reproduction.render(ARTIFACT | {"options": {"artifacts": []}}, results)
