@@ -38,6 +38,7 @@ except InputError as error:
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
+PUBLISHED = [*sorted(Path("config/published").glob("*.csv")), Path("config/published/names.yaml")]
 BROUGHT = {"paraphrase", *(view for entry in BENCHMARKS.values() for view in entry.get("views", {}))}
 BROUGHT |= {f"neighbours-{entry['neighbours']}" for entry in BENCHMARKS.values() if "neighbours" in entry}
 
@@ -324,8 +325,9 @@ def reads_of(artifact):
     of_benchmark = [("benchmarks", "", benchmark, table_of(benchmark)) for benchmark in benchmarks]
     of_benchmark += [("prefixes", "", benchmark, prefixes_of(benchmark)) for benchmark in benchmarks]
     of_model = [("training", model, "", curve_of(model)) for model in sorted({model for model, _ in pairs})]
+    of_paper = [("published", "", path.stem, str(path)) for path in PUBLISHED]
     needs = RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
-    return [[*read] for read in of_pair + of_benchmark + of_model if read[0] in needs and read[3]]
+    return [[*read] for read in of_pair + of_benchmark + of_model + of_paper if read[0] in needs and read[3]]
 
 
 def curve_of(model):

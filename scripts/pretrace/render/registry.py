@@ -35,8 +35,9 @@ KINDS = (
     "benchmarks",
     "prefixes",
     "training",
+    "published",
 )
-"""What a renderer may read: by (model, benchmark) the first eight, then by benchmark, the last by model."""
+"""What a renderer may read: eight by (model, benchmark), two by benchmark, one by model, one by paper."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,18 @@ RENDERERS = _renderers(
         "letter_bars", "figure", frozenset({"metrics", "calibration"}), optional=frozenset({"document"})
     ),
     Renderer("document_times", "table", frozenset({"passes", "times", "benchmarks"})),
+    Renderer(
+        "reproduction",
+        "table",
+        frozenset({"metrics", "tests", "benchmarks", "published"}),
+        optional=frozenset({"artifacts"}),
+    ),
+    Renderer(
+        "reproduction_scatter",
+        "figure",
+        frozenset({"metrics", "tests", "benchmarks", "published"}),
+        optional=frozenset({"artifacts"}),
+    ),
     Renderer("loss_curves", "figure", frozenset({"training"})),
     Renderer(
         "method_lines", "figure", frozenset({"metrics"}), frozenset({"x"}), optional=frozenset({"vertical"})

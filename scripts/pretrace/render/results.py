@@ -54,6 +54,7 @@ class Results:
     audit: Mapping[Pair, Path] = field(default_factory=dict)
     prefixes: Mapping[str, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
+    published: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -76,6 +77,10 @@ class Results:
 
     def benchmark(self, benchmark: str) -> pd.DataFrame:
         return self._read("texts", self.benchmarks, benchmark)
+
+    def every_row(self, pair: Pair, what: str = "metrics") -> pd.DataFrame:
+        """All metrics or tests of a (model, benchmark)."""
+        return self._read(what, self.metrics if what == "metrics" else self.tests, pair)
 
     def loss_curve(self, model: str) -> pd.DataFrame:
         """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
