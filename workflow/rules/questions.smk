@@ -10,7 +10,7 @@ rule answer_questions:
     log:
         "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
-        model=models_from("gguf_wheel", "local", "trained"),
+        model=models_but("openai", "answers"),
     conda:
         "../../envs/pretrace.yaml"
     threads: config["threads"]
