@@ -45,7 +45,7 @@ def _bars(artifact: Artifact, results: Results, panel: Panel) -> Bars:
 def _figure(artifact: Artifact, panels: Sequence[Panel], groups: Sequence[Bars]) -> Any:
     metric = artifact.get("metric", "auc")
     with style():
-        figure = new_figure(COLUMN if len(panels) <= 3 else PAGE, 2.3)
+        figure = new_figure(COLUMN if len(panels) <= 2 else PAGE, 2.3)
         axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
         for axis, panel, bars in zip(axes, panels, groups, strict=True):
             _draw(axis, bars, metric)

@@ -154,7 +154,8 @@ def _figure(artifact: Artifact, facets: Sequence[Facet]) -> Any:
                 continue
             _draw(axis, artifact, facets[at], styles)
             letter = f"({'abcdefghijklmnop'[at]}) " if len(facets) > 1 else ""
-            axis.set_title(letter + facets[at].title, loc="left", fontsize=7)
+            title = facets[at].title.replace(" on ", "\non ", 1) if columns > 2 else facets[at].title
+            axis.set_title(letter + title, loc="left", fontsize=7)
         for axis in grid[:, 0]:
             axis.set_ylabel(f"{metric_label(metric)}, with 95 % interval")
         _legend(figure, facets, methods, styles)
