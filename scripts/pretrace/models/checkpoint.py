@@ -1,7 +1,8 @@
 """A checkpoint directory and its record `checkpoint.json`: which files it consists of and their SHA-256."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,21 @@ BESIDE = (
 )
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
+
+
+@contextmanager
+def blamed_on(path: Path, doing: str) -> Iterator[None]:
+    """Whatever transformers raises while it reads a checkpoint's files becomes an `InputError` that names them.
+
+    Its parsers raise what they run into (TypeError, ZeroDivisionError, a bare Exception of Rust), so that no list of
+    kinds would do.
+    """
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(f"transformers cannot {doing} {path}: {type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +143,8 @@ def _weights_of(path: Path) -> list[str]:
     else:
         raise InputError(_no_weights(path))
     for name in names:
+        if Path(name).name != name:
+            raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
         _check_safetensors(path / name)
     return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.models.devices import hold_gpu
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
@@ -44,7 +44,7 @@ class Target:
         if self.device == "cuda" and self.device_map is None:
             hold_gpu()
         transformers.utils.logging.disable_progress_bar()
-        try:
+        with blamed_on(self.checkpoint.path, "load"):
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
                 self.checkpoint.path,
                 dtype=getattr(torch, self.dtype.partition("-")[0]),
@@ -54,8 +54,6 @@ class Target:
                 output_loading_info=True,
                 **self._placement(),
             )
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise InputError(f"transformers cannot load {self.checkpoint.path}: {error}") from error
         unset = sorted(loading["missing_keys"]) + sorted(str(key) for key in loading["mismatched_keys"])
         if unset:
             raise InputError(
@@ -108,17 +106,16 @@ def load_checkpoint(
 
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
-    try:
+    with blamed_on(checkpoint.path / "config.json", "read"):
         config = transformers.AutoConfig.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"transformers cannot read {checkpoint.path}/config.json: {error}") from error
     if config.is_encoder_decoder:
         raise InputError(
             f"{checkpoint.path} is an encoder-decoder model ({config.model_type}); a causal one is needed"
         )
     text = config.get_text_config()
+    _check_vocabulary(checkpoint.path, tokenizer, text.vocab_size)
     device = _device(device)
     limits = [getattr(text, key) for key in _CONTEXT_KEYS if getattr(text, key, None)][:1]
     limits += [max_length] if max_length else []
@@ -131,6 +128,17 @@ def load_checkpoint(
         context=min(limits, default=None),
         device_map=device_map,
     )
+
+
+def _check_vocabulary(path: Path, tokenizer: Any, size: int) -> None:
+    """Tokens added to a tokenizer, as a [PAD], may lack a place in the model: no text holds them."""
+    added = tokenizer.get_added_vocab()
+    highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
+    if highest >= size:
+        raise InputError(
+            f"{path}: the tokenizer has tokens up to number {highest}, and the model's vocabulary has {size}: they "
+            "are not of one model. Put the tokenizer there that the model was trained with."
+        )
 
 
 def _device(device: str) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 
 
@@ -14,12 +14,10 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
-    try:
+    with blamed_on(checkpoint.path, "load the tokenizer in"):
         return transformers.AutoTokenizer.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise InputError(f"transformers cannot load the tokenizer in {checkpoint.path}: {error}") from error
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
 TOKENS_A_WORD = 3  # more than any word of running English text takes
+_ROUNDING = 0.01  # nats above 0 that a log-probability may be
 _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
@@ -140,11 +141,16 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []
-            return [(one["token"], float(one["logprob"])) for one in positions[0]["top_logprobs"]]
-        return [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
+            found = [(one["token"], float(one["logprob"])) for one in positions[0]["top_logprobs"]]
+        else:
+            found = [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         if not text:
             return []
         raise MalformedAnswerError(
             "no top log-probabilities; if the API gives none, leave top_logprobs out of its entry"
         ) from None
+    for token, logprob in found:
+        if not isinstance(token, str) or not logprob < _ROUNDING:
+            raise MalformedAnswerError(f"the log-probability of {token!r} is {logprob:g}")
+    return found

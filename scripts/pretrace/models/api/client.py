@@ -204,7 +204,7 @@ class _Asking:
             fault = fault_of(error)
             fault.message = self._without_key(fault.message)
             raise fault from None
-        except (MalformedAnswerError, ValueError) as error:
+        except (MalformedAnswerError, ValueError, OverflowError, RecursionError) as error:
             raise FailedRequestError(
                 f"a malformed answer ({self._without_key(str(error))})", paid=True
             ) from None
@@ -240,9 +240,10 @@ class _Asking:
 def _usage(body: Body) -> tuple[int, int] | None:
     """(prompt, completion) tokens that the server counted, None where it does not say."""
     try:
-        return int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
-    except (KeyError, TypeError, ValueError, AttributeError):
+        usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
+    return usage if min(usage) >= 0 else None
 
 
 @contextmanager

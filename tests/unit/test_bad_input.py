@@ -1,0 +1,297 @@
+"""Malformed files of the user's: each gives an error for users (or is read), never a traceback, and nothing is written.
+
+By hand, and seeded by hypothesis from good files: `refuses` fails at any other exception than `InputError`.
+"""
+
+import copy
+import gzip
+import json
+import random
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pretrace import benchmarks
+from pretrace.benchmarks.local import check
+from pretrace.corpora.local import local
+from pretrace.questions.collected import check as check_answers
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json, read_parquet, write_text
+from pretrace.studies import load_study, plan
+from pretrace.studies.study import Study
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+STUDY = yaml.safe_load((ROOT / "config" / "studies" / "embedded.yaml").read_text(encoding="utf-8")) | {
+    "study": "mine"
+}
+REGISTRIES = ("models", "benchmarks", "corpora", "artifacts", "downloads")
+JUNK = (None, "", " ", "\0", -1, 0, 1.5, float("nan"), float("inf"), 10**30, True, [], {}, [None], [[]], {"": ""},
+        {"a": {"b": []}}, "none", "../../etc/passwd", "/", "é\u202e", "x" * 10_000, "${HOME}")  # fmt: skip
+
+
+def seeds(count: int) -> Callable[[Any], Any]:
+    """Run a test with so many values of `seed`, the same ones every time."""
+    how = settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    return lambda test: how(given(seed=st.integers(0, 2**32))(test))
+
+
+def refuses(read: Callable[[], Any]) -> str:
+    """What an `InputError` said, or "" where the input was read after all. Any other exception fails the test."""
+    try:
+        read()
+    except InputError as error:
+        said = str(error)
+    else:
+        return ""
+    assert said.strip()
+    assert "Traceback" not in said
+    return said
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value inside a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, inner in items for found in [(*path, key), *places(inner, (*path, key))]]
+
+
+def spoiled(value: Any, draw: random.Random) -> Any:
+    """A copy in which one value is junk, dropped, doubled, or stands under another key."""
+    value = copy.deepcopy(value)
+    *path, last = draw.choice(places(value))
+    holder = value
+    for key in path:
+        holder = holder[key]
+    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap"))
+    if how == "junk":
+        holder[last] = draw.choice(JUNK)
+    elif how == "wrap":
+        holder[last] = [holder[last]]
+    else:
+        moved = holder.pop(last)
+        if how == "rename" and isinstance(holder, dict):
+            holder[draw.choice(("x", "", "source", "path", 1, None))] = moved
+    return value
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("bad") / "config"
+    shutil.copytree(ROOT / "config", folder)
+    return folder
+
+
+def planned(study: Study) -> None:
+    """What the Snakefile asks of a study while it plans."""
+    for pair in plan.pass_pairs(study):
+        plan.pass_requests(study, *pair)
+    for pair in plan.question_pairs(study):
+        plan.answer_requests(study, *pair)
+    for artifact in study.artifacts:
+        plan.artifact_pairs(study, artifact)
+
+
+def load(config: Path, study: Any) -> str:
+    path = config.parent / "study.yaml"
+    path.write_bytes(study if isinstance(study, bytes) else yaml.safe_dump(study).encode())
+    before = sorted(config.parent.rglob("*"))
+    said = refuses(lambda: planned(load_study(CONFIG | {"study": str(path)}, config)))
+    assert sorted(config.parent.rglob("*")) == before, "reading a study writes nothing"
+    return said
+
+
+@seeds(50)
+def test_a_spoiled_study_is_refused_or_read(config, seed):
+    load(config, spoiled(STUDY, random.Random(seed)))
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+@seeds(10)
+def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
+    path = config / f"{kind}.yaml"
+    good = path.read_text(encoding="utf-8")
+    path.write_text(yaml.safe_dump(spoiled(yaml.safe_load(good), random.Random(seed))), encoding="utf-8")
+    try:
+        load(config, STUDY)
+    finally:
+        path.write_text(good, encoding="utf-8")
+
+
+GOOD_STUDY = yaml.safe_dump(STUDY).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\0", b"- a\n- b\n", b"just words", b"{", b"a: [1,", b"a: &a [*a]", b"\xff\xfe", b"study: \x00\n",
+        b"study: !!python/object/apply:os.system ['true']", b"%YAML 9.9\n---\nstudy: a", b"study: a\nstudy: b\n",
+        b"? {a: b}\n: c\n", b"study: a\n\tbad: tab\n", b"[" * 5000, b"study: mine\nruns: 5\n", b"study: mine\n",
+        b"a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]\n", b"study: 2026-11-22\nruns: []\n", b"--- a\n--- b\n",
+        "study: mine".encode("utf-16"), "study: é".encode("latin-1"), GOOD_STUDY[: len(GOOD_STUDY) // 2] + b"\n {",
+        "study: mine".encode("utf-32"), b"study: .nan\nruns: []\n", b"<<: 5\n", b"study: " + b"x" * 10_000_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_study_file_is_refused(config, content):
+    assert load(config, content)
+
+
+TEXTS = [
+    {"id": f"t{number}", "input": f"text number {number} of the file", "label": number % 2, "subset": "a", "length": 6,
+     "document": f"d{number}"} for number in range(12)
+]  # fmt: skip
+LINES = "".join(json.dumps(text) + "\n" for text in TEXTS).encode()
+
+
+def reading(path: Path, content: bytes) -> str:
+    """What refuses a file of texts: the check before any job, and then the job itself."""
+    path.write_bytes(content)
+    said = refuses(lambda: check(path, metrics=True))
+    built = refuses(lambda: benchmarks.build("mine", {"source": "local"}, [path]))
+    assert said or not built, "the job refuses what the check let pass"
+    assert not said or path.name in said
+    return said
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "gb18030", "shift_jis", "cp037", "utf-7"]
+)
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_another_encoding_is_refused_with_its_line(tmp_path, encoding, ending):
+    text = "日本語" if encoding == "shift_jis" else "café"
+    lines = [f'{{"input": "{text}", "label": 1}}', '{"input": "b", "label": 0}']
+    if ending == "csv":
+        lines = ["text,label", f"{text},1", "b,0"]
+    said = reading(tmp_path / f"t.{ending}", "\n".join(lines).encode(encoding))
+    assert said or encoding == "utf-7", "UTF-7 is ASCII: it reads, as other words"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a", "語", "\u202eright to left\u202c", "שלום עולם", "مرحبا بالعالم", "e" + "\u0301" * 500, "👩‍👩‍👧‍👦" * 50,
+        "\u200b", "\ufeffmark", "a\u2028b", "\x1b[31mred", "<script>alert(1)</script>", "\\input{/etc/passwd}", 
+        "%s %d {0}", "\ufffd" * 20, "a" * 10_000_000, "word " * 2_000_000, "\U0001d573\U0001d58a", "ﷺ" * 100, "a\rb", "NaN", "=1+1", "\U0010ffff",
+    ],
+    ids=range(23),
+)  # fmt: skip
+def test_odd_but_honest_texts_are_kept_as_they_are(tmp_path, text):
+    path = tmp_path / "t.jsonl"
+    rows = [{"input": text, "label": 1}, {"input": "another", "label": 0}]
+    assert not reading(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
+    assert text in set(benchmarks.build("mine", {"source": "local"}, [path])["text"])
+
+
+WRONG_TYPES = {
+    "label strings": {"label": pa.array(["0", "1"])},
+    "label booleans": {"label": pa.array([True, False])},
+    "label halves": {"label": pa.array([0.5, 1.0])},
+    "label lists": {"label": pa.array([[0], [1]])},
+    "label bytes": {"label": pa.array([b"0", b"1"])},
+    "label nan": {"label": pa.array([float("nan"), 1.0])},
+    "label 2": {"label": pa.array([2, 1])},
+    "text bytes": {"text": pa.array([b"a", b"b"])},
+    "text numbers": {"text": pa.array([1, 2])},
+    "text lists": {"text": pa.array([["a"], ["b"]])},
+    "text maps": {"text": pa.array([{"a": 1}, {"a": 2}])},
+    "text nulls": {"text": pa.nulls(2, pa.string())},
+    "text dates": {"text": pa.array([0, 1], pa.date32())},
+    "length text": {"length": pa.array(["8", "8"])},
+    "length negative": {"length": pa.array([-1, 8])},
+    "length infinite": {"length": pa.array([float("inf"), 8.0])},
+    "subset lists": {"subset": pa.array([["a"], ["b"]])},
+    "document times": {"document": pa.array([0, 1], pa.timestamp("ns"))},
+    "id times": {"id": pa.array([0, 1], pa.duration("s"))},
+    "subset decimals": {"subset": pa.array([Decimal("1.5"), Decimal("2.5")])},
+    "no label": {"label": None},
+    "no text": {"text": None},
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TYPES)
+def test_parquet_of_wrong_types_is_refused(tmp_path, name):
+    columns = {"text": pa.array(["a", "b"]), "label": pa.array([0, 1])} | WRONG_TYPES[name]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({key: value for key, value in columns.items() if value is not None}), path)
+    assert reading(path, path.read_bytes())
+
+
+FORMATS = ("t.jsonl", "t.jsonl.gz", "t.csv", "t.parquet")
+
+
+def good(name: str, folder: Path) -> bytes:
+    if name == "t.parquet":
+        pq.write_table(pa.Table.from_pylist(TEXTS), folder / name)
+        return (folder / name).read_bytes()
+    if name == "t.csv":
+        rows = [",".join(map(str, TEXTS[0])), *(",".join(map(str, text.values())) for text in TEXTS)]
+        return "\n".join(rows).encode()
+    return gzip.compress(LINES, mtime=0) if name.endswith("gz") else LINES
+
+
+def damaged(content: bytes, draw: random.Random) -> bytes:
+    """Cut short, with flipped bytes, with foreign bytes in it, or doubled."""
+    at = draw.randrange(len(content))
+    how = draw.randrange(4)
+    if how == 0:
+        return content[:at]
+    if how == 1:
+        return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+    if how == 2:
+        return content[:at] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[at:]
+    return content[:at] + content
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@seeds(60)
+def test_a_damaged_file_of_texts_is_refused_or_read(tmp_path_factory, name, seed):
+    folder = tmp_path_factory.mktemp("texts")
+    reading(folder / name, damaged(good(name, folder), random.Random(seed)))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@seeds(25)
+def test_a_damaged_corpus_is_refused_or_read(tmp_path_factory, name, seed):
+    folder = tmp_path_factory.mktemp("corpus")
+    path = folder / name
+    path.write_bytes(damaged(good(name, folder), random.Random(seed)))
+    refuses(lambda: list(local({"field": "input"}, [path])))
+
+
+ANSWERS = [
+    {"document": f"d{number % 2}", "label": number % 2, "passage": number, "permutation": number, "true_answer": "A",
+     "answer": "B", "p_a": 0.1, "p_b": 0.6, "p_c": 0.2, "p_d": 0.1} for number in range(6)
+]  # fmt: skip
+
+
+@seeds(80)
+def test_spoiled_answers_are_refused_or_read(tmp_path_factory, seed):
+    path = tmp_path_factory.mktemp("answers") / "answers.jsonl"
+    rows = spoiled(ANSWERS, random.Random(seed))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    refuses(lambda: check_answers(path, metrics=True))
+
+
+@seeds(40)
+def test_a_damaged_result_is_refused_or_read(tmp_path_factory, seed):
+    folder = tmp_path_factory.mktemp("result")
+    draw = random.Random(seed)
+    table, record = folder / "t.parquet", folder / "t.json"
+    table.write_bytes(damaged(good("t.parquet", folder), draw))
+    record.write_bytes(damaged(json.dumps({"a": [1, "é"]}).encode(), draw))
+    refuses(lambda: read_parquet(table))
+    refuses(lambda: read_json(record))
+
+
+def test_a_writer_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(UnicodeEncodeError):
+        write_text(tmp_path / "t.txt", "\ud800")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,218 @@
+"""Malformed checkpoints and answers of APIs: an error for users or a counted skip, never a traceback."""
+
+import copy
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import safetensors.torch
+import torch
+from made_up_jobs import NAMES, benchmark_of, request
+from test_bad_input import JUNK, damaged, refuses, seeds, spoiled
+
+import tiny_models
+from pretrace import models, passes
+from pretrace.models.api import MalformedAnswerError
+from pretrace.models.api.client import _usage
+from pretrace.passes.alignment import echo_of
+from pretrace.questions.over_api import _letter_of_logprobs, _letter_of_text, reply_of
+
+ODD_TEXTS = [
+    "a",
+    "שלום",
+    "e" + "\u0301" * 40,
+    "👩‍👩‍👧‍👦",
+    "two\u2028lines",
+    "\x1b[31mred",
+    "word " * 400,
+    "the same",
+    "the same",
+]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Path:
+    return tiny_models.tiny_model("gpt_neox", tmp_path_factory.mktemp("good") / "tiny")
+
+
+@pytest.fixture
+def folder(good, tmp_path) -> Path:
+    return Path(shutil.copytree(good, tmp_path / "tiny"))
+
+
+def used(folder: Path, *, start_token: str = "none", max_length: int | None = None) -> dict:
+    """Register a checkpoint, load it and read odd texts with it; the manifest."""
+    record = folder.parent / "checkpoint.json"
+    models.register_local(folder, record)
+    return passes.run(
+        [request(statistics="full", start_token=start_token)], benchmark=benchmark_of(ODD_TEXTS), names=NAMES,
+        target=models.load_checkpoint(record, dtype="float32", device="cpu", max_length=max_length),
+        store=folder.parent / "store", manifest=folder.parent / "manifest.json", batch_tokens=512, threads=1,
+    )  # fmt: skip
+
+
+def refused(folder: Path) -> str:
+    said = refuses(lambda: used(folder))
+    if said:
+        assert not (folder.parent / "manifest.json").exists(), "a job that fails has no output"
+        assert not list((folder.parent / "store").glob("*.parquet")), "and stores nothing"
+    return said
+
+
+def rows(folder: Path, manifest: dict) -> list[dict]:
+    return pq.read_table(folder.parent / "store" / manifest["views"][0]["file"]).to_pylist()
+
+
+def edit(folder: Path, name: str, **changes: object) -> None:
+    value = json.loads((folder / name).read_text(encoding="utf-8"))
+    (folder / name).write_text(json.dumps(value | changes), encoding="utf-8")
+
+
+def test_odd_texts_are_read_and_what_does_not_fit_is_cut_marked_and_counted(folder):
+    manifest = used(folder)
+    by_text = dict(zip(ODD_TEXTS, rows(folder, manifest), strict=True))
+    assert by_text["a"]["skipped"], "one token without a start token has no prediction"
+    long = by_text["word " * 400]
+    assert long["truncated"]
+    assert len(long["token_ids"]) < tiny_models.CONTEXT < long["n_tokens"]
+    for row in by_text.values():
+        assert row["skipped"] or np.isfinite(row["logprobs"]).all()
+    view = manifest["views"][0]
+    assert (view["skipped"], view["truncated"]) == (
+        sum(bool(row["skipped"]) for row in by_text.values()), sum(row["truncated"] for row in by_text.values()),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "lacking", [["bos_token"], ["pad_token"], ["eos_token"], ["bos_token", "pad_token", "eos_token"]]
+)
+def test_a_tokenizer_without_special_tokens_is_used_or_refused(folder, lacking):
+    for name in ("tokenizer_config.json", "special_tokens_map.json"):
+        if (folder / name).exists():
+            edit(folder, name, **dict.fromkeys(lacking))
+    assert used(folder)["views"]
+
+
+def test_a_context_of_two_tokens_leaves_one_value_of_each_text(folder):
+    assert {
+        len(row["logprobs"]) for row in rows(folder, used(folder, max_length=2)) if not row["skipped"]
+    } == {1}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e38])
+def test_weights_that_give_no_finite_number_end_the_job(folder, value):
+    weights = safetensors.torch.load_file(folder / "model.safetensors")
+    name = next(name for name in weights if "embed_in" in name)
+    weights[name] = torch.full_like(weights[name], value)
+    safetensors.torch.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "not a number" in refused(folder)
+
+
+def test_a_tokenizer_of_more_tokens_than_the_model_has_is_refused(tmp_path):
+    folder = tiny_models.tiny_model("gpt_neox", tmp_path / "tiny", vocabulary=64)
+    assert "vocabulary" in refused(folder)
+
+
+FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 100, b"{}", b"[]", b"null", b'{"a": ', b"\xff\xfe", b"PK\x03\x04", b"5"]
+)
+def test_a_checkpoint_with_a_foreign_file_is_refused_or_read(folder, name, content):
+    (folder / name).write_bytes(content)
+    said = refused(folder)
+    assert said or name == "tokenizer_config.json"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_checkpoint_that_lacks_a_file_says_which(folder, name):
+    (folder / name).unlink()
+    said = refused(folder)
+    assert name.partition(".")[0] in said or name == "tokenizer_config.json"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"vocab_size": 1}, {"vocab_size": -5}, {"hidden_size": 31}, {"num_hidden_layers": 3}, {"num_hidden_layers": "two"},
+     {"model_type": "no_such_type"}, {"model_type": "t5"}, {"model_type": 5}, {"architectures": 7}, {"dtype": "int8"},
+     {"max_position_embeddings": 0}, {"max_position_embeddings": -1}, {"max_position_embeddings": "many"},
+     {"auto_map": {"AutoConfig": "evil.Config"}}, {"hidden_act": "no_such"}, {"num_attention_heads": 0}],
+)  # fmt: skip
+def test_a_configuration_that_does_not_fit_is_refused_or_read(folder, changes):
+    edit(folder, "config.json", **changes)
+    refused(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+@seeds(12)
+def test_a_damaged_checkpoint_is_refused_or_read(good, tmp_path_factory, name, seed):
+    folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("damaged") / "tiny"))
+    (folder / name).write_bytes(damaged((folder / name).read_bytes(), random.Random(seed)))
+    refused(folder)
+    shutil.rmtree(folder.parent)
+
+
+CHAT = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop", "logprobs": {"content": [
+    {"token": "B", "logprob": -0.5,
+     "top_logprobs": [{"token": "B", "logprob": -0.5}, {"token": "A", "logprob": -1.5}]}]}}],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 1}}  # fmt: skip
+COMPLETION = {"choices": [{"text": "B", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None, -1.0],
+    "text_offset": [0, 1], "top_logprobs": [{"B": -0.5, " A": -1.5}]}}]}  # fmt: skip
+READERS = (reply_of, _letter_of_text, _letter_of_logprobs, echo_of)
+
+
+def read(reader, body):
+    """What a reader makes of an answer, or None where it asks for another."""
+    try:
+        return reader(body)
+    except MalformedAnswerError:
+        return None
+
+
+def is_sound(found) -> bool:
+    shares = getattr(found, "probabilities", None)
+    values = shares if shares is not None else getattr(found, "logprobs", ())[1:]
+    return all(value is not None and math.isfinite(value) for value in values)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "body", [*JUNK, {"choices": []}, {"choices": [5]}, {"choices": [{"text": None}]}, {"error": {"code": 1}}]
+)
+def test_what_is_no_answer_is_asked_for_again(reader, body):
+    read(reader, body)
+
+
+@pytest.mark.parametrize("logprob", [math.nan, math.inf, 1e9, -math.inf, 0.5, "x", None, [], True])
+@pytest.mark.parametrize("good_answer", [CHAT, COMPLETION], ids=["chat", "completion"])
+def test_log_probabilities_that_are_none_never_become_probabilities(good_answer, logprob):
+    body = copy.deepcopy(good_answer)
+    for positions in (body["choices"][0]["logprobs"],):
+        if "content" in positions:
+            positions["content"][0]["top_logprobs"][0]["logprob"] = logprob
+        else:
+            positions["top_logprobs"][0]["B"] = logprob
+            positions["token_logprobs"][1] = logprob
+    for reader in READERS:
+        assert is_sound(read(reader, body))
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("good_answer", [CHAT, COMPLETION], ids=["chat", "completion"])
+@seeds(60)
+def test_a_spoiled_answer_is_asked_for_again_or_read(reader, good_answer, seed):
+    assert is_sound(read(reader, spoiled(good_answer, random.Random(seed))))
+
+
+@pytest.mark.parametrize(
+    "usage", [*JUNK, {"prompt_tokens": math.inf}, {"prompt_tokens": -5}, {"prompt_tokens": math.nan}]
+)
+def test_a_count_of_tokens_that_is_none_is_not_paid_by(usage):
+    assert _usage({"usage": usage}) is None
