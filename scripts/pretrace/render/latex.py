@@ -34,7 +34,7 @@ _SPECIAL = re.compile("|".join(map(re.escape, _ESCAPES)))
 
 def escaped(text: str) -> str:
     """Text that LaTeX prints as it is."""
-    return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], text.replace("\n", " "))
+    return _SPECIAL.sub(lambda found: _ESCAPES[found.group()], " ".join(text.splitlines()))
 
 
 def latex(table: Table) -> str:

@@ -16,7 +16,7 @@ LINE_BREAK = " · "
 
 def escaped(text: str) -> str:
     """Text that Markdown shows as it is."""
-    return _SPECIAL.sub(r"\\\1", text.replace("\n", " "))
+    return _SPECIAL.sub(r"\\\1", " ".join(text.splitlines()))
 
 
 def markdown(table: Table) -> str:
