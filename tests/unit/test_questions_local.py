@@ -101,7 +101,7 @@ def ends_of(branch):
 def paths_of(branch, before=()):
     ids = before + branch.ids
     if not branch.branches:
-        return {place: ids for place in branch.prompts}
+        return dict.fromkeys(branch.prompts, ids)
     return {place: path for one in branch.branches for place, path in paths_of(one, ids).items()}
 
 
