@@ -1,0 +1,88 @@
+"""Every example of the guides runs as it is written, in a copy of the project.
+
+A guide's blocks, in order: after a line "File `path`:" the file's content, after "Append to `path`:" what is added to
+one; `sh` is run, and so is `python` that no such line precedes; a bare `text` block tells what was then printed.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+GUIDES = sorted(
+    path.name for path in (ROOT / "docs").glob("*.md") if path.name.startswith("add_") or path.stem == "audit"
+)
+
+
+def blocks(guide: str) -> Iterator[tuple[str, str, str, str]]:
+    """(File, Append to or nothing; path; language; content) of each block."""
+    yield from BLOCK.findall((ROOT / "docs" / guide).read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / part, tmp_path / part)
+    return tmp_path
+
+
+def run(command: list[str], folder: Path) -> str:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    cache = {"XDG_CACHE_HOME": str(folder / ".cache"), "MPLCONFIGDIR": str(folder / ".cache")}
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PATH": path} | cache, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Path):
+    printed, ran = "", 0
+    for where, path, language, content in blocks(guide):
+        if where == "File":
+            (project / path).write_text(content, encoding="utf-8")
+        elif where == "Append to":
+            with (project / path).open("a", encoding="utf-8") as file:
+                file.write(f"\n\n{content}" if language == "python" else content)
+        elif language in ("sh", "python"):
+            shell = ["bash", "-euo", "pipefail", "-c", content]
+            printed = run(shell if language == "sh" else [sys.executable, "-c", content], project)
+            ran += 1
+        else:
+            for line in content.splitlines():
+                assert line in printed, f"{guide} says that {line!r} is printed, and this was:\n{printed}"
+    assert ran
+
+
+def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
+    for guide in GUIDES:
+        for number, (where, _, language, content) in enumerate(blocks(guide)):
+            if language == "python" and where != "Append to":
+                path = tmp_path / f"{guide}_{number}.py"
+                path.write_text(content, encoding="utf-8")
+    settings = ["--config", str(ROOT / "pyproject.toml")]
+    own = ["--config", 'lint.isort.known-first-party = ["pretrace"]']
+    run([sys.executable, "-m", "ruff", "check", "--quiet", *settings, *own, str(tmp_path)], tmp_path)
+    run([sys.executable, "-m", "ruff", "format", "--check", "--quiet", *settings, str(tmp_path)], tmp_path)
+
+
+def test_every_guide_is_listed_and_every_link_leads_somewhere():
+    listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        assert path.name == "README.md" or f"({path.name})" in listed
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / link).exists(), f"{path.name}: {link}"
+    assert "docs/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
