@@ -216,3 +216,12 @@ def test_metrics_are_asked_of_the_cells_that_panels_show(load):
     loaded = load(study(runs=runs, artifacts=artifacts))
     assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
     assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
+
+
+def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_reads(load):
+    run = RUN | {"calibrate_on": "sotu_placebo", "methods": ["loss"]}
+    with pytest.raises(InputError, match=r"runs.0.calibrate_on: no run has smollm2-135m read sotu_placebo"):
+        load(study(runs=[run]))
+    loaded = load(study(runs=[run, run | {"benchmark": "sotu_placebo"}], artifacts=["audit"]))
+    assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_placebo"
+    assert not plan.asks_metrics(loaded, "sotu"), "an audit needs no members"
