@@ -110,6 +110,9 @@ def _explain(error: ValidationError) -> str:
             return f"{key}: {shown} does not have the right form ({wanted}). {described}".strip()
         case "not":
             return f"{key}: {value!r} is reserved; choose another."
+        case "anyOf" if all("required" in one for one in wanted):
+            choices = " or ".join(" and ".join(map(repr, one["required"])) for one in wanted)
+            return f"{key}: missing key {choices}"
         case _:
             return f"{key}: {error.message}. {described}".strip()
 
