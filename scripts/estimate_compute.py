@@ -1,0 +1,15 @@
+"""Estimate the tokens and GPU hours of a study and of each of its artifacts; nothing is fetched or run."""
+
+from typing import TYPE_CHECKING
+
+from pretrace.runtime.files import write_text
+from pretrace.runtime.logs import job_log, log
+from pretrace.studies.compute import compute_lines, table
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    lines = table(compute_lines(snakemake.config), float(snakemake.config["gpu_flops"]))
+    write_text(snakemake.params.table, "\n".join(lines) + "\n")
+    log.info("%s", "\n".join(lines))

@@ -1,0 +1,125 @@
+"""About how many tokens a study's local models read and how many GPU hours that takes, from the registries alone."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.studies import plan
+from pretrace.studies.apis import is_api
+from pretrace.studies.study import Study, load_study
+from pretrace.views import VIEWS
+
+TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
+"""About; Chinese words are jieba's."""
+TOKENS_OF_A_TEXT = 250
+"""Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
+TEXTS = 2000
+"""Of a subset whose number of texts the registry does not state."""
+ENCODINGS = 64
+"""Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
+PROMPT = 120
+"""Tokens of a question's wording."""
+FORWARD = 2
+"""Floating-point operations of a forward pass, per parameter and token."""
+
+
+class Line(NamedTuple):
+    """What an artifact, or a study, asks of its local models. `gpus`: of its largest one."""
+
+    name: str
+    models: int
+    tokens: float
+    hours: float
+    gpus: int
+
+
+def compute_lines(config: Mapping[str, Any]) -> list[Line]:
+    """A line for each artifact of the study, as if it alone were run, and one for all; what they share counts once."""
+    study = load_study(dict(config))
+    flops = float(config["gpu_flops"])
+    alone = [(slug, load_study({**config, "only": [slug]})) for slug in study.artifacts]
+    return [_line(slug, of, flops) for slug, of in alone] + [_line("all", study, flops)]
+
+
+def _line(name: str, study: Study, flops: float) -> Line:
+    read: dict[str, float] = {}
+    for model, tokens in (*_passes(study), *_questions(study)):
+        read[model] = read.get(model, 0) + tokens
+    entries = study.models.entries
+    work = sum(FORWARD * entries[model].get("parameters", 0) * tokens for model, tokens in read.items())
+    gpus = max((entries[model].get("resources", {}).get("gpu", 0) for model in read), default=0)
+    return Line(name, len(read), sum(read.values()), work / flops / 3600, gpus)
+
+
+def _is_local(study: Study, model: str) -> bool:
+    entry = study.models.entries[model]
+    return entry["source"] != "answers" and not is_api(entry)
+
+
+def _passes(study: Study) -> Iterator[tuple[str, float]]:
+    """(model, tokens) of every pass over a subset and length; what several runs ask for once."""
+    for model, benchmark in plan.pass_pairs(study):
+        if not _is_local(study, model):
+            continue
+        asked = {
+            (
+                *place,
+                *(request[key] for key in ("view", "companion", "prefix", "draw", "shots", "start_token")),
+            )
+            for request in plan.pass_requests(study, model, benchmark)
+            for place in places(study.benchmarks.entries[benchmark], request)
+        }
+        for texts, tokens, _, companion, _, _, shots, _ in _without_place(asked):
+            variants = (VIEWS[companion].number or 1) if companion else 1
+            yield model, texts * tokens * variants + (shots or 0) * tokens
+
+
+def _without_place(asked: set[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    return ((texts, tokens, *rest) for _, _, texts, tokens, *rest in sorted(asked, key=str))
+
+
+def _questions(study: Study) -> Iterator[tuple[str, float]]:
+    for model, benchmark in plan.question_pairs(study):
+        if not _is_local(study, model):
+            continue
+        for request in plan.answer_requests(study, model, benchmark):
+            if QUESTION_METHODS[request["method"]].control:
+                continue
+            for _, _, texts, tokens in places(study.benchmarks.entries[benchmark], request):
+                if request["method"] == "de_cop":
+                    yield model, texts * (ENCODINGS * tokens + PROMPT)
+                else:
+                    yield model, texts * (2 * request["parameters"].get("k", tokens / 2) + PROMPT)
+
+
+def places(entry: Mapping[str, Any], request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:
+    """(subset, length, texts, tokens of each) that a request reads of a benchmark, by what its entry states."""
+    expected = entry.get("expected", {})
+    found = []
+    for subset in request["subsets"] or entry.get("subsets") or [""]:
+        for length in request["lengths"] or entry.get("lengths") or [None]:
+            keys = (f"{subset}/{length}", str(length), subset, "all")
+            texts = next((expected[key] for key in keys if key in expected), TEXTS)
+            words = TOKENS_A_WORD.get(entry.get("language", "en"), 1.35)
+            tokens = TOKENS_OF_A_TEXT if length is None else length * words
+            found.append((subset, length, texts, tokens))
+    return found
+
+
+def table(lines: list[Line], flops: float) -> list[str]:
+    """The lines as Markdown."""
+    rows = [
+        "| artifact | models | tokens (millions) | GPU hours | GPUs of the largest model |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    rows += [
+        f"| {one.name} | {one.models} | {one.tokens / 1e6:,.1f} | {one.hours:,.2f} | {one.gpus} |"
+        for one in lines
+    ]
+    return [
+        *rows,
+        "",
+        f"At {flops:.2g} FLOP/s of a GPU (gpu_flops) and {FORWARD} operations per parameter and token; loading models "
+        "and counting corpora, which no GPU does, are not in it. Each artifact stands as if it alone were run; all "
+        "share passes.",
+    ]

@@ -1,0 +1,15 @@
+# What a study asks of GPUs, by artifact, before anything is fetched.
+localrules:
+    compute_estimate,
+
+
+# no output, so that it always shows what the configuration selects now
+rule compute_estimate:
+    log:
+        f"results/{STUDY.name}/logs/compute_estimate.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        table=f"results/{STUDY.name}/compute_estimate.md",
+    script:
+        "../../scripts/estimate_compute.py"
