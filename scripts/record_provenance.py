@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pretrace.render.provenance import provenance
+from pretrace.render.provenance import provenance, repositories
 from pretrace.runtime.files import read_json, write_json
 from pretrace.runtime.logs import job_log
 
@@ -19,4 +19,6 @@ with job_log(snakemake.log[0]):
         | {count: sum(view[count] for view in manifest["views"]) for count in counts}
         for manifest in passes
     ]
+    read = snakemake.input.checkpoints, snakemake.input.fetched, snakemake.input.streamed
+    record["repositories"] = repositories(*read)
     write_json(snakemake.output[0], record)

@@ -4,16 +4,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace.corpora.hub import stream_shard
+from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import job_log
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
-    stream_shard(
+    fetched = stream_shard(
         snakemake.params.entry,
         int(snakemake.wildcards.shard),
         snakemake.params.shards,
-        Path(snakemake.output[0]),
+        Path(snakemake.output.documents),
         attempts=snakemake.params.attempts,
     )
+    write_json(snakemake.output.commit, fetched)

@@ -79,7 +79,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(hub, tmp_path, monk
     data = bytes(range(256)) * 4096
     hub.add("datasets", "a/b", {"c4.json.gz": data})
     hub.cut["c4.json.gz"] = 1
-    path = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
+    path, _ = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     assert path.read_bytes() == data
     assert any(span == f"bytes={len(data) // 2}-" for _, _, span in hub.asked), "resumed, not started anew"
 
@@ -90,7 +90,8 @@ def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
     with pytest.raises(InputError, match=r"not the hub's \(sha256\)"):
         fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     assert (
-        fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here").read_bytes() == b"right" * 100
+        fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")[0].read_bytes()
+        == b"right" * 100
     )
 
 

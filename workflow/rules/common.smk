@@ -188,6 +188,36 @@ def loading(entry):
     return {key: entry[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in entry}
 
 
+def checkpoints_of_study():
+    """The local models that read or are asked."""
+    models = {model for model, _ in plan.pass_pairs(STUDY) + plan.question_pairs(STUDY)}
+    local = [model for model in models if STUDY.models.entries[model]["source"] not in ("answers", "openai")]
+    return [f"results/models/{STUDY.models.shared[model]}/checkpoint.json" for model in sorted(local)]
+
+
+def fetched_of_study():
+    """What was fetched for the benchmarks of the study's runs."""
+    entries = {
+        slug: STUDY.benchmarks.entries[slug] for slug in sorted({run["benchmark"] for run in STUDY.runs})
+    }
+    return [
+        fetched_for(STUDY.benchmarks.shared[slug], "texts")
+        for slug, entry in entries.items()
+        if is_fetched(entry) and "path" not in entry
+    ]
+
+
+def streamed_of_study():
+    """What says which files of the hub the corpora of the study's runs are."""
+    corpora = sorted({corpus for run in STUDY.runs for corpus in run["corpora"]})
+    streamed = [slug for slug in corpora if STUDY.corpora.entries[slug]["source"] == "hub"]
+    return [
+        f"results/corpora/{STUDY.corpora.shared[slug]}/commits/{shard}.json"
+        for slug in streamed
+        for shard in range(shards_of(STUDY.corpora.shared[slug]))
+    ]
+
+
 def tables_of_study(wildcards):
     return [
         f"results/{STUDY.name}/tables/{artifact}.{ending}"

@@ -6,7 +6,8 @@ localrules:
 # One file of the hub a job. Deleted after counting, and fetched again where another tokenizer needs it.
 rule stream_shard:
     output:
-        temp("results/corpora/{corpus}/documents/{shard}.parquet"),
+        documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),
+        commit="results/corpora/{corpus}/commits/{shard}.json",
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
@@ -23,7 +24,8 @@ rule stream_shard:
 
 use rule stream_shard as keep_shard with:
     output:
-        "results/corpora/{corpus}/documents/{shard}.parquet",
+        documents="results/corpora/{corpus}/documents/{shard}.parquet",
+        commit="results/corpora/{corpus}/commits/{shard}.json",
     log:
         "results/logs/keep_shard/{corpus}/{shard}.log",
     wildcard_constraints:

@@ -60,6 +60,9 @@ rule render_figure:
 rule record_provenance:
     input:
         manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
+        checkpoints=checkpoints_of_study(),
+        fetched=fetched_of_study(),
+        streamed=streamed_of_study(),
         study=str(STUDY.path),
     output:
         "results/{study}/provenance.json",

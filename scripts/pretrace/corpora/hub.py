@@ -42,30 +42,32 @@ def hub(entry: Entry, sources: list[Path]) -> Iterator[str]:
             yield text
 
 
-def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: int) -> None:
+def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
-    A file that comes broken is fetched again, `attempts` times in all. With the entry's key `path`, a folder (or
-    the one file) of the user's own is read instead. Raises `InputError` where the last attempt fails too.
+    Returns what the file was (`hub, commit, file`), nothing of a user's own. A file that comes broken is fetched
+    again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own is read
+    instead. Raises `InputError` where the last attempt fails too.
     """
     if "path" in entry:
         write_documents(entry, [_own(entry, shard)], 0, 1, out)
-        return
+        return {}
     revision = entry.get("revision", "main")
     name = name_of(entry, shard, lambda: names_in(entry["hub"], "dataset", revision))
-    for attempt in range(1, attempts + 1):
+    attempt = 1
+    while True:
         try:
             with _scratch(out) as folder:
-                path = fetch_file(entry["hub"], "dataset", revision, name, folder)
+                path, commit = fetch_file(entry["hub"], "dataset", revision, name, folder)
                 _check_whole(path)
                 write_documents(entry, [path], 0, 1, out)
+            return {"hub": entry["hub"], "commit": commit, "file": name}
         except InputError as error:
-            if attempt == attempts:
+            if attempt >= attempts:
                 raise InputError(f"shard {shard} of {shards} ({name}): {error}") from error
             log.warning("%s, attempt %d of %d: %s", name, attempt, attempts, error)
             time.sleep(2 ** (attempt - 1))
-        else:
-            return
+            attempt += 1
 
 
 def name_of(entry: Entry, shard: int, names: Names) -> str:

@@ -4,11 +4,12 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrace.runtime.files import digest
+from pretrace.runtime.files import digest, read_json
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -35,6 +36,27 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "config_digest": digest(config),
         "seeds": dict(sorted(seeds.items())),
     }
+
+
+def repositories(
+    checkpoints: Iterable[Path], fetched: Iterable[Path], streamed: Iterable[Path]
+) -> list[dict[str, str]]:
+    """The commit of every repository of the hub that was read, each once: `hub, commit`.
+
+    `checkpoints`: checkpoint.json of the models; `fetched`: files.json of the benchmarks; `streamed`: a file a shard of
+    the corpora. What did not come from the hub is not in it.
+    """
+    found = set()
+    for path in checkpoints:
+        kind, _, place = read_json(path)["source"].partition(":")
+        if kind == "hub":
+            found.add(tuple(place.rsplit("@", 1)))
+    for path in fetched:
+        found |= {(one["hub"], one["commit"]) for one in read_json(path)["repositories"]}
+    for path in streamed:
+        one = read_json(path)
+        found |= {(one["hub"], one["commit"])} if one else set()
+    return [{"hub": hub, "commit": commit} for hub, commit in sorted(found)]
 
 
 def _commit(folder: Path) -> str | None:

@@ -139,6 +139,8 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
     for key, value in provenance.items():
         if key in ("packages", "passes", "config") or value in (None, [], {}):
             continue
+        if key == "repositories":
+            value = [f"{one['hub']} {one['commit'][:12]}" for one in value]
         if isinstance(value, Mapping):
             value = ", ".join(f"{name} {inner}" for name, inner in sorted(value.items()))
         elif isinstance(value, list):

@@ -68,11 +68,11 @@ def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
         return sorted(_patiently(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
 
-def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> Path:
+def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
     """Fetch one file into `folder`, outside the cache, and compare it with the hub's own record of it.
 
-    A download that breaks off is resumed by the client. Raises `InputError` where the bytes are not those whose
-    SHA-256 the hub states (it does so for large files).
+    Returns its path and the commit that the revision names. A download that breaks off is resumed by the client.
+    Raises `InputError` where the bytes are not those whose SHA-256 the hub states (it does so for large files).
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.utils import disable_progress_bars
@@ -92,7 +92,7 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
         raise InputError(f"{hub}/{name}: the file that came is not the hub's (sha256). Run again.")
-    return path
+    return path, commit
 
 
 def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
