@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,10 @@ class Drawing:
     figure: Figure
     frame: pd.DataFrame
     reading: str
+
+    def noted(self, notes: Sequence[str]) -> "Drawing":
+        """The figure with further sentences in its reading."""
+        return replace(self, reading=" ".join([self.reading, *notes]))
 
     def write(self, files: dict[str, Path]) -> None:
         """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""

@@ -11,7 +11,7 @@ from pretrace.render.names import is_control, metric_label, panel_lines
 from pretrace.render.phrases import Estimate
 from pretrace.render.records import estimate, long_frame, number_record, panel_record, test_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
+from pretrace.render.results import EACH, Results
 from pretrace.render.selecting import Panel, Record
 from pretrace.render.table import Block, Columns
 
@@ -93,6 +93,20 @@ def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) 
     metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
     return [
         _column({**artifact, "metric": metric}, results, panel, panels, selections)
+        for panel in panels
+        for metric in metrics
+    ]
+
+
+def missing_columns(artifact: Artifact, selections: Sequence[str]) -> list[Column]:
+    """A column without numbers for each panel and metric of a model that could not be asked."""
+    metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
+    panels = [
+        {key: value for key, value in panel.items() if (key, value) != ("subset", EACH)}
+        for panel in artifact.get("missing", ())
+    ]
+    return [
+        Column(panel, metric, False, None, {selection: {} for selection in selections}, {})
         for panel in panels
         for metric in metrics
     ]

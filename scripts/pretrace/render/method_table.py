@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from pretrace.render.averages import note as average_note
-from pretrace.render.method_columns import Average, Column, columns_of, headers, long_frame_of
+from pretrace.render.method_columns import (
+    Average,
+    Column,
+    columns_of,
+    headers,
+    long_frame_of,
+    missing_columns,
+)
 from pretrace.render.method_reading import reading
 from pretrace.render.names import (
     SELECTION_LABELS,
@@ -36,6 +43,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     groups = _groups(artifact, columns_of(artifact, results, selections))
     every = [column for _, columns in groups for column in columns]
     shown = [column for column in every if isinstance(column, Column)]
+    groups = _with_missing(artifact, groups, missing_columns(artifact, selections))
     methods = ordered(artifact, {m for column in shown for rows in column.selected.values() for m in rows})
     places = [(group, selection) for group in groups for selection in selections]
     blocks, notes = said_once([_block(artifact, *place, methods) for place in places])
@@ -62,6 +70,12 @@ def _groups(artifact: Artifact, columns: Sequence[Column]) -> list[Group]:
         own = [column for column in columns if _block_name(column, key) == name]
         groups.append((name, _with_averages(own, average) if average else own))
     return groups
+
+
+def _with_missing(artifact: Artifact, groups: Sequence[Group], missing: Sequence[Column]) -> list[Group]:
+    """The groups, each with the columns of its models that could not be asked behind the others."""
+    key = artifact.get("options", {}).get("blocks", "")
+    return [(name, [*of, *(one for one in missing if _block_name(one, key) == name)]) for name, of in groups]
 
 
 def _block_name(column: Column, key: str) -> str:

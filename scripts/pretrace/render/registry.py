@@ -17,7 +17,8 @@ Artifact = Mapping[str, Any]
 Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
 start_token, selection, baseline, methods, options, unavailable`. A panel has `model, benchmark` and, each
 optional, `subset, length, start_token, references, label`; without
-subset or length it stands for every one there is.
+subset or length it stands for every one there is. `missing` has the panels of models that could not be asked, each
+with its `reason`.
 """
 
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
@@ -172,5 +173,13 @@ def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Pa
     """
     module = importlib.import_module(check(artifact).module)
     files = outputs(artifact, folder)
-    module.render(artifact, results).write(files)
+    module.render(artifact, results).noted(missing_notes(artifact)).write(files)
     return files
+
+
+def missing_notes(artifact: Artifact) -> list[str]:
+    """A sentence for each model whose panels are missing, with the reason."""
+    if "published" in renderer(artifact["renderer"]).needs:
+        return []  # it says so itself, number by number
+    reasons = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
+    return [f"{model} is left out: {reason}." for model, reason in reasons.items()]

@@ -105,6 +105,10 @@ class Table:
     def stub_of(self, block: Block) -> str:
         return self.stub if block.stub is None else block.stub
 
+    def noted(self, notes: Sequence[str]) -> "Table":
+        """The table with further notes, and these in its reading."""
+        return replace(self, notes=(*self.notes, *notes), reading=" ".join([self.reading, *notes]))
+
     def write(self, files: dict[str, Path]) -> None:
         """Write csv, md, tex and the reading, each atomically."""
         from pretrace.render.latex import latex
