@@ -22,12 +22,14 @@ _CORPUS = (
 )
 
 
-def tiny_model(kind: str, directory: Path, *, seed: int = 0, vocabulary: int = VOCABULARY) -> Path:
+def tiny_model(
+    kind: str, directory: Path, *, seed: int = 0, vocabulary: int = VOCABULARY, context: int = CONTEXT
+) -> Path:
     """Save a random model of `kind` and its tokenizer under `directory`, and return it."""
     import torch
 
     torch.manual_seed(seed)
-    model = _model(kind, vocabulary)
+    model = _model(kind, vocabulary, context)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
@@ -64,7 +66,7 @@ def tiny_tokenizer(start: str = ""):
     )
 
 
-def _model(kind: str, vocabulary: int):
+def _model(kind: str, vocabulary: int, context: int):
     import transformers
 
     sizes = {
@@ -72,7 +74,7 @@ def _model(kind: str, vocabulary: int):
         "hidden_size": 32,
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
-        "max_position_embeddings": CONTEXT,
+        "max_position_embeddings": context,
         "bos_token_id": 1,
         "eos_token_id": 0,
         "pad_token_id": 3,
