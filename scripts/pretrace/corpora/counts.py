@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pretrace.corpora.cutting import Cutting
 from pretrace.corpora.encoding import Encoder
 from pretrace.corpora.segments import METASPACE, WHITE_SPACE, read_documents, segments_of
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table, write_parquet
+from pretrace.runtime.files import open_parquet, read_table, write_parquet
 from pretrace.runtime.logs import Progress, log
 
 _JOINED = 1 << 12  # bytes of segments in one text
@@ -90,7 +89,7 @@ def log_frequencies(counts: Path, vocabulary: int) -> np.ndarray:
 def _from_segments(segments: Path, documents: Path, encoder: Encoder, cutting: Cutting) -> np.ndarray:
     counts = np.zeros(encoder.size, np.int64)
     traced = 0
-    with pq.ParquetFile(segments) as file, Progress(
+    with open_parquet(segments) as file, Progress(
         f"segments of {segments.stem}", total=file.metadata.num_rows, unit="segments"
     ) as progress:  # fmt: skip
         for group in range(file.num_row_groups):

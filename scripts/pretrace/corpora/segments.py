@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pretrace.runtime.files import atomic_path
+from pretrace.runtime.files import atomic_path, open_parquet
 from pretrace.runtime.logs import Progress
 
 WHITE_SPACE = (
@@ -105,7 +105,7 @@ def merged(tables: list[pa.Table]) -> pa.Table:
 
 def read_documents(path: Path) -> Iterator[pa.Array]:
     """The documents of a shard, a row group at a time."""
-    with pq.ParquetFile(path) as file:
+    with open_parquet(path) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=["text"]).column("text").combine_chunks()
 
@@ -120,7 +120,7 @@ def count_segments(documents: Path, out: Path) -> None:
     """
     with (
         atomic_path(out) as part,
-        pq.ParquetWriter(part, SCHEMA, compression="zstd") as writer,
+        pq.ParquetWriter(part, SCHEMA, compression="zstd", write_page_checksum=True) as writer,
         Progress(f"segments of {documents.stem}", total=None, unit="documents") as progress,
     ):
         for table in _bounded(documents, progress):

@@ -63,7 +63,7 @@ def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, 
     schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
     with (
         atomic_path(out) as part,
-        pq.ParquetWriter(part, schema, compression="zstd") as writer,
+        pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
         Progress(f"documents {shard + 1} of {shards}", total=None, unit="characters") as progress,
     ):
         for texts in _groups(documents(entry, sources, shard, shards)):

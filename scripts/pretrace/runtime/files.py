@@ -14,6 +14,7 @@ from pretrace.runtime.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 @contextmanager
@@ -64,21 +65,88 @@ def write_parquet(
 
     if not isinstance(table, pa.Table):
         table = pa.Table.from_pandas(table, schema=schema, preserve_index=False)
+    table = table.replace_schema_metadata(None)
     with atomic_path(path) as part:
-        pq.write_table(table.replace_schema_metadata(None), part, compression="zstd")
+        with pq.ParquetWriter(part, table.schema, compression="zstd") as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"sha256": (_SEAL + _OPEN).decode()})
+        _seal(part)
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
     """A Parquet file as an Arrow table; a missing, truncated or foreign file is an error for users."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _read_as_parquet(path):
+        _check_seal(Path(path))
         return pq.read_table(path, columns=list(columns) if columns is not None else None)
+
+
+@contextmanager
+def open_parquet(path: str | Path) -> "Iterator[pq.ParquetFile]":
+    """A Parquet file to be read in parts, its pages checked; what cannot be read is an error for users."""
+    import pyarrow.parquet as pq
+
+    with _read_as_parquet(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        yield file
+
+
+@contextmanager
+def _read_as_parquet(path: str | Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_REMEDY}") from error
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet ({error}). {_REMEDY}") from error
+
+
+_SEAL, _OPEN = b"pretrace:sha256:", b"0" * 64
+"""A file that `write_parquet` wrote holds in its footer the SHA-256 of itself, with zeros where the SHA-256 stands."""
+
+
+def _seal(path: Path) -> None:
+    place = _place_of_seal(path)
+    assert place is not None
+    digest = sha256_file(path)
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(digest.encode())
+
+
+def _check_seal(path: Path) -> None:
+    """Raise `InputError` where the bytes are not those that were written; files of others have no seal."""
+    place = _place_of_seal(path)
+    if place is None:
+        return
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        left = place
+        while left:
+            block = file.read(min(left, 1 << 20))
+            found.update(block)
+            left -= len(block)
+        written = file.read(len(_OPEN))
+        found.update(_OPEN)
+        while block := file.read(1 << 20):
+            found.update(block)
+    if found.hexdigest().encode() != written:
+        raise InputError(f"{path} is damaged: its bytes are not those that were written (sha256). {_REMEDY}")
+
+
+def _place_of_seal(path: Path) -> int | None:
+    """Where in the file the SHA-256 of its seal stands. The footer's length is in its last eight bytes."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < 8:
+            return None
+        file.seek(size - 8)
+        start = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
+        file.seek(start)
+        at = file.read().rfind(_SEAL)
+    return None if at < 0 else start + at + len(_SEAL)
 
 
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":

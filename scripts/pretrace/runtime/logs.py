@@ -1,5 +1,6 @@
 """One log a job, and progress that says what, how far and how fast, in the log and on the terminal."""
 
+import errno
 import logging
 import sys
 import time
@@ -14,6 +15,14 @@ from tqdm import tqdm
 from pretrace.runtime.errors import InputError
 
 log = logging.getLogger("pretrace")
+
+_REMEDIES = {
+    errno.ENOSPC: "Make room on that disk and run the same command again.",
+    errno.EDQUOT: "Make room in your quota and run the same command again.",
+    errno.EROFS: "Make that folder writable and run the same command again.",
+    errno.EACCES: "Make that file or folder accessible to you and run the same command again.",
+}
+"""What the machine refuses, which is no defect of ours, and what to do about it."""
 
 
 @contextmanager
@@ -42,6 +51,9 @@ def job_log(path: str | Path) -> Iterator[None]:
         log.error("error: %s", error)
         sys.exit(1)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REMEDIES:
+            log.error("error: %s. %s", error, _REMEDIES[error.errno])
+            sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
         log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",
                   type(error).__name__, error, path)  # fmt: skip
