@@ -127,3 +127,12 @@ def test_views_start_tokens_and_references_keep_apart():
     )
     assert partner(key(reference="web"), [key(reference="small-model")]) == key(reference="small-model")
     assert partner(key(), [key(reference="web"), key(reference="code")]) is None
+
+
+def test_folds_that_all_lack_a_class_leave_nothing_to_compare_and_no_error():
+    benchmark = texts([1, 1, 0, 0], fold=[0, 1, 2, 3])
+    made = scores(benchmark, {("plain", ""): [3, 1, 2, 0], ("other", ""): [1, 2, 3, 4]})
+    metrics, tests = run(made, benchmark)
+    assert metrics.loc[metrics["selection"] == "held_out", "value"].isna().all()
+    assert only(metrics, method="plain", selection="default", metric="auc")["value"] == 0.75
+    assert tests.loc[tests["selection"] == "held_out", "difference"].isna().all()

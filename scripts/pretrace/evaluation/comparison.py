@@ -146,7 +146,10 @@ def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, 
     if one.theirs is not None:
         return values[one.theirs]
     members, nonmembers = np.array([rankings.sizes(part) for part in one.row.parts], dtype=np.float64).T
-    return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=members * nonmembers))
+    pairs = members * nonmembers
+    if not pairs.any():
+        return np.nan  # no fold holds both classes
+    return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=pairs))
 
 
 def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
