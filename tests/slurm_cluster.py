@@ -1,0 +1,115 @@
+"""A real Slurm of one node with one pretended GPU, on loopback, for tests; needs root, slurmctld, slurmd and munged.
+
+Debian: apt-get install --no-install-recommends slurm-wlm munge. There is no accounting, as on many small clusters.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SETTINGS = """ClusterName=ci
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket.2
+CredType=cred/munge
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+SlurmctldPort=6817
+SlurmdPort=6818
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+ReturnToService=2
+SchedulerType=sched/backfill
+SchedulerParameters=sched_interval=5,bf_interval=5,batch_sched_delay=0,sched_min_interval=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=500
+GresTypes=gpu
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+KillWait=2
+MinJobAge=3600
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000 Gres=gpu:1 State=UNKNOWN
+PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
+"""
+
+
+def lacking() -> str:
+    """What keeps this machine from running a Slurm of its own; "" where nothing does."""
+    if os.geteuid() != 0:
+        return "it needs root"
+    missing = [name for name in ("munged", "slurmctld", "slurmd", "sinfo") if shutil.which(name) is None]
+    if missing:
+        return f"{', '.join(missing)} not installed (Debian: apt-get install --no-install-recommends slurm-wlm munge)"
+    if any(Path("/etc/slurm", name).exists() for name in ("slurm.conf", "gres.conf")):
+        return "/etc/slurm/slurm.conf is there: a Slurm of somebody's"
+    return ""
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[None]:
+    """Slurm runs while the block lasts; its files are in `folder`, and /etc/slurm links to two of them."""
+    host = socket.gethostname().partition(".")[0]
+    folder.mkdir(mode=0o755)
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    (folder / "key").write_bytes(os.urandom(128))
+    (folder / "key").chmod(0o600)
+    (folder / "slurm.conf").write_text(SETTINGS.format(host=host, folder=folder), encoding="utf-8")
+    (folder / "gres.conf").write_text(f"NodeName={host} Name=gpu File=/dev/null\n", encoding="utf-8")
+    links = [Path("/etc/slurm") / name for name in ("slurm.conf", "gres.conf")]
+    links[0].parent.mkdir(exist_ok=True)
+    daemons: list[subprocess.Popen[bytes]] = []
+    try:
+        for link in links:
+            link.symlink_to(folder / link.name)
+        files = [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "seed", "log")]
+        daemons.append(_start(
+            "munged", "--foreground", "--force", f"--socket={folder}/munge.socket.2", f"--key-file={folder}/key",
+            "--num-threads=2", *files,
+        ))  # fmt: skip
+        _wait(lambda: (folder / "munge.socket.2").exists(), "munged")
+        daemons.append(_start("slurmctld", "-D", "-c"))
+        daemons.append(_start("slurmd", "-D", "-c"))
+        _wait(lambda: told("sinfo", "-h", "-o", "%T").split()[:1] == ["idle"], "slurmctld and slurmd")
+        yield
+    finally:
+        told("scancel", "--user=root")
+        for daemon in reversed(daemons):
+            daemon.terminate()
+            daemon.wait(30)
+        for link in links:
+            link.unlink(missing_ok=True)
+
+
+def told(*command: str) -> str:
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=30, check=False
+    ).stdout
+
+
+def _start(*command: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _wait(ready: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not ready():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what} did not start in 30 s")
+        time.sleep(0.2)

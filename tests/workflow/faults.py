@@ -1,0 +1,318 @@
+"""The fault campaign: break a run or its files, run the documented command, and compare with an undisturbed run.
+
+    python tests/workflow/faults.py            five kills and one fault in ten, as the gate does
+    python tests/workflow/faults.py --full     forty kills and every fault
+
+After each fault there must be either a resumed run whose scores, metrics, tests, tables and figures are the same bytes,
+or an error that names the file and the remedy, and the same bytes once the remedy is done. Seeded: `--seed`.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from conftest import Project, copy_project, write_smoke  # noqa: E402
+
+COMMAND = ("all", "--cores", "2", "--rerun-incomplete", "--config", "study=smoke/smoke.yaml", "resamples=100")
+COMPARED = ("scores", "metrics", "tests", "tables", "figures")
+STORE = "results/passes/store"
+
+
+def small(project: Project) -> Project:
+    """The smoke study with fewer methods, artifacts and texts: every stage, in as little time as can be."""
+    study = write_smoke(project).study()
+    study["runs"] = study["runs"][:1]
+    study["runs"][0] |= {"methods": ["loss", "ref", "min_k", "dc_pdd"], "lengths": [8]}
+    panels = [{"model": "target", "benchmark": "texts", "length": 8}]
+    study["artifacts"] = {"results_auc": {"panels": panels}, "selection_gap": {"panels": panels}}
+    project.write_study(study)
+    return project
+
+
+def results(project: Project) -> dict[str, bytes]:
+    folder = project.path / "results" / "smoke"
+    files = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Campaign:
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.draw, self.counted = folder, random.Random(seed), 0
+        self.outcomes: dict[str, Counter[str]] = {}
+        self.undisturbed = small(copy_project(folder / "undisturbed"))
+        began = time.monotonic()
+        self.undisturbed.run(*COMMAND)
+        self.seconds = time.monotonic() - began
+        self.expected = results(self.undisturbed)
+        assert len(self.expected) > 8, sorted(self.expected)
+
+    def copy(self) -> Project:
+        self.counted += 1
+        target = self.folder / f"project-{self.counted}"
+        shutil.copytree(self.undisturbed.path, target, symlinks=True)
+        return Project(target)
+
+    def note(self, fault: str, outcome: str) -> None:
+        self.outcomes.setdefault(fault, Counter())[outcome] += 1
+        print(f"{fault}: {outcome}", flush=True)
+
+    def compare(self, fault: str, project: Project, outcome: str) -> None:
+        found = results(project)
+        odd = sorted(
+            name for name in self.expected.keys() | found.keys() if self.expected.get(name) != found.get(name)
+        )
+        assert not odd, f"{fault}: other bytes in {odd}, in {project.path}"
+        self.note(fault, outcome)
+
+    def table(self) -> str:
+        rows = ["| fault | times | outcome |", "|---|---|---|"]
+        for fault, outcomes in sorted(self.outcomes.items()):
+            rows += [f"| {fault} | {times} | {outcome} |" for outcome, times in sorted(outcomes.items())]
+        return "\n".join(rows)
+
+
+def kills(campaign: Campaign, times: int) -> None:
+    """Kill Snakemake, a running job or both at random moments, again and again, and carry on each time."""
+    project, done = small(copy_project(campaign.folder / "killed")), 0
+    while done < times:
+        victim = campaign.draw.choice(("Snakemake", "a job", "both"))
+        running = project.start(*COMMAND)
+        try:
+            running.wait(campaign.draw.uniform(1, campaign.seconds / 3))
+        except subprocess.TimeoutExpired:
+            done += kill(running, victim, campaign)
+        end(running)
+        project.run("--unlock", "--config", "study=smoke/smoke.yaml", "resamples=100")
+        if running.returncode == 0:
+            campaign.compare("kill -9, until the run was through", project, "same bytes")
+            shutil.rmtree(project.path / "results")
+    project.run(*COMMAND)
+    campaign.compare("kill -9, until the run was through", project, "same bytes")
+    shutil.rmtree(project.path)
+
+
+def kill(running: subprocess.Popen[str], victim: str, campaign: Campaign) -> int:
+    jobs = descendants(running.pid)
+    if victim == "a job" and not jobs:
+        return 0
+    if victim == "a job":
+        os.kill(campaign.draw.choice(jobs), signal.SIGKILL)
+        running.wait(120)
+    else:
+        running.kill()
+        running.wait()
+        if victim == "both":
+            end(running)
+        else:
+            deadline = time.monotonic() + 60
+            while any(Path(f"/proc/{job}").exists() for job in jobs) and time.monotonic() < deadline:
+                time.sleep(0.2)  # what it had started goes on to its end without it
+    campaign.note(f"kill -9 of {victim}", "carried on")
+    return 1
+
+
+def descendants(pid: int) -> list[int]:
+    listed = subprocess.run(
+        ["ps", "-e", "-o", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    parent = {int(child): int(of) for child, of in map(str.split, listed.splitlines())}
+    found: list[int] = [pid]
+    for one in found:
+        found += [child for child, of in parent.items() if of == one]
+    return found[1:]
+
+
+def end(running: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+
+
+Fault = Callable[[Campaign, Project], None]
+
+
+def broken_file(
+    pattern: str, spoil: Callable[[bytes, random.Random], bytes], *, before: tuple[str, ...]
+) -> Fault:
+    """One file of the finished study is spoiled without a trace in its time, and the work after it is asked for."""
+
+    def fault(campaign: Campaign, project: Project) -> None:
+        file = campaign.draw.choice(sorted(project.path.glob(pattern)))
+        whole, times = file.read_bytes(), (file.stat().st_atime, file.stat().st_mtime)
+        file.write_bytes(spoil(whole, campaign.draw))
+        os.utime(file, times)
+        for gone in [path for glob in before for path in project.path.glob(glob)]:
+            shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        name = f"{spoil.__name__} {pattern}"
+        done = project.run(*COMMAND, check=False)
+        if done.returncode == 0:
+            campaign.compare(name, project, "same bytes")
+            return
+        assert file.name in done.stdout, done.stdout
+        assert "Traceback" not in done.stdout, done.stdout
+        if file.is_relative_to(project.path / "results"):
+            assert "same command" in done.stdout, done.stdout
+            file.unlink(missing_ok=True)
+        else:
+            assert "Restore it" in done.stdout, done.stdout
+            file.write_bytes(whole)
+            os.utime(file, times)
+        project.run(*COMMAND)
+        campaign.compare(name, project, "error with remedy, then same bytes")
+
+    return fault
+
+
+def truncated(content: bytes, draw: random.Random) -> bytes:
+    return content[: draw.randrange(len(content))]
+
+
+def flipped(content: bytes, draw: random.Random) -> bytes:
+    """One bit of the middle: of the data, not of the footer."""
+    at = draw.randrange(8, max(9, len(content) // 2))
+    return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+
+
+@contextmanager
+def mounted(*arguments: str) -> Iterator[bool]:
+    """Something mounted while the block lasts; False where this user or machine may not."""
+    done = subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
+    try:
+        yield done
+    finally:
+        if done:
+            subprocess.run(["umount", "--lazy", arguments[-1]], check=True)
+
+
+def full_disk(campaign: Campaign, project: Project) -> None:
+    folder = project.path / "results"
+    shutil.rmtree(folder)
+    folder.mkdir()
+    size = campaign.draw.choice((16, 64, 256))
+    with mounted("-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)) as can:
+        if not can:
+            return campaign.note("full disk", "NOT RUN: this user may not mount")
+        done = project.run(*COMMAND, check=False)
+        assert done.returncode != 0
+        assert "No space left on device" in done.stdout, done.stdout
+        assert "a defect of pretrace" not in done.stdout, done.stdout
+    project.run(*COMMAND)
+    campaign.compare("full disk", project, "error with remedy, then same bytes")
+
+
+def read_only(campaign: Campaign, project: Project) -> None:
+    folder = project.path / "results"
+    shutil.rmtree(folder / "smoke")
+    with mounted("--bind", str(folder), str(folder)) as can:
+        if not can:
+            return campaign.note("read-only results", "NOT RUN: this user may not mount")
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        done = project.run(*COMMAND, check=False)
+        assert done.returncode != 0
+        assert "Read-only file system" in done.stdout, done.stdout
+        assert "a defect of pretrace" not in done.stdout, done.stdout
+    project.run(*COMMAND)
+    campaign.compare("read-only results", project, "error with remedy, then same bytes")
+
+
+def clock_jumps(campaign: Campaign, project: Project) -> None:
+    """Some files are from next year, some from 1990."""
+    files = sorted(
+        path for path in project.path.rglob("*") if path.is_file() and ".snakemake" not in path.parts
+    )
+    for file in campaign.draw.sample(files, len(files) // 2):
+        moment = campaign.draw.choice((time.time() + 365 * 86400, 631152000.0))
+        os.utime(file, (moment, moment))
+    done = project.run(*COMMAND, check=False)
+    if done.returncode == 0:
+        campaign.compare("a clock that jumps", project, "same bytes")
+        return
+    assert "could indicate a clock skew problem" in done.stdout, done.stdout
+    for file in files:
+        if file.exists() and file.stat().st_mtime > time.time():
+            file.touch()
+    project.run(*COMMAND)
+    campaign.compare("a clock that jumps", project, "error with remedy, then same bytes")
+
+
+def two_at_once(campaign: Campaign, project: Project) -> None:
+    shutil.rmtree(project.path / "results" / "smoke")
+    first = project.start(*COMMAND)
+    while not list((project.path / ".snakemake" / "locks").glob("*.lock")) and first.poll() is None:
+        time.sleep(0.1)
+    second = project.run(*COMMAND, check=False)
+    first.wait()
+    assert first.returncode == 0
+    assert "locked" in second.stdout.lower() or second.returncode == 0, second.stdout
+    campaign.compare("two Snakemakes in one folder", project, "the second is refused; same bytes")
+
+
+FAULTS: dict[str, Fault] = {
+    "truncated benchmark": broken_file("results/benchmarks/*.parquet", truncated, before=("results/smoke",)),
+    "truncated scores": broken_file(
+        "results/smoke/scores/*/*.parquet", truncated, before=("results/smoke/[!s]*",)
+    ),
+    "truncated metrics": broken_file(
+        "results/smoke/metrics/*/*.parquet",
+        truncated,
+        before=("results/smoke/tables", "results/smoke/report.html"),
+    ),
+    "truncated counts": broken_file(
+        "results/corpora/*/counts/*.parquet", truncated, before=("results/smoke",)
+    ),
+    "truncated pass": broken_file(f"{STORE}/*.parquet", truncated, before=("results/smoke",)),
+    "truncated record": broken_file(
+        f"{STORE}/*.json", truncated, before=("results/passes/smoke~*", "results/smoke")
+    ),
+    "truncated manifest": broken_file("results/passes/*/*/*.json", truncated, before=("results/smoke",)),
+    "flipped benchmark": broken_file("results/benchmarks/*.parquet", flipped, before=("results/smoke",)),
+    "flipped scores": broken_file(
+        "results/smoke/scores/*/*.parquet", flipped, before=("results/smoke/[!s]*",)
+    ),
+    "flipped counts": broken_file("results/corpora/*/counts/*.parquet", flipped, before=("results/smoke",)),
+    "flipped pass": broken_file(f"{STORE}/*.parquet", flipped, before=("results/smoke",)),
+    "flipped checkpoint": broken_file(
+        "smoke/target/model.safetensors", flipped, before=("results/passes", "results/smoke")
+    ),
+    "full disk": full_disk,
+    "read-only results": read_only,
+    "a clock that jumps": clock_jumps,
+    "two Snakemakes": two_at_once,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action="store_true", help="forty kills and every fault three times")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=sorted(FAULTS), nargs="+", help="these faults alone, no kills")
+    given = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        campaign = Campaign(Path(folder), given.seed)
+        names = sorted(FAULTS) * (3 if given.full else 1)
+        if not given.full:
+            names = campaign.draw.sample(names, len(names) // 10)
+        for name in given.only or names:
+            project = campaign.copy()
+            FAULTS[name](campaign, project)
+            shutil.rmtree(project.path)
+        if not given.only:
+            kills(campaign, 40 if given.full else 5)
+        print(f"\n{campaign.table()}\n\nseed {given.seed}, {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""The `slurm` profile on a real Slurm of one node: to the end through every fault of a cluster, to the same bytes."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project, copy_project
+from faults import results, small
+
+from slurm_cluster import cluster, lacking, told
+
+STUDY = ("--config", "study=smoke/smoke.yaml", "resamples=100")
+SLURM = (
+    "all", "--workflow-profile", "workflow/profiles/slurm",
+    "--slurm-partition-config", "workflow/profiles/slurm/partitions.yaml",
+    "--slurm-init-seconds-before-status-checks", "4", "--latency-wait", "5", *STUDY,
+)  # fmt: skip
+PLANTED = """
+import os as _os
+import signal as _signal
+import time as _time
+from pathlib import Path as _Path
+
+for _fault in sorted(_Path("faults").glob(f"{_Path(snakemake.log[0]).as_posix().replace('/', '+')}.*")):
+    _fault.unlink()
+    if _fault.name.split(".")[-2] == "kill":
+        _os.kill(_os.getpid(), _signal.SIGKILL)
+    _Path("hanging").write_text(_os.environ["SLURM_JOB_ID"], encoding="utf-8")
+    _time.sleep(600)
+"""
+LOGS = {
+    "build_benchmark": "results/logs/build_benchmark/smoke~texts.log",
+    "target": "results/logs/run_passes/smoke~target/smoke~texts/smoke.log",
+    "reference": "results/logs/run_passes/smoke~reference/smoke~texts/smoke.log",
+}
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory) -> Iterator[None]:
+    if why := lacking():
+        print(f"\n!!! SLURM IS NOT TESTED HERE: {why} !!!")
+        pytest.skip(f"SLURM IS NOT TESTED HERE: {why}")
+    with cluster(tmp_path_factory.mktemp("cluster") / "slurm"):
+        yield
+
+
+def prepared(folder: Path) -> Project:
+    """A smoke study of few jobs, whose target asks for a GPU and a minute, and which break off where it is planted."""
+    project = small(copy_project(folder))
+    study = project.study()
+    study["models"]["target"]["resources"] = {"gpu": 1, "mem_mb": 3000, "runtime": 1, "threads": 1}
+    study["models"]["reference"]["resources"] = {"mem_mb": 2500, "threads": 1}
+    study["runs"][0].pop("corpus")
+    study["runs"][0]["methods"] = ["loss", "ref"]
+    study["artifacts"].pop("selection_gap")
+    project.write_study(study)
+    (project.path / "faults").mkdir()
+    for rule in ("build_benchmark", "run_passes"):
+        script = project.path / "scripts" / f"{rule}.py"
+        head, body = script.read_text(encoding="utf-8").split("with job_log", 1)
+        script.write_text(f"{head}{PLANTED}\nwith job_log{body}", encoding="utf-8")
+    return project
+
+
+def plant(project: Project, job: str, *faults: str) -> None:
+    for number, fault in enumerate(faults):
+        name = LOGS[job].replace("/", "+")
+        (project.path / "faults" / f"{name}.{fault}.{number}").touch()
+
+
+def wait_for(
+    what: Callable[[], bool], running: subprocess.Popen[str], project: Project, seconds: float = 90
+) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        going_on = running.poll() is None and time.monotonic() < deadline
+        assert going_on, (project.path / "started.log").read_text(encoding="utf-8")
+        time.sleep(0.2)
+
+
+def jobs(rule: str) -> list[dict[str, str]]:
+    """What Slurm tells of the jobs of a rule, in the order of their submission."""
+    records = told("scontrol", "show", "job", "--oneliner").splitlines()
+    fields = [dict(re.findall(r"(\S+?)=(\S*)", record)) for record in records]
+    return [
+        one for one in sorted(fields, key=lambda one: int(one["JobId"])) if rule in one.get("Comment", "")
+    ]
+
+
+def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, tmp_path):
+    undisturbed = prepared(tmp_path / "undisturbed")
+    undisturbed.run("all", "--cores", "2", *STUDY)
+    project = prepared(tmp_path / "project")
+    hanging = project.path / "hanging"
+
+    plant(project, "build_benchmark", "hang")
+    controller = project.start(*SLURM)
+    wait_for(hanging.exists, controller, project)
+    os.kill(controller.pid, signal.SIGKILL)
+    controller.wait()
+    told("scancel", "--user=root")
+    hanging.unlink()
+
+    project.run("--unlock", *STUDY)
+    plant(project, "build_benchmark", "hang")
+    plant(project, "target", "hang")
+    plant(project, "reference", "kill")
+    again = project.start(*SLURM)
+    wait_for(hanging.exists, again, project)
+    told("scancel", hanging.read_text(encoding="utf-8"))
+    assert again.wait(400) == 0, (project.path / "started.log").read_text()
+
+    assert results(project) == results(undisturbed)
+    assert [one["JobState"] for one in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
+    of_target, of_reference = jobs("smoke~target_smoke~texts"), jobs("smoke~reference_smoke~texts")
+    assert [one["JobState"] for one in of_target] == ["TIMEOUT", "COMPLETED"]
+    assert [one["JobState"] for one in of_reference] == ["FAILED", "COMPLETED"]
+    assert [one["TimeLimit"] for one in of_target] == ["00:01:00", "00:02:00"]
+    assert [one["MinMemoryNode"] for one in of_reference] == ["2500M", "5000M"]
+    assert all(one["Partition"] == "gpu" and "gpu:1" in str(one) for one in of_target)
+    assert {one["Partition"] for one in of_reference} == {"cpu"}
