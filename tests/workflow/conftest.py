@@ -32,6 +32,19 @@ NOUNS = (
 VERBS = ("must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="also run what is marked full: a real Slurm")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--full"):
+        return
+    for item in items:
+        if item.get_closest_marker("full"):
+            item.add_marker(pytest.mark.skip(reason="takes long: pytest --full runs it"))
+
+
+
 @dataclass(frozen=True)
 class Project:
     """A copy of the project's files; `run` is the command line."""

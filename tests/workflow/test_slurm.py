@@ -14,6 +14,8 @@ from faults import results, small
 
 from slurm_cluster import cluster, lacking, told
 
+pytestmark = pytest.mark.full
+
 STUDY = ("--config", "study=smoke/smoke.yaml", "resamples=100")
 SLURM = (
     "all", "--workflow-profile", "workflow/profiles/slurm",
