@@ -44,7 +44,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes long: pytest --full runs it"))
 
 
-
 @dataclass(frozen=True)
 class Project:
     """A copy of the project's files; `run` is the command line."""

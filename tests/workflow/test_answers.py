@@ -11,7 +11,9 @@ def write_answers(path) -> None:
     draw = random.Random(0)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["document", "label", "passage", "permutation", "true_answer", "p_a", "p_b", "p_c", "p_d"])
+        writer.writerow(
+            ["document", "label", "passage", "permutation", "true_answer", "p_a", "p_b", "p_c", "p_d"]
+        )
         for number in range(12):
             for passage in range(2):
                 for permutation, order in enumerate(permutations(range(4))):
