@@ -35,7 +35,8 @@ def rows(
                 p = (
                     rng.dirichlet(np.ones(4)) * 0.4
                     + 0.15
-                    + 0.6 * PREFERENCE + 0.25 * (np.arange(4) == place) * label
+                    + 0.6 * PREFERENCE
+                    + 0.25 * (np.arange(4) == place) * label
                 )
                 p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
                 found.append(

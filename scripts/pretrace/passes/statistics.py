@@ -11,7 +11,9 @@ import torch
 
 ROWS = {True: ("logprobs", "entropies", "variances"), False: ("logprobs",)}
 _CHUNK = 512  # scored positions that go through the head at a time
-_BLOCK = 1 << 18  # logits reduced at a time on a CPU, at least 8 rows: they stay in cache, and few calls do the work
+_BLOCK = (
+    1 << 18
+)  # logits reduced at a time on a CPU, at least 8 rows: they stay in cache, and few calls do the work
 
 
 class Head:
@@ -90,5 +92,7 @@ def output_layer(model: Any) -> Head | None:
     hidden = getattr(base(input_ids=probe, use_cache=False), "last_hidden_state", None)
     if hidden is None or hidden.shape[-1] != layer.weight.shape[1]:
         return None
-    close = torch.allclose(layer(hidden).float().to(logits.device), logits, rtol=1e-3, atol=1e-5, equal_nan=True)
+    close = torch.allclose(
+        layer(hidden).float().to(logits.device), logits, rtol=1e-3, atol=1e-5, equal_nan=True
+    )
     return Head(layer.weight, layer.bias) if close else None
