@@ -11,9 +11,7 @@ import torch
 
 ROWS = {True: ("logprobs", "entropies", "variances"), False: ("logprobs",)}
 _CHUNK = 512  # scored positions that go through the head at a time
-_BLOCK = (
-    1 << 18
-)  # logits reduced at a time on a CPU, at least 8 rows: they stay in cache, and few calls do the work
+_BLOCK = 1 << 18  # logits reduced at a time on a CPU, at least 8 rows: in cache, and in few calls
 
 
 class Head:
