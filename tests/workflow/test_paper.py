@@ -1,0 +1,175 @@
+"""The paper study from download to report: miniature data sets, and tiny random models under the real ids."""
+
+import io
+import json
+import re
+import time
+
+import pandas as pd
+import pytest
+import yaml
+from conftest import Project, copy_project
+
+import hub_datasets as made
+from hub_server import Hub
+from small_wordnet import write_wordnet
+from tiny_models import tiny_model
+
+TEXTS = 22
+"""Of each length of WikiMIA and so on; more than two pools of ten shots."""
+OF_MIMIR = 12
+"""Of each class, more than a pool of ten shots."""
+CONTEXT = 1536
+LONG_CONTEXT = 3072
+"""Of the models that are asked questions, whose options are four passages."""
+
+ARCHITECTURES = {
+    "opt": "opt",
+    "pythia": "gpt_neox",
+    "gpt-neox": "gpt_neox",
+    "gpt-neo-": "gpt2",
+    "llama": "llama",
+    "mamba": "mamba",
+    "olmo": "olmo",
+    "baichuan": "llama",
+    "qwen": "qwen2",
+    "mi": "mistral",
+}
+
+
+def architecture(slug: str) -> str:
+    return next(kind for start, kind in ARCHITECTURES.items() if slug.startswith(start))
+
+
+def test_the_paper_study_plans_in_a_moment(project):
+    """Every job of the study is known before anything is fetched."""
+    start = time.monotonic()
+    planned = project.run("--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper").stdout
+    assert time.monotonic() - start < 30
+    jobs = dict(re.findall(r"^(\w+)\s+(\d+)$", planned, re.MULTILINE))
+    for rule in ("fetch_model", "fetch_dataset", "stream_shard", "run_passes", "answer_questions"):
+        assert int(jobs[rule]) > 0, rule
+    assert int(jobs["total"]) < 1000
+
+
+@pytest.mark.parametrize("part", ["papers=[surp]", "only=[surp_table1]", "max_parameters=7e9"])
+def test_a_part_of_the_paper_study_plans(project, part):
+    planned = project.run(
+        "--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper", part
+    ).stdout
+    assert "render_report" in planned
+    if "surp" in part:
+        assert "answer_questions" not in planned
+
+
+def small(project: Project, hub: Hub) -> None:
+    """The registries as they are, but for addresses that are not the hub's, fewer shards and books, and float32."""
+    for name, changes in {
+        "corpora": lambda entry: entry | ({"shards": 1} if entry["source"] == "hub" else {}),
+        "models": lambda entry: entry | ({"dtype": "float32"} if entry["source"] == "hub" else {}),
+        "benchmarks": lambda entry: (
+            entry
+            | ({"url": f"{hub.url}/data.zip"} if "url" in entry else {})
+            | ({"gutenberg": hub.url, "documents": 4} if "gutenberg" in entry else {})
+        ),
+    }.items():
+        path = project.path / "config" / f"{name}.yaml"
+        registry = yaml.safe_load(path.read_text(encoding="utf-8"))
+        changed = {slug: changes(entry) for slug, entry in registry.items()}
+        path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def fill(project: Project, hub: Hub, folder) -> None:
+    """Every data set and every model of the registries, at the revisions that these name."""
+    made.paper_study(hub, TEXTS)
+    hub.add("datasets", "iamgroot42/mimir", made.mimir(OF_MIMIR), token=made.MIMIR_TOKEN)
+    books, papers = shortened(made.decop(6, 1, books=True)), shortened(made.decop(6, 1))
+    hub.add("datasets", "avduarte333/BookTection", {"0_BookTection_data.csv": books})
+    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": papers})
+    models = yaml.safe_load((project.path / "config" / "models.yaml").read_text(encoding="utf-8"))
+    for seed, (slug, entry) in enumerate(models.items()):
+        if entry["source"] == "hub":
+            kind = architecture(slug)
+            context = LONG_CONTEXT if slug.startswith(("llama-2", "mi")) else CONTEXT
+            path = tiny_model(kind, folder / slug, seed=seed, context=context)
+            hub.add_folder("models", entry["hub"], path, revision=entry["revision"])
+
+
+def shortened(table: bytes) -> bytes:
+    """DE-COP's passages and options with a fifth of their words, since each is read in 24 orders."""
+    rows = pd.read_csv(io.BytesIO(table), encoding="utf-8-sig", dtype=str)
+    for column in [f"Example_{letter}" for letter in "ABCD"]:
+        rows[column] = [" ".join(text.split()[: len(text.split()) // 5]) for text in rows[column]]
+    return b"\xef\xbb\xbf" * table.startswith(b"\xef\xbb\xbf") + rows.to_csv(index=False).encode()
+
+
+def run_paper(project: Project, hub: Hub, *arguments: str):
+    return project.run(
+        "--cores", "2", *arguments, "--config", "study=paper", "resamples=100", "trust_remote_code=True", "threads=1",
+        **hub.environment(project.path / "hub"), HF_TOKEN=made.MIMIR_TOKEN, NLTK_DATA=str(project.path / "nltk"),
+        OMP_NUM_THREADS="1",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    project = copy_project(tmp_path_factory.mktemp("paper") / "project")
+    write_wordnet(project.path / "nltk" / "corpora" / "wordnet")
+    with Hub() as hub:
+        small(project, hub)
+        fill(project, hub, project.path / "tiny")
+        run_paper(project, hub)
+        yield project, hub
+
+
+@pytest.mark.full
+def test_from_download_to_report(paper):
+    project, _ = paper
+    study = project.path / "results" / "paper"
+    artifacts = yaml.safe_load((project.path / "config/studies/paper.yaml").read_text())["artifacts"]
+    report = (study / "report.html").read_text(encoding="utf-8")
+    for slug in artifacts:
+        assert f'id="{slug}"' in report, slug
+    rendered = {path.stem for kind in ("tables", "figures") for path in (study / kind).glob("*.csv")}
+    gone = {"de_cop_table3", "de_cop_table4", "de_cop_table14"} | {
+        f"de_cop_figure{number}" for number in (1, 7, 8)
+    }
+    assert rendered == set(artifacts) - gone
+
+
+@pytest.mark.full
+def test_models_that_are_gone_leave_a_dash_and_the_reason(paper):
+    project, _ = paper
+    table = (project.path / "results/paper/tables/dc_pdd_table2.md").read_text(encoding="utf-8")
+    assert "davinci-002" in table
+    assert "2026-09-28" in table
+    report = (project.path / "results/paper/report.html").read_text(encoding="utf-8")
+    assert "Anthropic retired Claude 2.1" in report
+
+
+@pytest.mark.full
+def test_every_published_number_has_a_measured_one_or_a_reason(paper):
+    project, _ = paper
+    joined = pd.read_csv(project.path / "results/paper/tables/reproduction.csv")
+    assert set(joined["paper"]) == {"dc_pdd", "con_recall", "surp", "de_cop"}
+    assert joined["measured"].notna().ne(joined["reason"].notna()).all()
+    lost = joined[joined["reason"] == "not measured in this study"]
+    assert lost.empty, lost.to_string()
+
+
+@pytest.mark.full
+def test_provenance_names_the_commit_of_every_repository(paper):
+    project, hub = paper
+    provenance = json.loads((project.path / "results/paper/provenance.json").read_text(encoding="utf-8"))
+    shas = {name: set(repository.commits) for (_, name), repository in hub.repositories.items()}
+    commits = {one["hub"]: one["commit"] for one in provenance["repositories"]}
+    for name in ("EleutherAI/pythia-6.9b", "swj0419/WikiMIA", "iamgroot42/mimir", "allenai/c4"):
+        assert commits[name] in shas[name], name
+
+
+@pytest.mark.full
+def test_a_second_run_has_nothing_to_do_and_asks_the_hub_nothing(paper):
+    project, hub = paper
+    before = len(hub.asked)
+    assert "Nothing to be done" in run_paper(project, hub).stdout
+    assert len(hub.asked) == before
