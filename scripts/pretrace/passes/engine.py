@@ -9,6 +9,7 @@ import torch
 
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Lead
+from pretrace.passes.memory import is_out_of_memory, smaller_budget
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import Encoded, Way, way_of
 from pretrace.passes.statistics import ROWS
@@ -94,15 +95,14 @@ class Engine:
         return computed
 
     def _back_off(self, texts: int, longest: int, request: Request) -> None:
-        if self.features.device.type == "cuda":
-            torch.cuda.empty_cache()
-        if texts == 1:
-            raise InputError(
-                f"{self.name}: text '{request.text_id}' ({longest} tokens) alone does not fit into memory; "
-                "set max_length for this model, a narrower dtype, or run it on a larger device"
-            )
-        self.batch_tokens = max(min(self.batch_tokens, texts * longest) // 2, 1)
-        log.warning("%s: out of memory; going on with %d tokens a batch", self.name, self.batch_tokens)
+        self.batch_tokens = smaller_budget(
+            self.batch_tokens,
+            items=texts,
+            longest=longest,
+            device=self.features.device,
+            name=self.name,
+            alone=f"text '{request.text_id}' ({longest} tokens) alone does not fit into memory",
+        )
 
     @cached_property
     def _way(self) -> Way | None:
@@ -161,8 +161,3 @@ class Engine:
 
     def _sent(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values).to(self.features.device)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA has an exception of its own; the CPU allocator says it in words."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)

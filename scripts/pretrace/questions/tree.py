@@ -12,12 +12,10 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
-from pretrace.passes.engine import is_out_of_memory
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Ids
+from pretrace.passes.memory import is_out_of_memory, smaller_budget
 from pretrace.passes.sharing import PrefixLayer
-from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 WORTH = 16
 """Tokens that prompts must share further to be read as one branch: less is quicker read again. Two at least, of
@@ -137,15 +135,14 @@ class Reader:
             return None
 
     def _back_off(self, branches: int, longest: int) -> None:
-        if self.features.device.type == "cuda":
-            torch.cuda.empty_cache()
-        if branches == 1:
-            raise InputError(
-                f"{self.name}: {longest} tokens of one question do not fit into memory; set max_length for this "
-                "model, a narrower dtype, or run it on a larger device"
-            )
-        self.batch_tokens = max(min(self.batch_tokens, branches * longest) // 2, 1)
-        log.warning("%s: out of memory; going on with %d tokens a batch", self.name, self.batch_tokens)
+        self.batch_tokens = smaller_budget(
+            self.batch_tokens,
+            items=branches,
+            longest=longest,
+            device=self.features.device,
+            name=self.name,
+            alone=f"{longest} tokens of one question do not fit into memory",
+        )
 
     def _forward(
         self, batch: list[Branch], past: Past

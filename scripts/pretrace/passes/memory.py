@@ -1,0 +1,29 @@
+"""When memory runs out: how that is told from other errors, and the smaller batches that follow."""
+
+import torch
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """CUDA has an exception of its own; the CPU allocator says it in words."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)
+
+
+def smaller_budget(
+    batch_tokens: int, *, items: int, longest: int, device: torch.device, name: str, alone: str
+) -> int:
+    """The token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
+
+    Raises `InputError`, with `alone` as what is wrong, where one item by itself does not fit.
+    """
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    if items == 1:
+        raise InputError(
+            f"{name}: {alone}; set max_length for this model, a narrower dtype, or run it on a larger device"
+        )
+    fewer = max(min(batch_tokens, items * longest) // 2, 1)
+    log.warning("%s: out of memory; going on with %d tokens a batch", name, fewer)
+    return fewer
