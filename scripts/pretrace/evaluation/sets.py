@@ -25,15 +25,21 @@ def evaluation_sets(
     if prefixes is None:
         return sets
     for draw in sorted(map(int, prefixes["draw"].unique())):
-        left = frozenset(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
-        equal = frozenset(balanced(prefixes, benchmark, draw))
-        both = [EvaluationSet("without_prefixes", draw, left), EvaluationSet("balanced", draw, equal)]
-        sets += [one for one in both if asked is None or draw in asked.get(one.name, ())]
+        names = [
+            name for name in ("without_prefixes", "balanced") if asked is None or draw in asked.get(name, ())
+        ]
+        if not names:
+            continue
+        ids = {
+            "without_prefixes": frozenset(benchmark["text_id"]) - excluded(prefixes, benchmark, draw),
+            "balanced": frozenset(balanced(prefixes, benchmark, draw)),
+        }
+        sets += [EvaluationSet(name, draw, ids[name]) for name in names]
         log.info(
             "draw %d: of %d texts, %d stand without its prefixes, %d balanced",
             draw,
             len(benchmark),
-            len(left),
-            len(equal),
+            len(ids["without_prefixes"]),
+            len(ids["balanced"]),
         )
     return sets

@@ -152,14 +152,22 @@ def tokenizer_of(study: Study, model: str) -> str:
     return study.models.entries[model].get("tokenizer", model)
 
 
+def _shown(study: Study, model: str, benchmark: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The artifacts that show the pair, each with every panel that does."""
+    return [
+        (artifact, panel)
+        for artifact in study.artifacts.values()
+        for panel in artifact["panels"]
+        if (panel["model"], panel["benchmark"]) == (model, benchmark)
+    ]
+
+
 def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
     """Methods whose every setting an artifact draws with an interval for this pair."""
     return sorted(
         {
             method
-            for artifact in study.artifacts.values()
-            for panel in artifact["panels"]
-            if (panel["model"], panel["benchmark"]) == (model, benchmark)
+            for artifact, _ in _shown(study, model, benchmark)
             for method in artifact.get("grid_intervals", [])
         }
     )
@@ -172,19 +180,17 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     """
     runs = runs_of(study, model, benchmark)
     asked = {"without_prefixes": {draw for run in runs for draw in run["draws"]}}
-    for artifact in study.artifacts.values():
-        if any((panel["model"], panel["benchmark"]) == (model, benchmark) for panel in artifact["panels"]):
-            options = artifact.get("options", {})
-            shown = options.get("across", {}).get("draw", [options.get("draw", 0)])
-            asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(shown)
+    for artifact, _ in _shown(study, model, benchmark):
+        options = artifact.get("options", {})
+        draws = options.get("across", {}).get("draw", [options.get("draw", 0)])
+        asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(draws)
     return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
 
 
 def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
     """Subsets and lengths of which the pair's metrics are asked, None for every one: those of artifacts' panels."""
-    panels = [panel for artifact in study.artifacts.values() for panel in artifact["panels"]]
-    of_pair = [panel for panel in panels if (panel["model"], panel["benchmark"]) == (model, benchmark)]
-    found = {(_every(panel.get("subset")), panel.get("length")) for panel in of_pair} or {(None, None)}
+    panels = [panel for _, panel in _shown(study, model, benchmark)]
+    found = {(_every(panel.get("subset")), panel.get("length")) for panel in panels} or {(None, None)}
     return [list(one) for one in sorted(found, key=str)]
 
 
