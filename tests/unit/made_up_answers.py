@@ -11,7 +11,7 @@ from pretrace.evaluation import evaluate
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers
-from pretrace.questions.scoring import with_documents
+from pretrace.questions.scoring import COLUMNS, with_documents
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -76,19 +76,7 @@ def run(**keys: Any) -> dict[str, Any]:
 
 
 def no_scores() -> pd.DataFrame:
-    columns = (
-        "unit",
-        "id",
-        "method",
-        "setting",
-        "view",
-        "start_token",
-        "draw",
-        "reference",
-        "shots_used",
-        "score",
-    )
-    return pd.DataFrame({name: [] for name in columns})
+    return pd.DataFrame({name: [] for name in COLUMNS})
 
 
 def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:

@@ -6,25 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.methods.scoring import SORTED_BY
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.questions.registry import question_setting_name
 from pretrace.runtime.logs import log
 
-COLUMNS = [
-    "unit",
-    "id",
-    "method",
-    "setting",
-    "view",
-    "start_token",
-    "draw",
-    "reference",
-    "shots_used",
-    "score",
-]
-KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
+KEYS = [key for key in SORTED_BY if key not in ("unit", "id")]
+COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
+"""The columns of the scores table."""
 
 
 def with_documents(
