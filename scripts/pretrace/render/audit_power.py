@@ -12,12 +12,11 @@ from pretrace.render.calibration_table import wilson
 from pretrace.render.drawing import (
     BLACK,
     GREY,
-    PAGE,
     Drawing,
     LineStyle,
+    facet_grid,
     lay_out,
     line_styles,
-    new_figure,
     style,
 )
 from pretrace.render.names import method_label, ordered, panel_label
@@ -71,17 +70,11 @@ def _ends(row: Record) -> dict[str, float | None]:
 
 
 def _figure(artifact: Artifact, panels: Sequence[Panel], found: Sequence[pd.DataFrame]) -> Any:
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
     methods = ordered(artifact, {method for of in found for method in of["method"]})
     styles = line_styles(methods) | {COMBINED: LineStyle(BLACK, "-", 1.8)}
     with style():
-        figure = new_figure(PAGE if columns > 1 else 4.4, 2.4 * rows + 0.4)
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for at, axis in enumerate(grid.flat):
-            if at >= len(panels):
-                axis.set_visible(False)
-                continue
+        figure, grid = facet_grid(len(panels), row=2.4, rest=0.4)
+        for at, axis in enumerate(grid.flat[: len(panels)]):
             for method in methods:
                 _draw(axis, found[at][found[at]["method"] == method], styles[method], method_label(method))
             axis.axhline(LEVEL, color=GREY, linewidth=0.6)

@@ -94,6 +94,23 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def facet_grid(
+    count: int, *, row: float, rest: float = 0.0, widths: tuple[float, float, float] = (4.4, PAGE, PAGE)
+) -> tuple[Figure, Any]:
+    """A figure of `count` axes of one y scale, up to three in a row, and its axes [rows, columns].
+
+    Inches: `row` the height of a row, `rest` that of all else, `widths` those of one, two and three columns. Axes
+    beyond `count` are hidden.
+    """
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = new_figure(widths[columns - 1], row * rows + rest)
+    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for axis in grid.flat[count:]:
+        axis.set_visible(False)
+    return figure, grid
+
+
 def lay_out(figure: Figure) -> None:
     """Place everything once, so that each file format shows the same and none computes it again."""
     _add_chinese(figure)

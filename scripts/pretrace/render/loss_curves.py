@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, new_figure, nth_style, style
+from pretrace.render.drawing import GREY, Drawing, LineStyle, facet_grid, lay_out, nth_style, style
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
@@ -34,15 +34,9 @@ def render(artifact: Artifact, results: Results) -> Drawing:
 def _figure(
     benchmarks: Sequence[str], facets: Sequence[Sequence[str]], curves: dict[str, pd.DataFrame]
 ) -> Any:
-    columns = min(3, len(facets))
-    rows = -(-len(facets) // columns)
     with style():
-        figure = new_figure(PAGE if columns > 1 else 4.4, 2.5 * rows)
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for at, axis in enumerate(grid.flat):
-            if at >= len(facets):
-                axis.set_visible(False)
-                continue
+        figure, grid = facet_grid(len(facets), row=2.5)
+        for at, axis in enumerate(grid.flat[: len(facets)]):
             for place, model in enumerate(facets[at]):
                 _draw(axis, model, curves[model], nth_style(place))
             axis.set_title(benchmarks[at], loc="left", fontsize=7)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
-from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, line_styles, new_figure, style
+from pretrace.render.drawing import GREY, Drawing, LineStyle, facet_grid, lay_out, line_styles, style
 from pretrace.render.lines_reading import reading
 from pretrace.render.names import (
     chance_level,
@@ -141,20 +141,14 @@ def _by_value(item: tuple[str, Record]) -> float:
 
 def _figure(artifact: Artifact, facets: Sequence[Facet]) -> Any:
     metric = artifact.get("metric", "auc")
-    columns = min(3, len(facets))
-    rows = -(-len(facets) // columns)
     methods = ordered(artifact, (m for facet in facets for m in (*facet.lines, *facet.levels)))
     styles = line_styles(methods)
     with style():
-        figure = new_figure(PAGE if columns > 1 else 4.4, 2.35 * rows + 0.3 + 0.15 * (len(methods) // 3 + 1))
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for at, axis in enumerate(grid.flat):
-            if at >= len(facets):
-                axis.set_visible(False)
-                continue
+        figure, grid = facet_grid(len(facets), row=2.35, rest=0.3 + 0.15 * (len(methods) // 3 + 1))
+        for at, axis in enumerate(grid.flat[: len(facets)]):
             _draw(axis, artifact, facets[at], styles)
             letter = f"({'abcdefghijklmnop'[at]}) " if len(facets) > 1 else ""
-            title = facets[at].title.replace(" on ", "\non ", 1) if columns > 2 else facets[at].title
+            title = facets[at].title.replace(" on ", "\non ", 1) if grid.shape[1] > 2 else facets[at].title
             axis.set_title(letter + title, loc="left", fontsize=7)
         for axis in grid[:, 0]:
             axis.set_ylabel(f"{metric_label(metric)}, with 95 % interval")

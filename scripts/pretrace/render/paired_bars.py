@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.render.drawing import GREEN, ORANGE, PAGE, SKY, lay_out, new_figure, style
+from pretrace.render.drawing import GREEN, ORANGE, PAGE, SKY, facet_grid, lay_out, style
 from pretrace.render.phrases import Estimate
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."))
@@ -28,16 +28,10 @@ class Bars:
 
 def figure_of(facets: Sequence[Bars], y_label: str) -> Any:
     """A facet beside the other, up to three in a row; one legend of all series."""
-    columns = min(3, len(facets))
-    rows = -(-len(facets) // columns)
     with style():
-        figure = new_figure(PAGE * columns / 3 if columns > 1 else 3.6, 2.3 * rows + 0.6)
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+        figure, grid = facet_grid(len(facets), row=2.3, rest=0.6, widths=(3.6, PAGE * 2 / 3, PAGE))
         handles: dict[str, Any] = {}
-        for at, axis in enumerate(grid.flat):
-            if at >= len(facets):
-                axis.set_visible(False)
-                continue
+        for at, axis in enumerate(grid.flat[: len(facets)]):
             handles |= {
                 name: handle for name, handle in _draw(axis, facets[at]).items() if name not in handles
             }
@@ -51,7 +45,10 @@ def figure_of(facets: Sequence[Bars], y_label: str) -> Any:
         for axis in grid[:, 0]:
             axis.set_ylabel(y_label)
         figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(2 * columns, len(handles))
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=min(2 * grid.shape[1], len(handles)),
         )
         lay_out(figure)
     return figure

@@ -12,11 +12,10 @@ from pretrace.render.drawing import (
     GREY,
     MEMBER,
     NONMEMBER,
-    PAGE,
     Drawing,
+    facet_grid,
     interval_of,
     lay_out,
-    new_figure,
     style,
 )
 from pretrace.render.log_likelihoods import Reader, log_likelihoods, shots_of
@@ -89,15 +88,9 @@ def _weights(texts: pd.DataFrame, seed: int) -> np.ndarray:
 
 
 def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
     with style():
-        figure = new_figure(PAGE if columns > 1 else 4.4, 2.4 * rows + 0.45)
-        grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-        for at, axis in enumerate(grid.flat):
-            if at >= len(panels):
-                axis.set_visible(False)
-                continue
+        figure, grid = facet_grid(len(panels), row=2.4, rest=0.45)
+        for at, axis in enumerate(grid.flat[: len(panels)]):
             _draw(axis, frames[at])
             letter = f"({'abcdefghijklmnop'[at]}) " if len(panels) > 1 else ""
             axis.set_title(letter + panel_label(panels[at]), loc="left", fontsize=7)
