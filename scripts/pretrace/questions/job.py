@@ -245,7 +245,7 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame") -> 
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        ids |= {one.text_id for one in passages if _asked(one, request, passages)}
+        ids |= {one.text_id for one in _asked(request, passages)}
     order = list(QUESTION_METHODS)
     return [
         Task(method, parameters, setting, paraphraser, [one for one in passages if one.text_id in ids])
@@ -255,19 +255,20 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame") -> 
     ]
 
 
-def _asked(one: Passage, request: Mapping[str, Any], passages: list[Passage]) -> bool:
+def _asked(request: Mapping[str, Any], passages: list[Passage]) -> list[Passage]:
+    """The passages of the request's subsets and lengths; `InputError` where the benchmark has no such."""
+    left = passages
     for key, column in (("subsets", "subset"), ("lengths", "length")):
         chosen = request[key]
         if chosen is None:
             continue
-        there = {str(other.about[column]) for other in passages}
+        there = {str(one.about[column]) for one in passages}
         if unknown := [value for value in chosen if str(value) not in there]:
             raise InputError(
                 f"the benchmark has no {column} '{unknown[0]}': {nearest(str(unknown[0]), there)}"
             )
-        if one.about[column] not in chosen:
-            return False
-    return True
+        left = [one for one in left if one.about[column] in chosen]
+    return left
 
 
 def _passages(benchmark: "pd.DataFrame") -> list[Passage]:
