@@ -9,6 +9,7 @@ from pretrace.render.names import view_label
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.table import DASH, Block, Cell, Row, Table
+from pretrace.runtime.errors import InputError
 
 COLUMNS = ("Passes", "Texts", "Tokens", "Seconds", "Tokens a second", "Peak memory (MB)")
 SUMS = ("texts", "tokens", "seconds", "skipped", "truncated")
@@ -17,7 +18,10 @@ SUMS = ("texts", "tokens", "seconds", "skipped", "truncated")
 def render(artifact: Artifact, results: Results) -> Table:
     """Rows by model and benchmark, then by what the model read (text, companion, prefix); every pass in the CSV."""
     pairs = list(dict.fromkeys((panel["model"], panel["benchmark"]) for panel in artifact["panels"]))
-    frame = pd.concat([_passes(results, *pair) for pair in pairs], ignore_index=True)
+    read = [pair for pair in pairs if results.has_passes({"model": pair[0], "benchmark": pair[1]})]
+    if not read:
+        raise InputError(f"{artifact['artifact']}: none of its runs has a model read texts; take it out.")
+    frame = pd.concat([_passes(results, *pair) for pair in read], ignore_index=True)
     blocks = (
         Block("By model and benchmark", _rows(frame, ["model", "benchmark"])),
         Block("By model and what it read", _rows(frame, ["model", "read"])),
@@ -28,7 +32,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         stub="Passes of",
         columns=tuple((column,) for column in COLUMNS),
         blocks=(*blocks, Block("", (_row("All passes", frame),))),
-        notes=tuple(_notes(frame)),
+        notes=tuple(_notes(frame, [pair for pair in pairs if pair not in read])),
         frame=frame,
         reading=_reading(frame),
     )
@@ -73,7 +77,7 @@ def _row(label: str, of: pd.DataFrame) -> Row:
     return Row(label, tuple(Cell(words=word) for word in words))
 
 
-def _notes(frame: pd.DataFrame) -> list[str]:
+def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
     devices = sorted(set(zip(frame["device"], frame["dtype"], strict=True)))
     notes = [
         "Measured on one machine, on the run that computed each pass: not reproducible to the byte.",
@@ -82,6 +86,9 @@ def _notes(frame: pd.DataFrame) -> list[str]:
     truncated, skipped = int(frame["truncated"].sum()), int(frame["skipped"].sum())
     if truncated or skipped:
         notes.append(f"{truncated:,} texts were truncated to the context, {skipped:,} had nothing to score.")
+    if unread:
+        listed = ", ".join("/".join(pair) for pair in unread)
+        notes.append(f"Without passes, since their methods need none: {listed}.")
     return notes
 
 
