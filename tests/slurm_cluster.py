@@ -49,6 +49,10 @@ PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
 """
 
 
+class NotStartedError(RuntimeError):
+    """The daemons are installed and do not come up here."""
+
+
 def lacking() -> str:
     """What keeps this machine from running a Slurm of its own; "" where nothing does."""
     if os.geteuid() != 0:
@@ -98,9 +102,12 @@ def cluster(folder: Path) -> Iterator[None]:
 
 
 def told(*command: str) -> str:
-    return subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=30, check=False
-    ).stdout
+    try:
+        return subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=30, check=False
+        ).stdout
+    except subprocess.TimeoutExpired:
+        return ""
 
 
 def _start(*command: str) -> subprocess.Popen[bytes]:
@@ -111,5 +118,5 @@ def _wait(ready: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + 30
     while not ready():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{what} did not start in 30 s")
+            raise NotStartedError(f"{what} did not start in 30 s")
         time.sleep(0.2)

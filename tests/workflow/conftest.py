@@ -33,7 +33,7 @@ VERBS = ("must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="also run what is marked full: a real Slurm")
+    parser.addoption("--full", action="store_true", help="also run what takes long: the tests marked full")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

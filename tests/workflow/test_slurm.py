@@ -6,13 +6,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from conftest import Project, copy_project
 from faults import results, small
 
-from slurm_cluster import cluster, lacking, told
+from slurm_cluster import NotStartedError, cluster, lacking, told
 
 pytestmark = pytest.mark.full
 
@@ -44,10 +45,15 @@ LOGS = {
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory) -> Iterator[None]:
-    if why := lacking():
-        print(f"\n!!! SLURM IS NOT TESTED HERE: {why} !!!")
-        pytest.skip(f"SLURM IS NOT TESTED HERE: {why}")
-    with cluster(tmp_path_factory.mktemp("cluster") / "slurm"):
+    with ExitStack() as running:
+        why = lacking()
+        if not why:
+            try:
+                running.enter_context(cluster(tmp_path_factory.mktemp("cluster") / "slurm"))
+            except NotStartedError as error:
+                why = str(error)
+        if why:
+            pytest.skip(f"!!! SLURM IS NOT TESTED HERE: {why} !!!")
         yield
 
 

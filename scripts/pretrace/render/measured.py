@@ -74,6 +74,19 @@ class Measured:
                 return found
         return None
 
+    def why_not(self, lookup: Lookup) -> str:
+        """Why the study has no such number, as far as it can be told."""
+        if lookup.metric in COUNTS:
+            known = any(one in self._results.benchmarks for one in lookup.benchmarks)
+            return "the benchmark has no such texts" if known else "no model that can be asked reads the benchmark"
+        if lookup.metric == "p_value" and any(
+            not self._candidates((lookup.model, one), lookup, lookup.subset, "auc").empty
+            for one in lookup.benchmarks
+            if (lookup.model, one) in self._results.metrics
+        ):
+            return "every score is the same, so there is nothing to test"
+        return "not measured in this study"
+
     def _of(self, benchmark: str, lookup: Lookup) -> Found | None:
         if lookup.metric in COUNTS:
             return self._count(benchmark, lookup)
@@ -110,7 +123,7 @@ class Measured:
         # question methods read no view of a text and no start token
         rows = index.get(key, index.get((*key[:2], "", "", *key[4:]), self._nothing))
         if lookup.reference:
-            rows = rows[rows["reference"].eq(lookup.reference)]
+            rows = rows[rows["reference"].isin([lookup.reference, ""])]  # what needs none has none
         chosen = [_is_meant(lookup, setting) for setting in rows["setting"]]
         return rows[chosen] if len(rows) else rows
 

@@ -181,7 +181,7 @@ def _compared(
     found = measured.find(lookup)
     if found is not None:
         return Compared(row, protocol, found)
-    return Compared(row, protocol, reason=gone.get(lookup.model, "not measured in this study"))
+    return Compared(row, protocol, reason=gone.get(lookup.model) or measured.why_not(lookup))
 
 
 def _averaged(compared: Sequence[Compared]) -> list[Compared]:

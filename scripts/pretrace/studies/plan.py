@@ -1,27 +1,52 @@
 """What a study asks of each stage: the jobs' parameters as plain JSON values, in a fixed order."""
 
+from functools import cache
 from typing import Any
 
 from pretrace.methods import METHODS, companions, prefix_needs
 from pretrace.questions.registry import QUESTION_METHODS, question_setting_name, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
-from pretrace.studies.study import Run, Study
+from pretrace.studies.artifacts import Artifact, Panel, Run
+from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import Prefix
 
 Request = dict[str, Any]
+Pair = tuple[str, str]
+"""A model and a benchmark, as the study's own slugs."""
 
 
-def pairs(study: Study) -> list[tuple[str, str]]:
+def pairs(study: Study) -> list[Pair]:
     """The (model, benchmark) pairs of the study's runs, as its own slugs."""
-    return sorted({(run["model"], run["benchmark"]) for run in study.runs})
+    return sorted(_runs_of_pairs(study))
 
 
 def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
-    return [run for run in study.runs if (run["model"], run["benchmark"]) == (model, benchmark)]
+    return _runs_of_pairs(study).get((model, benchmark), [])
 
 
+# looked up once a study: a dry run asks for each of its thousands of jobs
+@cache
+def _runs_of_pairs(study: Study) -> dict[Pair, list[Run]]:
+    found: dict[Pair, list[Run]] = {}
+    for run in study.runs:
+        found.setdefault((run["model"], run["benchmark"]), []).append(run)
+    return found
+
+
+@cache
+def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
+    """The runs with passes by each of the models that read, reference models among them, and the benchmark."""
+    found: dict[Pair, list[Run]] = {}
+    for run in study.runs:
+        if _reads(run):
+            for model in {run["model"], *run["references"]}:
+                found.setdefault((model, run["benchmark"]), []).append(run)
+    return found
+
+
+@cache
 def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
 
@@ -31,12 +56,10 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """
     most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
     requests: list[Request] = []
-    for run in study.runs:
-        if run["benchmark"] != benchmark or not _reads(run):
-            continue
+    for run in _runs_with_passes(study).get((model, benchmark), []):
         if run["model"] == model:
             requests += [request | most for view in run["views"] for request in _requests_of(run, view)]
-        elif model in run["references"]:
+        else:
             requests += [_request(run, view, statistics="logprobs") for view in run["views"]]
     return _without_repeats(requests)
 
@@ -89,15 +112,18 @@ def _without_repeats(requests: list[Request]) -> list[Request]:
     return kept
 
 
-def pass_pairs(study: Study) -> list[tuple[str, str]]:
+def pass_pairs(study: Study) -> list[Pair]:
     """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
-    references = {(reference, run["benchmark"]) for run in study.runs for reference in run["references"]}
-    return sorted(pair for pair in set(pairs(study)) | references if pass_requests(study, *pair))
+    return sorted(_runs_with_passes(study))
 
 
-def question_pairs(study: Study) -> list[tuple[str, str]]:
+def question_pairs(study: Study) -> list[Pair]:
     """The pairs whose runs ask questions."""
-    return sorted({(run["model"], run["benchmark"]) for run in study.runs if run["questions"]})
+    return [pair for pair in pairs(study) if asks_questions(study, *pair)]
+
+
+def asks_questions(study: Study, model: str, benchmark: str) -> bool:
+    return any(run["questions"] for run in runs_of(study, model, benchmark))
 
 
 def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
@@ -152,14 +178,18 @@ def tokenizer_of(study: Study, model: str) -> str:
     return study.models.entries[model].get("tokenizer", model)
 
 
-def _shown(study: Study, model: str, benchmark: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Panel]]:
     """The artifacts that show the pair, each with every panel that does."""
-    return [
-        (artifact, panel)
-        for artifact in study.artifacts.values()
-        for panel in artifact["panels"]
-        if (panel["model"], panel["benchmark"]) == (model, benchmark)
-    ]
+    return _shown_of_pairs(study).get((model, benchmark), [])
+
+
+@cache
+def _shown_of_pairs(study: Study) -> dict[Pair, list[tuple[Artifact, Panel]]]:
+    found: dict[Pair, list[tuple[Artifact, Panel]]] = {}
+    for artifact in study.artifacts.values():
+        for panel in artifact["panels"]:
+            found.setdefault((panel["model"], panel["benchmark"]), []).append((artifact, panel))
+    return found
 
 
 def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
@@ -183,7 +213,8 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     for artifact, _ in _shown(study, model, benchmark):
         options = artifact.get("options", {})
         draws = options.get("across", {}).get("draw", [options.get("draw", 0)])
-        asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(draws)
+        for name in options.get("evaluation_sets", [artifact.get("evaluation_set", "all")]):
+            asked.setdefault(name, set()).update(draws)
     return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
 
 
@@ -198,7 +229,7 @@ def _every(subset: str | None) -> str | None:
     return None if subset == "*" else subset
 
 
-def artifact_pairs(study: Study, artifact: str) -> list[tuple[str, str]]:
+def artifact_pairs(study: Study, artifact: str) -> list[Pair]:
     """The (model, benchmark) pairs that the artifact's panels show."""
     return sorted({(panel["model"], panel["benchmark"]) for panel in study.artifacts[artifact]["panels"]})
 
