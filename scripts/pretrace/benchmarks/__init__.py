@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks import (
     bookmia,
+    dataset,
     decop,
     dolma_book,
     local,
@@ -30,6 +31,7 @@ __all__ = [
     "bookmia",
     "brought",
     "build",
+    "dataset",
     "decop",
     "dolma_book",
     "local",

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.dolma_book import fetch_books
-from pretrace.benchmarks.hub import wanted
+from pretrace.benchmarks.hub import README, wanted
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json
 from pretrace.runtime.http import Fetcher
-from pretrace.runtime.hub import MANIFEST, copy_files, snapshot
+from pretrace.runtime.hub import MANIFEST, copy_files, names_in, snapshot
 
 
 def fetch_dataset(entry: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
@@ -28,12 +28,24 @@ def fetch_dataset(entry: Mapping[str, Any], part: str, folder: Path, *, seed: in
             found = snapshot(asked.hub, "dataset", asked.revision, asked.patterns)
         except InputError as error:
             raise InputError(f"{error} Access: {entry.get('access', 'not stated')}.") from error
-        if not found.files:
+        if set(found.files) <= {README}:
+            if entry["source"] == "dataset":
+                _refuse_script(asked.hub, found.commit)
             raise InputError(
                 f"{asked.hub} at commit {found.commit} has no file like {', '.join(asked.patterns[:3])}: its layout "
                 "has changed; give the revision that has it, or a path under `paths` of config.yaml."
             )
         copy_files([found], folder)
+
+
+def _refuse_script(hub: str, commit: str) -> None:
+    """Raise `InputError` where a repository has code in place of data."""
+    if scripts := [name for name in names_in(hub, "dataset", commit) if name.endswith(".py")]:
+        raise InputError(
+            f"{hub} at commit {commit} has no data but a script that makes them ({scripts[0]}), which is never run. "
+            "Many such data sets have Parquet files at revision: refs/convert/parquet; or make the data once where you "
+            "trust the script, save them (`save_to_disk`) and give the folder under `paths` of config.yaml."
+        )
 
 
 def _fetch_archive(url: str, folder: Path, attempts: int) -> None:

@@ -10,6 +10,11 @@ from pretrace.runtime.hub import files_of
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 NEIGHBOUR_SUFFIX = "_neighbors_25_bert_in_place_swap"
+README = "README.md"
+"""Says of a data set which of its files are which splits of which configurations."""
+
+_FORMATS = ("parquet", "arrow", "csv", "tsv", "json", "jsonl", "ndjson", "txt")
+_COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
 _ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"
 
 
@@ -44,6 +49,9 @@ def wanted(entry: Mapping[str, Any], part: str) -> Wanted:
                 for ending in endings
             ),
         )
+    if entry["source"] == "dataset":
+        data = [f"*.{one}{packed}" for one in _FORMATS for packed in _COMPRESSIONS]
+        return Wanted(hub, revision, (entry["files"],) if "files" in entry else (*data, README))
     return Wanted(hub, revision, {"bookmia": ("*.jsonl", "*.parquet")}.get(entry["source"], ("*.csv",)))
 
 

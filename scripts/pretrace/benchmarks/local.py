@@ -8,16 +8,16 @@ Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.loaders import Text, loader
-from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
 
-__all__ = ["Summary", "check", "load", "rows", "texts"]
+__all__ = ["Summary", "check", "checked", "load", "numbered", "rows", "texts"]
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
     found = texts(sources[0])
-    return _numbered(found) if "question" in entry else list(found)
+    return numbered(found) if "question" in entry else list(found)
 
 
-def _numbered(found: Iterator[Text]) -> list[Text]:
+def numbered(found: Iterable[Text]) -> list[Text]:
+    """The texts as passages: `passage` counts those of one document and length, in their order."""
     numbers: Counter[tuple[str, int | None]] = Counter()
     passages = []
     for text in found:
@@ -85,8 +86,13 @@ def check(path: Path, *, metrics: bool) -> Summary:
 
 def texts(path: Path) -> Iterator[Text]:
     """The rows of the file as texts, each checked. Without a column `id` the text_id is the row's number."""
+    return checked(rows(path), str(path))
+
+
+def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
+    """Rows, each with where it stands, as texts; `InputError` at the first bad one, or where `source` has none."""
     seen: dict[str, str] = {}
-    for number, (where, row) in enumerate(rows(path), start=1):
+    for number, (where, row) in enumerate(given, start=1):
         text_id = _id(where, row, number)
         if text_id in seen:
             raise InputError(
@@ -104,7 +110,7 @@ def texts(path: Path) -> Iterator[Text]:
             author=_name(where, row, "author"),
         )
     if not seen:
-        raise InputError(f"{path} holds no rows; it needs at least one text.")
+        raise InputError(f"{source} holds no rows; it needs at least one text.")
 
 
 def _text(where: str, row: Mapping[str, Any]) -> str:

@@ -1,0 +1,353 @@
+"""Any data set of the hub by an entry alone: configurations, splits, columns, labels, formats, mistakes."""
+
+import gzip
+import json
+import logging
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+import zstandard
+
+import hub_datasets as made
+from hub_server import Hub
+from pretrace.benchmarks import build
+from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
+from pretrace.studies.schema import check
+
+ROOT = Path(__file__).parents[2]
+NAME = "someone/books"
+CARD = """---
+configs:
+- config_name: snippets
+  data_files:
+  - split: train
+    path: all/part-*
+  - split: test
+    path: all/held_out.*
+- config_name: pages
+  data_files:
+  - split: members
+    path: pages/known.*
+  - split: nonmembers
+    path: pages/new.*
+---
+# Books
+"""
+
+
+def rows(count, seed, **more):
+    draw = random.Random(seed)
+    return [
+        {"snippet": made.words(draw, 12), "seen": number % 2, "book": f"book {number // 3}", **more}
+        for number in range(count)
+    ]
+
+
+PARTS = [rows(5, 0), rows(4, 1), rows(6, 2)]
+PAGES = [[{"snippet": row["snippet"]} for row in part] for part in (rows(4, 3), rows(3, 4))]
+COLUMNS = {"text": "snippet", "label": "seen"}
+
+
+ENCODED = {"parquet": made.parquet, "jsonl.gz": lambda rows: gzip.compress(made.jsonl(rows))}
+
+
+def books(ending="parquet"):
+    """Two configurations, one of them in parts; only the README says what is what."""
+    parts = {"all/part-0": PARTS[0], "all/part-1": PARTS[1], "all/held_out": PARTS[2]}
+    parts |= {"pages/known": PAGES[0], "pages/new": PAGES[1]}
+    files = {f"{name}.{ending}": ENCODED[ending](part) for name, part in parts.items()}
+    return files | {"README.md": CARD.encode(), "picture.png": b"not asked for"}
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        yield server
+
+
+@pytest.fixture
+def warnings(caplog):
+    logger = logging.getLogger("pretrace")
+    logger.addHandler(caplog.handler)
+    yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
+    logger.removeHandler(caplog.handler)
+
+
+def entry_of(**keys):
+    entry = {"source": "dataset", **keys}
+    check({"mine": entry}, "benchmarks", "test")
+    return entry
+
+
+def table_of(folder, **keys):
+    """The table of an entry, fetched from the hub where it names one, else read from `folder`."""
+    entry = entry_of(**({} if "hub" in keys else {"path": str(folder)}), **keys)
+    if "hub" in keys:
+        fetch_dataset(entry, "texts", folder / "texts", seed=0, attempts=2)
+        folder = folder / "texts" / "files.json"
+    return build("mine", entry, [folder])
+
+
+def written(folder, files):
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("ending", ENCODED)
+def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, ending):
+    sha = hub.add("datasets", NAME, books(ending))
+    columns = COLUMNS | {"document": "book"}
+    table = table_of(tmp_path, hub=NAME, hub_config="snippets", splits=["train"], columns=columns)
+    wanted = PARTS[0] + PARTS[1]
+    assert table["text"].tolist() == [row["snippet"] for row in wanted], "in the parts' order"
+    assert table["label"].tolist() == [row["seen"] for row in wanted]
+    assert table["document"].tolist() == [row["book"] for row in wanted]
+    assert table["text_id"].tolist() == [f"{number:06d}" for number in range(1, 10)], "as in a local file"
+    (repository,) = read_json(tmp_path / "texts" / "files.json")["repositories"]
+    assert repository["commit"] == sha
+    assert "picture.png" not in repository["files"]
+
+
+@pytest.mark.parametrize("ending", ENCODED)
+def test_splits_may_be_the_classes(hub, tmp_path, ending):
+    hub.add("datasets", NAME, books(ending))
+    table = table_of(
+        tmp_path, hub=NAME, hub_config="pages", columns={"text": "snippet"},
+        splits={"members": {"label": 1, "subset": "a", "length": 12}, "nonmembers": {"label": 0, "subset": "b"}},
+    )  # fmt: skip
+    by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
+    assert by_label == {
+        label: [row["snippet"] for row in part] for label, part in zip((1, 0), PAGES, strict=True)
+    }
+    assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
+    assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
+    assert table["length"].dropna().tolist() == [12] * 4
+
+
+def test_it_reads_wikimia_as_the_loader_of_wikimia_does(hub, tmp_path):
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    entry = {"source": "wikimia", "hub": "swj0419/WikiMIA", "lengths": list(made.LENGTHS)}
+    fetch_dataset(entry, "texts", tmp_path / "own", seed=0, attempts=2)
+    own = build("mine", entry, [tmp_path / "own" / "files.json"])
+    splits = {f"WikiMIA_length{length}": {"length": length} for length in made.LENGTHS}
+    table = table_of(tmp_path, hub="swj0419/WikiMIA", splits=splits)
+    columns = ["text", "label", "length", "subset", "document"]
+    assert table[columns].to_dict("list") == own[columns].to_dict("list")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "jsonl.gz", "jsonl.zst", "csv", "json"])
+def test_every_format_gives_the_same_table(tmp_path, ending):
+    given = [row | {"label": label} for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)]
+    lines = made.jsonl(given)
+    cells = [f"{row['snippet']},{'' if row['label'] is None else row['label']}\n" for row in given]
+    data = {
+        "parquet": lambda: made.parquet(given),
+        "jsonl": lambda: lines,
+        "json": lambda: json.dumps(given).encode(),
+        "jsonl.gz": lambda: gzip.compress(lines),
+        "jsonl.zst": lambda: zstandard.compress(lines),
+        "csv": lambda: "".join(["snippet,label\n", *cells]).encode(),
+    }[ending]()
+    table = table_of(
+        written(tmp_path, {f"test.{ending}": data}), columns={"text": "snippet", "label": "label"}
+    )
+    assert table["text"].tolist() == [row["snippet"] for row in given]
+    assert table["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0]
+
+
+def test_names_of_a_local_file_need_no_columns(tmp_path):
+    given = [{"id": f"t{n}", "input": f"text {n}", "label": n % 2, "subset": "s", "length": 2, "other": 3.5}
+             for n in range(4)]  # fmt: skip
+    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
+    assert table["text_id"].tolist() == ["t0", "t1", "t2", "t3"]
+    assert set(table["subset"]) == {"s"}
+    assert set(table["length"]) == {2}
+
+
+def test_only_the_named_columns_are_read(tmp_path):
+    given = [row | {"length": -1.5, "id": "same"} for row in PARTS[0]]
+    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS)
+    assert table["length"].isna().all()
+    assert table["text_id"].is_unique
+
+
+def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
+    import datasets
+
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["member", "nonmember"])}
+    )
+    given = {"text": ["a b", "c d", "e f"], "label": [0, 1, None]}
+    datasets.Dataset.from_dict(given, features=features).to_parquet(str(tmp_path / "train.parquet"))
+    with pytest.raises(InputError, match=r"row 1: label is 'member'; say under labels what it means"):
+        table_of(tmp_path)
+    table = table_of(tmp_path, labels={"member": 1, "nonmember": 0})
+    assert table["label"].fillna(-1).tolist() == [1, 0, -1]
+    with pytest.raises(InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"):
+        table_of(tmp_path, labels={"member": 1, "non-member": 0})
+
+
+@pytest.mark.parametrize("values", [(True, False), (2, 3), ("yes", "no")])
+def test_labels_says_what_values_mean(tmp_path, values):
+    given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
+    table = table_of(
+        written(tmp_path, {"train.jsonl": made.jsonl(given)}), labels={values[0]: 0, values[1]: 1}
+    )
+    assert table["label"].tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("splits", [False, True])
+def test_a_folder_that_save_to_disk_wrote_is_read(tmp_path, splits):
+    import datasets
+
+    saved = datasets.Dataset.from_list(PARTS[0])
+    keys = {"splits": ["test"]} if splits else {}
+    (datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved).save_to_disk(
+        str(tmp_path / "saved")
+    )
+    before = sorted(path.name for path in (tmp_path / "saved").rglob("*"))
+    table = table_of(tmp_path / "saved", columns=COLUMNS, **keys)
+    assert table["text"].tolist() == [row["snippet"] for row in PARTS[0]]
+    assert sorted(path.name for path in (tmp_path / "saved").rglob("*")) == before, "nothing is written there"
+
+
+def test_a_folder_stands_in_for_the_hub(tmp_path):
+    entry = entry_of(hub=NAME, hub_config="snippets", splits=["test"], columns=COLUMNS)
+    assert len(build("mine", entry, [written(tmp_path, books())])) == 6
+
+
+def test_texts_without_words_are_left_out_and_counted(tmp_path, warnings):
+    given = [*PARTS[0], {"snippet": " \n", "seen": 1}, {"snippet": None, "seen": 0}]
+    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS)
+    assert len(table) == 5
+    assert "split train: 2 of 7 rows have no words: left out" in warnings()
+
+
+def test_passages_of_questions_are_numbered(tmp_path):
+    given = [row | {"name": "A Book", "by": "Somebody"} for row in PARTS[0]]
+    columns = COLUMNS | {"document": "book", "title": "name", "author": "by"}
+    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=columns, question="book")
+    assert table["passage"].tolist() == [0, 1, 2, 0, 1]
+    assert set(table["author"]) == {"Somebody"}
+
+
+def test_files_narrows_what_is_fetched(hub, tmp_path):
+    hub.add("datasets", NAME, books())
+    table = table_of(tmp_path, hub=NAME, files="all/part-*", columns=COLUMNS)
+    assert len(table) == 9
+    assert not any("pages" in path for method, path, _ in hub.asked if method == "GET")
+
+
+def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
+    """In a process of its own, whose home and temporary folder are watched, with the hub's variables for offline."""
+    written(tmp_path / "data", books())
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    program = (
+        "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks import build\n"
+        "def refuse(*ignored): raise AssertionError('a connection')\n"
+        "socket.socket.connect = refuse\n"
+        "entry = {'source': 'dataset', 'hub_config': 'snippets', 'splits': ['test'],"
+        " 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
+        "print(len(build('mine', entry, [Path(sys.argv[1])])))"
+    )
+    for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        environment |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), **offline}
+        environment["PYTHONPATH"] = str(ROOT / "scripts")
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / "data")], env=environment, capture_output=True, text=True
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split()[-1] == "6"
+        assert "it/s" not in done.stderr
+    left = [path for name in ("home", "tmp") for path in (tmp_path / name).rglob("*") if path.is_file()]
+    assert not left
+
+
+MISTAKES = [
+    ({"hub_config": "snipets"}, r"no configuration 'snipets' \(hub_config\): did you mean 'snippets'"),
+    ({}, r"say as hub_config which of its configurations is meant: snippets, pages"),
+    ({"hub_config": "pages", "splits": ["member"]}, r"no split 'member': did you mean 'members'"),
+    ({"hub_config": "pages"}, r"say under splits which are meant: members, nonmembers"),
+    ({"hub_config": "snippets", "splits": ["test"]}, r"split test: say as columns.text .*snippet, seen, book"),
+    ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snipet"}},
+     r"no column 'snipet' \(columns.text\): did you mean 'snippet'"),
+    ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snippet"}},
+     r"no column is called label: say as columns.label"),
+    ({"hub_config": "snippets", "splits": {"test": {"label": 1}}, "columns": COLUMNS},
+     r"label is said both by columns and by splits"),
+    ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "seen", "label": "seen"}},
+     r"split test, row 1: input is 0|split test, row 1: text is 0, not a string"),
+    ({"hub_config": "snippets", "splits": ["test"], "columns": COLUMNS | {"length": "book"}},
+     r"split test, row 1: length is 'book 0'; it must be a whole number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "message"), MISTAKES)
+def test_a_mistake_is_named_with_what_there_is(tmp_path, keys, message):
+    with pytest.raises(InputError, match=message):
+        table_of(written(tmp_path, books()), **keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"columns": {"texts": "a"}}, "did you mean 'text'"),
+        ({"columns": {"label": "a"}}, "missing key 'text'"),
+        ({"splits": "train"}, "where a list or a mapping is needed"),
+        ({"splits": {"a": {"label": 2}}}, r"mine\.splits\.a\.label: 2 is not valid"),
+        ({"labels": {"yes": "member"}}, r"mine\.labels\.yes: 'member' is not valid"),
+    ],
+)
+def test_the_schema_refuses_wrong_keys(keys, message):
+    with pytest.raises(InputError, match=message):
+        entry_of(hub=NAME, **keys)
+    with pytest.raises(InputError, match="missing key 'hub' or 'path'"):
+        entry_of()
+
+
+def test_files_that_differ_in_type_or_are_broken_are_named(tmp_path):
+    folder = written(tmp_path, books() | {"all/held_out.parquet": b"PAR1 broken"})
+    with pytest.raises(InputError, match=r"datasets cannot read .*Arrow"):
+        table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS)
+
+
+@pytest.mark.parametrize("place", ["../outside.jsonl", "{folder}/outside.jsonl"])
+def test_a_readme_leads_to_no_other_files(tmp_path, place):
+    (tmp_path / "outside.jsonl").write_bytes(made.jsonl([{"text": "secret", "label": 1}]))
+    configs = [{"config_name": "a", "data_files": place.format(folder=tmp_path)}]
+    card = f"---\n{yaml.safe_dump({'configs': configs})}---\n"
+    folder = written(tmp_path / "data", {"README.md": card.encode()})
+    with pytest.raises(InputError, match=r"its configs name .*outside\.jsonl, which is not in it"):
+        table_of(folder)
+
+
+def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(hub, tmp_path):
+    hub.add("datasets", NAME, {"README.md": b"# hi", "books.py": b"raise SystemExit"})
+    with pytest.raises(
+        InputError, match=r"a script that makes them \(books.py\), which is never run.*refs/convert"
+    ):
+        table_of(tmp_path, hub=NAME)
+    assert not any("resolve" in path and path.endswith(".py") for _, path, _ in hub.asked)
+    hub.add("datasets", "someone/empty", {"README.md": b"# hi"})
+    with pytest.raises(InputError, match="has no file like"):
+        table_of(tmp_path, hub="someone/empty")
+
+
+def test_a_path_that_is_no_folder_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\na,1\n")
+    with pytest.raises(InputError, match="is no folder"):
+        table_of(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"cannot read a folder with \[ \] in its path"):
+        table_of(written(tmp_path / "a[1]", books()))
