@@ -13,9 +13,8 @@ from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.names import parse_setting
 from pretrace.render.records import number
 from pretrace.render.results import Pair, Results
-from pretrace.render.selecting import records_of
+from pretrace.render.selecting import EACH, records_of
 
-EACH = "*"
 COUNTS = ("n_texts", "member_ratio", "nonmember_ratio")
 BEST = {"best_eps_e": "eps", "best_k": "percentile"}
 """Metrics that name the best value of a parameter, by AUC."""
@@ -78,7 +77,11 @@ class Measured:
         """Why the study has no such number, as far as it can be told."""
         if lookup.metric in COUNTS:
             known = any(one in self._results.benchmarks for one in lookup.benchmarks)
-            return "the benchmark has no such texts" if known else "no model that can be asked reads the benchmark"
+            return (
+                "the benchmark has no such texts"
+                if known
+                else "no model that can be asked reads the benchmark"
+            )
         if lookup.metric == "p_value" and any(
             not self._candidates((lookup.model, one), lookup, lookup.subset, "auc").empty
             for one in lookup.benchmarks

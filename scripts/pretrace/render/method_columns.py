@@ -11,8 +11,8 @@ from pretrace.render.names import is_control, metric_label, panel_lines
 from pretrace.render.phrases import Estimate
 from pretrace.render.records import estimate, long_frame, number_record, panel_record, test_record
 from pretrace.render.registry import Artifact
-from pretrace.render.results import EACH, Results
-from pretrace.render.selecting import Panel, Record
+from pretrace.render.results import Results
+from pretrace.render.selecting import EACH, Panel, Record
 from pretrace.render.table import Block, Columns
 
 

@@ -20,6 +20,7 @@ from pretrace.render.selecting import (
     draw_of,
     evaluation_set_of,
     fixed,
+    is_meant,
     listing,
     nothing,
     of_methods,
@@ -30,9 +31,6 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 
 Pair = tuple[str, str]
-
-EACH = "*"
-"""A panel's subset that stands for every one."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +170,7 @@ class Results:
         found: list[Panel] = [
             {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
             for subset, length in there.itertuples(index=False)
-            if _is_meant(subset, panel, set(there["subset"]))
-            and panel.get("length", length) in (length, None)
+            if is_meant(subset, panel, set(there["subset"])) and panel.get("length", length) in (length, None)
         ]
         if len(found) > 1 and "label" in panel:
             return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in found]
@@ -288,13 +285,6 @@ class Results:
         if key not in self.manifests:
             raise InputError(f"no passes of {_slashed(key)} were given")
         return read_json(self.manifests[key])
-
-
-def _is_meant(subset: str, panel: Panel, there: set[str]) -> bool:
-    """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
-    if "subset" not in panel:
-        return subset == "" or "" not in there
-    return subset != "" if panel["subset"] == EACH else subset == panel["subset"]
 
 
 def _slashed(key: Any) -> str:

@@ -19,6 +19,16 @@ Record = Mapping[str, Any]
 FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
 WITHOUT_PREFIXES = "without_prefixes"
 
+EACH = "*"
+"""A panel's subset that stands for every one."""
+
+
+def is_meant(subset: str, panel: Panel, there: set[str]) -> bool:
+    """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
+    if "subset" not in panel:
+        return subset == "" or "" not in there
+    return subset != "" if panel["subset"] == EACH else subset == panel["subset"]
+
 
 def places(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Rows of the panel's subset and length; its subset "" is all of a benchmark that has subsets."""
