@@ -233,6 +233,15 @@ def test_texts_without_words_are_left_out_and_counted(tmp_path, warnings):
     assert "split train: 2 of 7 rows have no words: left out" in warnings()
 
 
+def test_days_are_names_again(tmp_path):
+    given = [
+        {"text": "a b", "label": 1, "document": "1999-05-03"},
+        {"text": "c", "label": 0, "document": None},
+    ]
+    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
+    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""]
+
+
 def test_passages_of_questions_are_numbered(tmp_path):
     given = [row | {"name": "A Book", "by": "Somebody"} for row in PARTS[0]]
     columns = COLUMNS | {"document": "book", "title": "name", "author": "by"}

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +134,7 @@ def _rows(
     empty = 0
     for number, row in enumerate(found.select_columns(sorted(set(columns.values()))), start=1):
         place = f"{where}, row {number}"
-        renamed = {name: row[column] for name, column in columns.items()} | dict(said)
+        renamed = {name: _plain(row[column]) for name, column in columns.items()} | dict(said)
         text = renamed.get("text", renamed.get("input"))
         if text is None or (isinstance(text, str) and not text.strip()):
             empty += 1
@@ -143,6 +144,11 @@ def _rows(
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
     if empty:
         log.warning("%s: %d of %d rows have no words: left out", where, empty, len(found))
+
+
+def _plain(value: Any) -> Any:
+    """Days and times, which JSON strings like 1999-05-03 are read as, as strings again."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _columns(
