@@ -17,12 +17,14 @@ from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 from pretrace.studies.api_work import api_work
 from pretrace.studies.profiles import check_profile
+from pretrace.studies.revisions import asked_for, load_revisions
 from pretrace.views import VIEWS
 
 try:
     if workflow.is_main_process:
         check_profile(sys.argv[1:], Path(workflow.main_snakefile), ROOT / "workflow" / "profiles")
     STUDY = load_study(config)
+    PINS = load_revisions(config.get("revisions"), (STUDY.models, STUDY.benchmarks, STUDY.corpora))
     if workflow.is_main_process:
         for slug in sorted({run["benchmark"] for run in STUDY.runs}):
             entry = STUDY.benchmarks.entries[slug]
@@ -84,7 +86,7 @@ def manifest_for_scores(wildcards):
 
 def answers_of(model, benchmark):
     """The answers to the questions that the study's runs of a pair ask, if any."""
-    if (model, benchmark) not in plan.question_pairs(STUDY):
+    if not plan.asks_questions(STUDY, model, benchmark):
         return []
     return f"results/answers/{STUDY.models.shared[model]}/{STUDY.benchmarks.shared[benchmark]}/{STUDY.name}.parquet"
 
@@ -106,7 +108,7 @@ def times_of(model, benchmark):
 
 
 def calibration_of(model, benchmark):
-    if (model, benchmark) not in plan.question_pairs(STUDY):
+    if not plan.asks_questions(STUDY, model, benchmark):
         return []
     return f"results/{STUDY.name}/calibration/{model}/{benchmark}.parquet"
 
@@ -188,23 +190,71 @@ def loading(entry):
     return {key: entry[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in entry}
 
 
+# a parameter that depends on an output starts no job again: which commit is there is in what the job recorded
+def pins(wildcards, output):
+    """The commits that are read in place of the entries' revisions."""
+    return PINS
+
+
+def model_to_fetch(wildcards):
+    record = f"results/models/{wildcards.model}/checkpoint.json"
+    entry = asked_for(MODELS[wildcards.model], "model", record, PINS)
+    return {key: entry.get(key) for key in ("hub", "revision", "access")}
+
+
+def benchmark_to_fetch(wildcards):
+    record = fetched_for(wildcards.benchmark, wildcards.part)
+    return asked_for(BENCHMARKS[wildcards.benchmark], "dataset", record, PINS, wildcards.part)
+
+
+def shard_to_fetch(wildcards):
+    record = commit_of_shard(wildcards.corpus, wildcards.shard)
+    return asked_for(CORPORA[wildcards.corpus], "dataset", record, PINS)
+
+
 def checkpoints_of_study():
-    """The local models that read or are asked."""
+    """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
     models = {model for model, _ in plan.pass_pairs(STUDY) + plan.question_pairs(STUDY)}
-    local = [model for model in models if STUDY.models.entries[model]["source"] not in ("answers", "openai")]
+    local = {model for model in models if STUDY.models.entries[model]["source"] not in ("answers", "openai")}
+    beside = {plan.tokenizer_of(STUDY, run["model"]) for run in STUDY.runs if run["corpora"]}
+    beside |= {VIEWS[view].model for _, view in stored_views_of_study() if VIEWS[view].model}
+    local |= {model for model in beside if STUDY.models.entries[model]["source"] == "hub"}
     return [f"results/models/{STUDY.models.shared[model]}/checkpoint.json" for model in sorted(local)]
 
 
+def stored_views_of_study():
+    """(benchmark, view) of each stored view that is read, or that questions take their options from."""
+    read = {
+        (benchmark, view)
+        for model, benchmark in plan.pass_pairs(STUDY)
+        for view in plan.stored_views(STUDY, model, benchmark)
+    }
+    return read | {
+        (benchmark, view)
+        for model, benchmark in plan.question_pairs(STUDY)
+        for view in plan.paraphrasers_of(STUDY, model, benchmark)
+    }
+
+
 def fetched_of_study():
-    """What was fetched for the benchmarks of the study's runs."""
-    entries = {
-        slug: STUDY.benchmarks.entries[slug] for slug in sorted({run["benchmark"] for run in STUDY.runs})
+    """What was fetched for the benchmarks of the study's runs, and for the views that they bring."""
+    shared, entries = STUDY.benchmarks.shared, STUDY.benchmarks.entries
+    wanted = {(run["benchmark"], "texts") for run in STUDY.runs}
+    wanted |= {
+        (slug, "views")
+        for slug, view in stored_views_of_study()
+        if view in BROUGHT and brings_beside(entries[slug]) and view not in entries[slug].get("views", {})
     }
     return [
-        fetched_for(STUDY.benchmarks.shared[slug], "texts")
-        for slug, entry in entries.items()
-        if is_fetched(entry) and "path" not in entry
+        fetched_for(shared[slug], part)
+        for slug, part in sorted(wanted)
+        if is_fetched(entries[slug]) and "path" not in entries[slug]
     ]
+
+
+def brings_beside(entry):
+    """Whether a benchmark's views are fetched beside its texts."""
+    return "neighbours" in entry and "path" not in entry
 
 
 def streamed_of_study():
@@ -212,10 +262,14 @@ def streamed_of_study():
     corpora = sorted({corpus for run in STUDY.runs for corpus in run["corpora"]})
     streamed = [slug for slug in corpora if STUDY.corpora.entries[slug]["source"] == "hub"]
     return [
-        f"results/corpora/{STUDY.corpora.shared[slug]}/commits/{shard}.json"
+        commit_of_shard(STUDY.corpora.shared[slug], shard)
         for slug in streamed
         for shard in range(shards_of(STUDY.corpora.shared[slug]))
     ]
+
+
+def commit_of_shard(corpus, shard):
+    return f"results/corpora/{corpus}/commits/{shard}.json"
 
 
 def tables_of_study(wildcards):
@@ -339,6 +393,7 @@ def corpora_of(wildcards):
     return plan.corpora_of(STUDY, wildcards.model, wildcards.benchmark)
 
 
+@cache
 def reads_of(artifact):
     """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file."""
     pairs = plan.artifact_pairs(STUDY, artifact)
@@ -376,7 +431,7 @@ def file_of_view(wildcards):
     entry = BENCHMARKS[wildcards.benchmark]
     if wildcards.view in entry.get("views", {}):
         return entry["views"][wildcards.view]
-    if "neighbours" in entry and "path" not in entry:
+    if brings_beside(entry):
         return fetched_for(wildcards.benchmark, "views")
     return source_of(entry, wildcards.benchmark)
 

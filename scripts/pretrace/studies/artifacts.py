@@ -48,7 +48,8 @@ def resolve_artifact(
                 f"{where}.{slug}.panels.{number}: no run has model '{panel['model']}' and benchmark "
                 f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
             )
-    panels = [first_of_runs(panel, runs) | panel for panel in panels]
+    read = _runs_by_reader(runs)
+    panels = [first_of_runs(read.get((panel["model"], panel["benchmark"]), [])) | panel for panel in panels]
     return entry | own | {"artifact": slug, "panels": panels, "options": options}
 
 
@@ -57,13 +58,21 @@ def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
     return tuple(run for run in runs if run["questions" if unit == "document" else "methods"])
 
 
-def first_of_runs(panel: Panel, runs: tuple[Run, ...]) -> Artifact:
-    """What a panel shows where several could stand: the start token, corpus and reference model named first."""
-    of_benchmark = [run for run in runs if run["benchmark"] == panel["benchmark"]]
-    own = [run for run in of_benchmark if run["model"] == panel["model"]]
-    own = own or [
-        run for run in of_benchmark if panel["model"] in run["references"]
-    ]  # its passes are a run's
+def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
+    """The runs of a model on a benchmark; of one that only others refer to theirs, whose passes it has."""
+    own: dict[tuple[str, str], list[Run]] = {}
+    referring: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        own.setdefault((run["model"], run["benchmark"]), []).append(run)
+        for model in run["references"]:
+            referring.setdefault((model, run["benchmark"]), []).append(run)
+    return referring | own
+
+
+def first_of_runs(own: list[Run]) -> Artifact:
+    """What a panel shows where several could stand: the start token, corpus and reference model that its runs name
+    first.
+    """
     if not own:
         return {}
     corpora = [slug for run in own for slug in run["corpora"]][:1]
@@ -78,17 +87,13 @@ def first_of_runs(panel: Panel, runs: tuple[Run, ...]) -> Artifact:
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     """Every (model, benchmark, subset, length) that the runs name, in their order."""
-    panels: list[Panel] = []
-    for run in runs:
-        for subset in run["subsets"] or [None]:
-            for length in run["lengths"] or [None]:
-                cell = {
-                    "model": run["model"],
-                    "benchmark": run["benchmark"],
-                    "subset": subset,
-                    "length": length,
-                }
-                panel = {key: value for key, value in cell.items() if value is not None}
-                if panel not in panels:
-                    panels.append(panel)
-    return panels
+    cells = dict.fromkeys(
+        (run["model"], run["benchmark"], subset, length)
+        for run in runs
+        for subset in run["subsets"] or [None]
+        for length in run["lengths"] or [None]
+    )
+    names = ("model", "benchmark", "subset", "length")
+    return [
+        {name: value for name, value in zip(names, cell, strict=True) if value is not None} for cell in cells
+    ]

@@ -27,9 +27,12 @@ DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
-    """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name in the shared stages."""
+    """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name in the shared stages.
+
+    A study equals itself alone, so that `plan` can keep what it looked up in one.
+    """
 
     name: str
     title: str
@@ -73,7 +76,8 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
     shown = artifact_map(given.get("artifacts", default))
     kept, shown = select(given["runs"], shown, registered, models, config, str(path))
-    runs = tuple(run for run, own in zip(resolved, given["runs"], strict=True) if own in kept)
+    chosen = {id(own) for own in kept}
+    runs = tuple(run for run, own in zip(resolved, given["runs"], strict=True) if id(own) in chosen)
     artifacts = {
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
