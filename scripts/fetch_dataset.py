@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
+with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     fetch_dataset(
         snakemake.params.entry,
         snakemake.wildcards.part,

@@ -1,10 +1,12 @@
 """Record what a study's results were made with: commit, versions, hardware, configuration, checkpoints."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace.render.provenance import provenance, repositories
-from pretrace.runtime.files import read_json, write_json
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.files import read_json, write_json, write_text
+from pretrace.runtime.logs import job_log, log
+from pretrace.studies.revisions import yaml_of
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -19,6 +21,9 @@ with job_log(snakemake.log[0]):
         | {count: sum(view[count] for view in manifest["views"]) for count in counts}
         for manifest in passes
     ]
-    read = snakemake.input.checkpoints, snakemake.input.fetched, snakemake.input.streamed
-    record["repositories"] = repositories(*read)
-    write_json(snakemake.output[0], record)
+    record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))
+    revisions, several = yaml_of(record["repositories"], snakemake.params.pins)
+    for hub in several:
+        log.warning("%s was read at several commits, so that revisions.yaml has none for it", hub)
+    write_text(snakemake.output.revisions, revisions)
+    write_json(snakemake.output.provenance, record)

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 from pretrace.corpora.hub import stream_shard
 from pretrace.runtime.files import write_json
+from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
+with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     fetched = stream_shard(
         snakemake.params.entry,
         int(snakemake.wildcards.shard),

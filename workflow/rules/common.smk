@@ -216,7 +216,11 @@ def checkpoints_of_study():
     """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
     models = {model for model, _ in plan.pass_pairs(STUDY) + plan.question_pairs(STUDY)}
     local = {model for model in models if STUDY.models.entries[model]["source"] not in ("answers", "openai")}
-    beside = {plan.tokenizer_of(STUDY, run["model"]) for run in STUDY.runs if run["corpora"]}
+    beside = {
+        plan.tokenizer_of(STUDY, run["model"])
+        for run in STUDY.runs
+        if run["corpora"] or "api" in STUDY.models.entries[run["model"]]
+    }
     beside |= {VIEWS[view].model for _, view in stored_views_of_study() if VIEWS[view].model}
     local |= {model for model in beside if STUDY.models.entries[model]["source"] == "hub"}
     return [f"results/models/{STUDY.models.shared[model]}/checkpoint.json" for model in sorted(local)]

@@ -15,7 +15,8 @@ rule stream_shard:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=lambda wildcards: CORPORA[wildcards.corpus],
+        entry=shard_to_fetch,
+        pins=pins,
         shards=lambda wildcards: shards_of(wildcards.corpus),
         attempts=config["attempts"],
     script:

@@ -31,7 +31,8 @@ rule fetch_dataset:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        entry=benchmark_to_fetch,
+        pins=pins,
         seed=config["seed"],
         attempts=config["attempts"],
     script:

@@ -13,9 +13,8 @@ rule fetch_model:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=lambda wildcards: {
-            key: MODELS[wildcards.model].get(key) for key in ("hub", "revision", "access")
-        },
+        entry=model_to_fetch,
+        pins=pins,
         remote_code=lambda wildcards: runs_code_of(MODELS[wildcards.model]),
     script:
         "../../scripts/fetch_model.py"

@@ -60,12 +60,12 @@ rule render_figure:
 rule record_provenance:
     input:
         manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
-        checkpoints=checkpoints_of_study(),
-        fetched=fetched_of_study(),
-        streamed=streamed_of_study(),
+        read_of_hub=checkpoints_of_study() + fetched_of_study() + streamed_of_study(),
         study=str(STUDY.path),
     output:
-        "results/{study}/provenance.json",
+        provenance="results/{study}/provenance.json",
+        # kept while it is made again, since the run may read it
+        revisions=update("results/{study}/revisions.yaml"),
     log:
         "results/{study}/logs/record_provenance.log",
     conda:
@@ -73,6 +73,7 @@ rule record_provenance:
     params:
         code=sources("render"),
         config=config,
+        pins=pins,
     script:
         "../../scripts/record_provenance.py"
 

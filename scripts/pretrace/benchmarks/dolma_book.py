@@ -26,7 +26,7 @@ from pretrace.benchmarks.sotu_segments import SEGMENTS_NEEDED, segments
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
 from pretrace.runtime.http import Fetcher
-from pretrace.runtime.hub import MANIFEST, files_of, snapshot
+from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
 
 _FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
@@ -71,15 +71,15 @@ def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int
     """
     wanted = entry["documents"]
     needed = SEGMENTS_NEEDED * max(entry["lengths"])
-    commit, members = _dolma(entry, folder, seed, attempts, wanted, needed)
+    listed, members = _dolma(entry, folder, seed, attempts, wanted, needed)
     later = _gutenberg(entry, folder, seed, attempts, wanted, needed)
     for label, books in ((1, members), (0, later)):
         if len(books) < wanted:
             log.warning("%d books of class %d are long enough; %d were asked for", len(books), label, wanted)
-        write_books(sorted(books, key=lambda book: book.id), folder / "books" / _FILES[label])
+        write_books(sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label])
+    described = {"hub": listed.hub, "revision": listed.revision, "commit": listed.commit}
     write_json(
-        folder / MANIFEST,
-        {"repositories": [{"hub": "books", "commit": commit, "files": dict.fromkeys(_FILES.values(), "")}]},
+        folder / MANIFEST, {"repositories": [described | {"files": dict.fromkeys(_FILES.values(), "")}]}
     )
 
 
@@ -116,8 +116,8 @@ def _gutenberg(
 
 def _dolma(
     entry: Mapping[str, Any], folder: Path, seed: int, attempts: int, wanted: int, needed: int
-) -> tuple[str, list[Book]]:
-    """The commit of Dolma's list of files, and the long enough books with the smallest hashes."""
+) -> tuple[Snapshot, list[Book]]:
+    """Dolma's list of files, and the long enough books with the smallest hashes."""
     listed = snapshot(entry["hub"], "dataset", entry.get("revision", "main"), [_URLS])
     if _URLS not in listed.files:
         raise InputError(f"{entry['hub']} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
@@ -133,7 +133,7 @@ def _dolma(
         found = _smallest([*found, *_smallest(_long(books_in(path), needed), seed, wanted)], seed, wanted)
     for url in urls:
         (folder / "dolma" / url.rpartition("/")[2]).unlink()
-    return listed.commit, found
+    return listed, found
 
 
 def _long(books: Iterable[Book], needed: int) -> Iterable[Book]:

@@ -45,9 +45,9 @@ def hub(entry: Entry, sources: list[Path]) -> Iterator[str]:
 def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
-    Returns what the file was (`hub, commit, file`), nothing of a user's own. A file that comes broken is fetched
-    again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own is read
-    instead. Raises `InputError` where the last attempt fails too.
+    Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
+    fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
+    is read instead. Raises `InputError` where the last attempt fails too.
     """
     if "path" in entry:
         write_documents(entry, [_own(entry, shard)], 0, 1, out)
@@ -61,7 +61,7 @@ def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: 
                 path, commit = fetch_file(entry["hub"], "dataset", revision, name, folder)
                 _check_whole(path)
                 write_documents(entry, [path], 0, 1, out)
-            return {"hub": entry["hub"], "commit": commit, "file": name}
+            return {"hub": entry["hub"], "revision": revision, "commit": commit, "file": name}
         except InputError as error:
             if attempt >= attempts:
                 raise InputError(f"shard {shard} of {shards} ({name}): {error}") from error

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, read_json, sha256_file, write_json
@@ -42,7 +41,8 @@ def blamed_on(path: Path, doing: str) -> Iterator[None]:
 class Checkpoint:
     """What `checkpoint.json` says. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
 
-    `remote_code`: whether the model's own Python files, which are then among `files`, may run.
+    `remote_code`: whether the model's own Python files, which are then among `files`, may run. `revision`: what was
+    asked for of a model of the hub, whose commit `source` has.
     """
 
     path: Path
@@ -50,6 +50,7 @@ class Checkpoint:
     digest: str
     source: str
     remote_code: bool = False
+    revision: str = ""
 
     @property
     def weights(self) -> list[str]:
@@ -86,7 +87,7 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
 
 
 def write_checkpoint(
-    path: Path, checkpoint_json: Path, source: str, *, remote_code: bool = False
+    path: Path, checkpoint_json: Path, source: str, *, remote_code: bool = False, revision: str = ""
 ) -> Checkpoint:
     """Hash the checkpoint in directory `path` and write its record; `InputError` where it is not complete.
 
@@ -96,14 +97,10 @@ def write_checkpoint(
     code = [file.name for file in path.glob("*.py")] if remote_code else []
     names = sorted(_settings_of(path) + _weights_of(path) + code)
     files = {name: sha256_file(path / name) for name in names}
-    checkpoint = Checkpoint(path, files, digest(files), source, remote_code)
+    checkpoint = Checkpoint(path, files, digest(files), source, remote_code, revision)
     record = {**asdict(checkpoint), "path": str(path)}
-    write_json(checkpoint_json, record if remote_code else _without(record, "remote_code"))
+    write_json(checkpoint_json, {key: value for key, value in record.items() if value})
     return checkpoint
-
-
-def _without(record: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != key}
 
 
 def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = False) -> Checkpoint:

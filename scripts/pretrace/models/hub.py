@@ -30,7 +30,11 @@ def fetch_model(
     except InputError as error:
         raise InputError(f"{error} Access: {access}." if access else str(error)) from error
     checkpoint = write_checkpoint(
-        fetched.folder, checkpoint_json, f"hub:{hub}@{fetched.commit}", remote_code=remote_code
+        fetched.folder,
+        checkpoint_json,
+        f"hub:{hub}@{fetched.commit}",
+        remote_code=remote_code,
+        revision=revision,
     )
     log.info("%s: %d files, digest %s", hub, len(checkpoint.files), checkpoint.digest[:12])
     return checkpoint

@@ -9,7 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrace.runtime.files import digest, read_json
+from pretrace.runtime.files import digest
+from pretrace.runtime.hub import repositories_of
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -38,25 +39,13 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
     }
 
 
-def repositories(
-    checkpoints: Iterable[Path], fetched: Iterable[Path], streamed: Iterable[Path]
-) -> list[dict[str, str]]:
-    """The commit of every repository of the hub that was read, each once: `hub, commit`.
+def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
+    """The commit of every repository of the hub that was read, each once: `kind, hub, commit`.
 
-    `checkpoints`: checkpoint.json of the models; `fetched`: files.json of the benchmarks; `streamed`: a file a shard of
-    the corpora. What did not come from the hub is not in it.
+    `records`: checkpoint.json of the models, files.json of the benchmarks, a file a shard of the corpora.
     """
-    found = set()
-    for path in checkpoints:
-        kind, _, place = read_json(path)["source"].partition(":")
-        if kind == "hub":
-            found.add(tuple(place.rsplit("@", 1)))
-    for path in fetched:
-        found |= {(one["hub"], one["commit"]) for one in read_json(path)["repositories"]}
-    for path in streamed:
-        one = read_json(path)
-        found |= {(one["hub"], one["commit"])} if one else set()
-    return [{"hub": hub, "commit": commit} for hub, commit in sorted(found)]
+    found = {(one.kind, one.hub, one.commit) for path in records for one in repositories_of(path)}
+    return [{"kind": kind, "hub": hub, "commit": commit} for kind, hub, commit in sorted(found)]
 
 
 def _commit(folder: Path) -> str | None:

@@ -1,17 +1,19 @@
 """Files of the Hugging Face hub, through its own client: cache, resuming, waiting where the hub asks to wait.
 
 The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE. A revision is
-resolved to the commit that it names now, which is recorded with the files.
+resolved to the commit that it names now, which is recorded with the files; within `pinned`, the revision that is
+pinned stands for whatever is asked for.
 """
 
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
@@ -29,12 +31,34 @@ _LONGEST_WAIT = 300.0  # seconds; the hub's limits are counted anew every five m
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Files of one commit, in the hub client's cache. `files`: their names in the repository, sorted."""
+    """Files of one commit, in the hub client's cache. `files`: their names in the repository, sorted.
+
+    `revision`: what was asked for, which may be another than was pinned in its place.
+    """
 
     hub: str
+    revision: str
     commit: str
     folder: Path
     files: tuple[str, ...]
+
+
+Pins = Mapping[Kind, Mapping[str, str]]
+_PINS: ContextVar[Pins | None] = ContextVar("pins", default=None)
+
+
+@contextmanager
+def pinned(pins: Pins) -> Iterator[None]:
+    """Within, a repository in `pins` (kind -> id -> commit or tag) is read at that revision, whatever is asked for."""
+    token = _PINS.set(pins)
+    try:
+        yield
+    finally:
+        _PINS.reset(token)
+
+
+def _revision_of(hub: str, kind: Kind, revision: str) -> str:
+    return (_PINS.get() or {}).get(kind, {}).get(hub, revision)
 
 
 def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Snapshot:
@@ -47,23 +71,25 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
 
     disable_progress_bars()
-    with explained(hub, kind, revision):
+    read_at = _revision_of(hub, kind, revision)
+    with explained(hub, kind, read_at):
         fetched = _patiently(
             lambda: snapshot_download(
-                hub, repo_type=kind, revision=revision, allow_patterns=list(patterns), cache_dir=_cache()
+                hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=_cache()
             )
         )
     folder = Path(fetched)
     there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = tuple(filter_repo_objects(there, allow_patterns=list(patterns)))
-    log.info("%s at %s is commit %s: %d files", hub, revision, folder.name, len(files))
-    return Snapshot(hub, folder.name, folder, files)
+    log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
+    return Snapshot(hub, revision, folder.name, folder, files)
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
     """The names of all files of a repository at a revision, sorted."""
     from huggingface_hub import HfApi
 
+    revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
         return sorted(_patiently(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
@@ -78,6 +104,7 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     from huggingface_hub.utils import disable_progress_bars
 
     disable_progress_bars()
+    revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
         about = _patiently(
             lambda: get_hf_file_metadata(hf_hub_url(hub, name, repo_type=kind, revision=revision))
@@ -108,7 +135,7 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
             with atomic_path(target) as part:
                 shutil.copyfile(one.folder / name, part)
             hashes[name] = sha256_file(target)
-        described.append({"hub": one.hub, "commit": one.commit, "files": hashes})
+        described.append({"hub": one.hub, "revision": one.revision, "commit": one.commit, "files": hashes})
     write_json(folder / MANIFEST, {"repositories": described})
 
 
@@ -130,6 +157,36 @@ def files_of(source: Path, hub: str | None = None) -> list[tuple[str, Path]]:
         if hub in (None, one["hub"])
         for name in one["files"]
     )
+
+
+class Fetched(NamedTuple):
+    """A repository that a job read. `revision`: what it asked for, "" in records of before that was recorded.
+
+    `kind`: `model`, `dataset`, or `archive` of the web, whose `commit` is its SHA-256.
+    """
+
+    kind: str
+    hub: str
+    revision: str
+    commit: str
+
+
+def repositories_of(record: Path) -> list[Fetched]:
+    """What was read of the hub, as a model's checkpoint.json, a benchmark's files.json or a shard's record says.
+
+    Nothing, where it came from elsewhere.
+    """
+    said = read_json(record)
+    if "source" in said:
+        origin, _, place = said["source"].partition(":")
+        hub, _, commit = place.rpartition("@")
+        return [Fetched("model", hub, said.get("revision", ""), commit)] if origin == "hub" else []
+    return [
+        Fetched(
+            "dataset" if "/" in one["hub"] else "archive", one["hub"], one.get("revision", ""), one["commit"]
+        )
+        for one in said.get("repositories", [said] if said else [])
+    ]
 
 
 @contextmanager

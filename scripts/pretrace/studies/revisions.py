@@ -1,0 +1,84 @@
+"""Commits that stand for the revisions of the registries, so that a study reads again exactly what it once read."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.hub import Kind, Pins, repositories_of
+from pretrace.studies.registries import Registry
+from pretrace.studies.schema import check, read_yaml
+
+_KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
+_REPOSITORIES = (("hub", "revision"), ("views_hub", "views_revision"))
+"""The keys of an entry that name a repository, and those of its revision."""
+
+
+def load_revisions(path: str | None, registries: Iterable[Registry]) -> Pins:
+    """Kind -> id on the hub -> commit or tag, as the YAML file at `path` says; nothing without a file.
+
+    Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
+    read at different revisions, since one commit cannot stand for both.
+    """
+    if path is None:
+        return {}
+    given = read_yaml(Path(path))
+    check(given, "revisions", path)
+    entries: dict[Kind, dict[str, dict[str, str]]] = {"model": {}, "dataset": {}}
+    for registry in registries:
+        of_kind = entries["model" if registry.kind == "models" else "dataset"]
+        for slug, entry in registry.entries.items():
+            for hub, revision in _REPOSITORIES:
+                if hub in entry:
+                    of_kind.setdefault(entry[hub], {}).setdefault(entry.get(revision, "main"), slug)
+    for key, kind in _KEYS.items():
+        for hub in given.get(key, {}):
+            _check_pin(f"{path}: {key}.{hub}", hub, entries[kind])
+    return {kind: given.get(key, {}) for key, kind in _KEYS.items()}
+
+
+def _check_pin(where: str, hub: str, known: Mapping[str, Mapping[str, str]]) -> None:
+    if hub not in known:
+        raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
+    if len(asked := known[hub]) > 1:
+        listed = ", ".join(f"{slug} ({revision})" for revision, slug in sorted(asked.items()))
+        raise InputError(
+            f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its commit "
+            "as its revision."
+        )
+
+
+def asked_for(
+    entry: Mapping[str, Any], kind: Kind, record: str, pins: Pins, part: str = "texts"
+) -> Mapping[str, Any]:
+    """The entry as its fetching job is asked for it: with the pinned revision, or with the one that the job was last
+    asked for where `record` says that this gave the pinned commit. So pinning what is there runs nothing again.
+    """
+    hub, revision = _REPOSITORIES[part == "views" and "views_hub" in entry]
+    pin = pins.get(kind, {}).get(entry.get(hub, ""))
+    if pin is None:
+        return entry
+    if Path(record).is_file():
+        for one in repositories_of(Path(record)):
+            if pin in (one.commit, one.revision):
+                asked = one.revision or entry.get(revision, "main")
+                return entry if asked == entry.get(revision, "main") else {**entry, revision: asked}
+    return {**entry, revision: pin}
+
+
+def yaml_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:
+    """A file for `load_revisions`: the commits of `repositories` (`kind, hub, commit`) and, of others, `pins`.
+
+    Also the repositories that are not in it, because they were read at several commits.
+    """
+    import yaml
+
+    commits: dict[tuple[str, str], set[str]] = {}
+    for one in (one for one in repositories if one["kind"] in _KEYS.values()):
+        commits.setdefault((one["kind"], one["hub"]), set()).add(one["commit"])
+    found = {
+        key: dict(pins.get(kind, {}))
+        | {hub: min(of) for (its, hub), of in commits.items() if its == kind and len(of) == 1}
+        for key, kind in _KEYS.items()
+    }
+    return yaml.safe_dump(found), sorted(hub for (_, hub), of in commits.items() if len(of) > 1)

@@ -1,0 +1,184 @@
+"""Pinned commits: what a file of them may say, what is then fetched, and that pinning what is there runs nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import hub_datasets as made
+from hub_server import Hub
+from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.corpora.hub import stream_shard
+from pretrace.models import fetch_model
+from pretrace.render.provenance import repositories
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json, write_json
+from pretrace.runtime.hub import names_in, pinned, repositories_of
+from pretrace.studies.registries import Registry
+from pretrace.studies.revisions import asked_for, load_revisions, yaml_of
+from tiny_models import tiny_model
+
+PYTHIA, WIKIMIA, VIEWS, C4 = "EleutherAI/pythia-70m", "swj0419/WikiMIA", "someone/views", "allenai/c4"
+MODEL = {"source": "hub", "hub": PYTHIA, "revision": "main"}
+BENCHMARK = {"source": "wikimia", "hub": WIKIMIA, "revision": "main", "views_hub": VIEWS, "lengths": [32]}
+CORPUS = {"source": "hub", "hub": C4, "files": "en/c4-train.{shard:05d}-of-01024.json.gz", "field": "text"}
+OLD, NEW = "a" * 40, "b" * 40
+
+
+def registries(**models):
+    return (
+        Registry("models", {"pythia": MODEL, "own": {"source": "local"}} | models),
+        Registry("benchmarks", {"wikimia": BENCHMARK}),
+        Registry("corpora", {"c4": CORPUS}),
+    )
+
+
+def written(path: Path, value) -> str:
+    path.write_text(yaml.safe_dump(value), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with Hub() as server:
+        server.use_here(monkeypatch, tmp_path)
+        yield server
+
+
+def test_a_file_of_pins_is_read_by_kind(tmp_path):
+    given = {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
+    pins = load_revisions(written(tmp_path / "pins.yaml", given), registries())
+    assert pins == {"model": {PYTHIA: OLD}, "dataset": {VIEWS: NEW, C4: "v1.0"}}
+    assert load_revisions(None, registries()) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"models": {"EleutherAI/pythia-7m": OLD}}, r"models.*no entry reads.*did you mean 'EleutherAI/pythia-70m'"),
+        ({"models": {WIKIMIA: OLD}}, "no entry reads swj0419/WikiMIA"),
+        ({"datasets": {WIKIMIA: OLD[:12]}}, "does not have the right form"),
+        ({"datasets": {WIKIMIA: "main"}}, "40 hex digits of a commit, or a tag"),
+        ({"datasets": {WIKIMIA: 7}}, "where text is needed"),
+        ({"datasets": {"wikimia": OLD}}, "'wikimia' does not have the right form"),
+        ({"model": {PYTHIA: OLD}}, "unknown key 'model': did you mean 'models'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_pin_is_named(tmp_path, given, message):
+    with pytest.raises(InputError, match=message):
+        load_revisions(written(tmp_path / "pins.yaml", given), registries())
+
+
+def test_one_commit_cannot_stand_for_two_revisions(tmp_path):
+    path = written(tmp_path / "pins.yaml", {"models": {PYTHIA: OLD}})
+    with pytest.raises(
+        InputError, match=r"different revisions: pythia \(main\), early \(step1000\)\. Leave it out"
+    ):
+        load_revisions(path, registries(early=MODEL | {"revision": "step1000"}))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"pins\.yaml does not exist"):
+        load_revisions(str(tmp_path / "pins.yaml"), registries())
+
+
+def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
+    """Models, benchmarks, their views and corpora, after the branch has gone on."""
+    first = tiny_model("gpt_neox", tmp_path / "first", seed=0)
+    pins = {
+        "model": {PYTHIA: hub.add_folder("models", PYTHIA, first)},
+        "dataset": {
+            WIKIMIA: hub.add("datasets", WIKIMIA, made.wikimia(4)),
+            VIEWS: hub.add("datasets", VIEWS, made.wikimia_views(4)),
+            C4: hub.add("datasets", C4, made.c4(1)),
+        },
+    }
+    hub.add_folder("models", PYTHIA, tiny_model("gpt_neox", tmp_path / "second", seed=1))
+    hub.add("datasets", WIKIMIA, made.wikimia(6))
+    hub.add("datasets", VIEWS, made.wikimia_views(6))
+    hub.add("datasets", C4, made.c4(2))
+    assert len(names_in(C4, "dataset", "main")) == 2
+    with pinned(pins):
+        fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
+        for part in ("texts", "views"):
+            fetch_dataset(BENCHMARK, part, tmp_path / part, seed=0, attempts=2)
+        shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
+        assert len(names_in(C4, "dataset", "main")) == 1
+    write_json(tmp_path / "shard.json", shard)
+    records = [
+        tmp_path / name for name in ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
+    ]
+    read = [one for record in records for one in repositories_of(record)]
+    assert {(one.kind, one.hub): one.commit for one in read} == {
+        (kind, name): commit for kind, of in pins.items() for name, commit in of.items()
+    }
+    assert {one.revision for one in read} == {"main"}, "what was asked for, in whose place the pin was read"
+    assert read_json(tmp_path / "checkpoint.json")["files"]["model.safetensors"]
+    text, several = yaml_of(repositories(records), {})
+    assert not several
+    again = load_revisions(written(tmp_path / "again.yaml", yaml.safe_load(text)), registries())
+    assert again == pins, "what a run writes pins what it read"
+
+
+def record(path: Path, hub: str, **said) -> str:
+    path.write_text(json.dumps({"repositories": [{"hub": hub, "files": {}, **said}]}))
+    return str(path)
+
+
+def test_pinning_what_is_there_changes_no_parameter(tmp_path):
+    """A job runs again where its parameters differ from those that it last ran with."""
+    pins = {"dataset": {WIKIMIA: OLD}}
+    none = str(tmp_path / "none.json")
+    assert asked_for(BENCHMARK, "dataset", none, {}) == BENCHMARK
+    assert asked_for(BENCHMARK, "dataset", none, pins)["revision"] == OLD
+    unpinned = record(tmp_path / "files.json", WIKIMIA, revision="main", commit=OLD)
+    assert asked_for(BENCHMARK, "dataset", unpinned, pins) == BENCHMARK, "it is of the pinned commit"
+    before = record(tmp_path / "before.json", WIKIMIA, commit=OLD)
+    assert asked_for(BENCHMARK, "dataset", before, pins) == BENCHMARK, "records of before named no revision"
+    other = record(tmp_path / "other.json", WIKIMIA, revision="main", commit=NEW)
+    assert asked_for(BENCHMARK, "dataset", other, pins)["revision"] == OLD, "it is of another: fetch it again"
+    again = record(tmp_path / "again.json", WIKIMIA, revision=OLD, commit=OLD)
+    assert asked_for(BENCHMARK, "dataset", again, pins)["revision"] == OLD, "as it was then asked for"
+    tag = record(tmp_path / "tag.json", WIKIMIA, revision="v1", commit=NEW)
+    assert asked_for(BENCHMARK, "dataset", tag, {"dataset": {WIKIMIA: "v1"}})["revision"] == "v1"
+
+
+def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
+    pins, none = {"dataset": {VIEWS: NEW}}, str(tmp_path / "none.json")
+    assert asked_for(BENCHMARK, "dataset", none, pins, "texts") == BENCHMARK
+    assert asked_for(BENCHMARK, "dataset", none, pins, "views") == BENCHMARK | {"views_revision": NEW}
+    mimir = {"source": "mimir", "hub": WIKIMIA}
+    pins = {"dataset": {WIKIMIA: OLD}, "model": {WIKIMIA: NEW}}
+    assert asked_for(mimir, "dataset", none, pins, "views") == mimir | {"revision": OLD}
+
+
+def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
+    pins = {"model": {PYTHIA: OLD}, "dataset": {WIKIMIA: OLD, C4: OLD}}
+    read = [
+        {"kind": "dataset", "hub": WIKIMIA, "commit": NEW},
+        {"kind": "dataset", "hub": VIEWS, "commit": NEW},
+    ]
+    text, _ = yaml_of(read, pins)
+    assert yaml.safe_load(text) == {
+        "models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD},
+    }  # fmt: skip
+
+
+def test_a_repository_read_at_several_commits_is_left_out_and_named():
+    read = [{"kind": "dataset", "hub": C4, "commit": commit} for commit in (OLD, NEW)]
+    text, several = yaml_of([*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {})
+    assert several == [C4]
+    assert yaml.safe_load(text) == {"models": {PYTHIA: OLD}, "datasets": {}}
+
+
+def test_only_what_came_from_the_hub_is_in_a_record(tmp_path):
+    write_json(tmp_path / "checkpoint.json", {"source": "local", "files": {}})
+    write_json(tmp_path / "wheel.json", {"source": "a.whl:b@c.gguf", "files": {}})
+    write_json(tmp_path / "shard.json", {})
+    assert not any(repositories_of(tmp_path / f"{name}.json") for name in ("checkpoint", "wheel", "shard"))
+    archives = [
+        Path(record(tmp_path / f"{digit}.json", "archive", commit=digit * 64)) for digit in ("0", "1")
+    ]
+    assert {one["kind"] for one in repositories(archives)} == {"archive"}
+    assert yaml_of(repositories(archives), {}) == ("datasets: {}\nmodels: {}\n", [])
