@@ -103,9 +103,10 @@ def shortened(table: bytes) -> bytes:
     return b"\xef\xbb\xbf" * table.startswith(b"\xef\xbb\xbf") + rows.to_csv(index=False).encode()
 
 
-def run_paper(project: Project, hub: Hub, *arguments: str):
+def run_paper(project: Project, hub: Hub, *arguments: str, revisions: tuple[str, ...] = ()):
     return project.run(
         "--cores", "2", *arguments, "--config", "study=paper", "resamples=100", "trust_remote_code=True", "threads=1",
+        *revisions,
         **hub.environment(project.path / "hub"), HF_TOKEN=made.MIMIR_TOKEN, NLTK_DATA=str(project.path / "nltk"),
         OMP_NUM_THREADS="1",
     )  # fmt: skip
@@ -165,6 +166,23 @@ def test_provenance_names_the_commit_of_every_repository(paper):
     commits = {one["hub"]: one["commit"] for one in provenance["repositories"]}
     for name in ("EleutherAI/pythia-6.9b", "swj0419/WikiMIA", "iamgroot42/mimir", "allenai/c4"):
         assert commits[name] in shas[name], name
+
+
+@pytest.mark.full
+def test_pinning_the_commits_that_were_read_fetches_and_computes_nothing(paper):
+    project, hub = paper
+    pins = project.path / "results/paper/revisions.yaml"
+    given = yaml.safe_load(pins.read_text(encoding="utf-8"))
+    assert (
+        given["models"]["EleutherAI/pythia-6.9b"]
+        in hub.repositories["models", "EleutherAI/pythia-6.9b"].commits
+    )
+    assert {"allenai/c4", "allenai/dolma", "zjysteven/WikiMIA_paraphrased_perturbed"} <= set(
+        given["datasets"]
+    )
+    done = run_paper(project, hub, "--dry-run", "--quiet", "all", revisions=(f"revisions={pins}",))
+    planned = set(re.findall(r"^(\w+)\s+\d+$", done.stdout, re.MULTILINE))
+    assert planned <= {"all", "record_provenance", "render_report", "total"}, planned
 
 
 @pytest.mark.full
