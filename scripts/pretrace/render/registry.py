@@ -100,13 +100,13 @@ RENDERERS = _renderers(
         "reproduction",
         "table",
         frozenset({"metrics", "tests", "benchmarks", "published"}),
-        optional=frozenset({"artifacts"}),
+        optional=frozenset({"artifacts", "evaluation_sets"}),
     ),
     Renderer(
         "reproduction_scatter",
         "figure",
         frozenset({"metrics", "tests", "benchmarks", "published"}),
-        optional=frozenset({"artifacts"}),
+        optional=frozenset({"artifacts", "evaluation_sets"}),
     ),
     Renderer("loss_curves", "figure", frozenset({"training"})),
     Renderer(
