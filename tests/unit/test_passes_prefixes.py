@@ -25,15 +25,6 @@ SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 
 TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Two threads wait for each other longer than a tiny model takes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def load(tmp_path_factory):
     """A model of a kind, made once for all tests."""

@@ -43,15 +43,6 @@ def check(model, texts, start, batch_tokens):
             np.testing.assert_allclose(values, oracle(model, start, tokens), atol=TOLERANCE, rtol=0)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Two threads wait for each other longer than a tiny model takes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
 def model(request, tmp_path_factory):
     path = tiny_models.tiny_model(request.param, tmp_path_factory.mktemp("statistics") / request.param)

@@ -31,15 +31,6 @@ OPTIONS = [drawn(size) for size in (21, 17, 20, 21)]
 PROMPTS = [HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Two threads wait for each other longer than a tiny model takes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def target(tmp_path_factory):
     """A target of a kind, made once for all tests."""

@@ -73,7 +73,7 @@ class Project:
 
     def environment(self, **changes: str) -> dict[str, str]:
         cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
-        return os.environ | cache | changes
+        return os.environ | {"OMP_NUM_THREADS": "1"} | cache | changes  # see tests/unit/conftest.py
 
     def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
         return self.run(
@@ -133,7 +133,8 @@ def write_smoke(project: Project) -> Project:
     project.write_study(
         {
             "study": "smoke",
-            "models": {name: {"source": "local", "path": name, "dtype": "float32"} for name in ("target", "reference")},
+            "models": {name: {"source": "local", "path": name, "dtype": "float32", "resources": {"threads": 1}}
+                       for name in ("target", "reference")},
             "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],
                                      "prefix": {"pool": 3, "draws": 2}}},
             "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
