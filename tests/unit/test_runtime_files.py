@@ -1,10 +1,19 @@
 """A table that was written is read back as it was, or not at all."""
 
+import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table, write_parquet
+from pretrace.runtime import files
+from pretrace.runtime.files import (
+    read_parquet,
+    read_parquet_parts,
+    read_table,
+    write_parquet,
+    write_parquet_parts,
+)
 
 TABLE = pa.table(
     {"id": [f"t{n}" for n in range(30)], "score": [n / 7 for n in range(30)], "subset": [""] * 30}
@@ -46,3 +55,45 @@ def test_equal_tables_give_equal_bytes_and_files_of_others_are_read(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     pq.write_table(TABLE, tmp_path / "other.parquet")
     assert read_table(tmp_path / "other.parquet").equals(TABLE)
+
+
+@pytest.mark.parametrize("cuts", [[], [3], [7], [14, 14], [1, 2, 9, 29], [0, 30]])
+def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(tmp_path, monkeypatch, cuts):
+    monkeypatch.setattr(files, "ROW_GROUP", 7)
+    frame = TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
+    write_parquet(tmp_path / "whole.parquet", frame)
+    edges = [0, *cuts, len(frame)]
+    parts = [frame[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    write_parquet_parts(tmp_path / "parts.parquet", iter(parts))
+    assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert pq.ParquetFile(tmp_path / "parts.parquet").num_row_groups == 5
+
+
+def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    write_parquet(path, TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64")))
+    monkeypatch.setattr(files, "ROW_GROUP", 16)
+    parts = list(read_parquet_parts(path))
+    assert [len(part) for part in parts] == [4] * 7 + [2]
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_parquet(path))
+
+
+def test_what_cannot_be_read_in_parts_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        next(read_parquet_parts(tmp_path / "none.parquet"))
+    path = tmp_path / "t.parquet"
+    write_parquet(path, TABLE)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + bytes([whole[100] ^ 4]) + whole[101:])
+    with pytest.raises(InputError):
+        list(read_parquet_parts(path))
+
+
+def test_no_part_of_a_table_stays_where_a_later_one_fails(tmp_path):
+    def parts():
+        yield TABLE
+        raise InputError("a score is not finite")
+
+    with pytest.raises(InputError, match="not finite"):
+        write_parquet_parts(tmp_path / "t.parquet", parts())
+    assert list(tmp_path.iterdir()) == []

@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,21 +57,60 @@ def read_json(path: str | Path) -> Any:
         raise InputError(f"{path} is not valid JSON ({error}). {_REMEDY}") from error
 
 
+ROW_GROUP = 1 << 20
+"""Rows of a table that are written, or read in parts, at one time."""
+
+
 def write_parquet(
     path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None
 ) -> None:
     """Write a table without pandas' metadata, so that equal tables give equal bytes."""
-    import pyarrow as pa
+    write_parquet_parts(path, [table], schema)
+
+
+def write_parquet_parts(
+    path: str | Path, parts: "Iterable[pd.DataFrame | pa.Table]", schema: "pa.Schema | None" = None
+) -> None:
+    """As `write_parquet`, a table that comes in parts, at least one: the bytes are those of the table as a whole.
+
+    Without `schema`, the first part's is that of all.
+    """
     import pyarrow.parquet as pq
 
-    if not isinstance(table, pa.Table):
-        table = pa.Table.from_pandas(table, schema=schema, preserve_index=False)
-    table = table.replace_schema_metadata(None)
+    tables = _as_tables(parts, schema)
+    first = next(tables)
     with atomic_path(path) as part:
-        with pq.ParquetWriter(part, table.schema, compression="zstd") as writer:
-            writer.write_table(table)
+        with pq.ParquetWriter(part, first.schema, compression="zstd") as writer:
+            for group in _row_groups(chain([first], tables)):
+                writer.write_table(group, row_group_size=ROW_GROUP)
             writer.add_key_value_metadata({"sha256": (_SEAL + _OPEN).decode()})
         _seal(part)
+
+
+def _as_tables(
+    parts: "Iterable[pd.DataFrame | pa.Table]", schema: "pa.Schema | None"
+) -> "Iterator[pa.Table]":
+    import pyarrow as pa
+
+    for part in parts:
+        if not isinstance(part, pa.Table):
+            part = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
+        part = part.replace_schema_metadata(None)
+        schema = part.schema if schema is None else schema
+        yield part
+
+
+def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
+    """The rows anew in tables of a row group each, a table of none where there are no rows."""
+    import pyarrow as pa
+
+    waiting, alone = next(tables), True
+    for table in tables:
+        waiting, alone = pa.concat_tables([waiting, table]), False
+        while len(waiting) > ROW_GROUP:
+            yield waiting[:ROW_GROUP].combine_chunks()
+            waiting = waiting[ROW_GROUP:]
+    yield waiting if alone else waiting.combine_chunks()
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
@@ -80,6 +120,15 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Ta
     with _read_as_parquet(path):
         _check_seal(Path(path))
         return pq.read_table(path, columns=list(columns) if columns is not None else None)
+
+
+def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
+    """As `read_parquet`, some rows at a time."""
+    with _read_as_parquet(path):
+        _check_seal(Path(path))
+    with open_parquet(path) as file:
+        for batch in file.iter_batches(batch_size=ROW_GROUP // 4):
+            yield batch.to_pandas(types_mapper=_nullable().get)
 
 
 @contextmanager
@@ -151,11 +200,14 @@ def _place_of_seal(path: Path) -> int | None:
 
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
     """As `read_table`, as a data frame; whole numbers with gaps stay whole (`Int64`)."""
+    return read_table(path, columns).to_pandas(types_mapper=_nullable().get)
+
+
+def _nullable() -> "dict[pa.DataType, Any]":
     import pandas as pd
     import pyarrow as pa
 
-    nullable = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
-    return read_table(path, columns).to_pandas(types_mapper=nullable.get)
+    return {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
 _REMEDY = "If it was generated, delete it and run the same command again; if it is yours, replace it."
