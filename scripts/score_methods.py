@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pretrace import methods
 from pretrace.questions.scoring import with_documents
-from pretrace.runtime.files import read_json, read_parquet, write_parquet
+from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
@@ -35,4 +35,4 @@ with job_log(snakemake.log[0]):
         calibrations=read_parquet(snakemake.input.calibration) if snakemake.input.calibration else None,
         where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
     )
-    write_parquet(snakemake.output[0], scores)
+    write_parquet_parts(snakemake.output[0], scores)

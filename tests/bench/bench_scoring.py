@@ -74,7 +74,7 @@ def score_table(store: Path, benchmark: pd.DataFrame, manifest: dict[str, Any]) 
     run |= {"corpora": ["corpus"], "references": ["small"]}
     run |= {"methods": [{"method": id} for id, method in METHODS.items() if method.scope == "text"]}
     sources = {"references": {"small": manifest}, "counts": {"corpus": store / "counts.parquet"}}
-    return score([run], manifest=manifest, store=store, benchmark=benchmark, **sources)
+    return pd.concat(score([run], manifest=manifest, store=store, benchmark=benchmark, **sources))
 
 
 def main(count: int = 1340, tokens: int = 100) -> None:

@@ -13,7 +13,7 @@ from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers
 from pretrace.questions.scoring import COLUMNS, with_documents
 from pretrace.render.results import Results
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet, write_parquet, write_parquet_parts
 
 MODEL, BENCHMARK = "oracle", "released"
 LETTERS = "ABCD"
@@ -93,9 +93,9 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     write_parquet(folder / "benchmark.parquet", benchmark)
     write_parquet(paths["calibration"], calibrate(answers, benchmark, [run()], **calibration))
     scores = with_documents(
-        no_scores(), benchmark, [run()], answers=answers, calibrations=read_parquet(paths["calibration"])
+        [no_scores()], benchmark, [run()], answers=answers, calibrations=read_parquet(paths["calibration"])
     )
-    write_parquet(paths["scores"], scores)
+    write_parquet_parts(paths["scores"], scores)
     metrics, tests = evaluate(
         read_parquet(paths["scores"]),
         benchmark,

@@ -118,7 +118,8 @@ def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFix
 
 
 def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
-    return score(list(runs), manifest=store.manifest, store=store.folder, benchmark=store.benchmark, **more)
+    parts = score(list(runs), manifest=store.manifest, store=store.folder, benchmark=store.benchmark, **more)
+    return pd.concat(parts, ignore_index=True)
 
 
 def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:

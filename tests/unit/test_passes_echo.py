@@ -207,8 +207,8 @@ def test_scores_by_an_api_are_those_by_the_engine_and_the_full_vocabulary_has_no
 
     def scores(passed):
         manifest, store = passed
-        return score(runs, manifest=manifest, store=store, benchmark=table, counts=counts, prefixes=prefixes,
-                     language="en")  # fmt: skip
+        return pd.concat(score(runs, manifest=manifest, store=store, benchmark=table, counts=counts,
+                               prefixes=prefixes, language="en"), ignore_index=True)  # fmt: skip
 
     local = scores(run("llama", needed, texts=texts, shots=shots))
     with Loopback(EchoServer(checkpoints["llama"])) as server:

@@ -41,7 +41,9 @@ def calibration(answers: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def scores(answers: pd.DataFrame, benchmark: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
-    return with_documents(no_scores(), benchmark, [run()], answers=answers, calibrations=calibration)
+    return pd.concat(
+        with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=calibration)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +107,9 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
         found = fitted.loc[fold == one, ["delta_a", "delta_b", "delta_c", "delta_d"]].to_numpy()
         np.testing.assert_allclose(found, np.tile(expected, (len(found), 1)), atol=1e-12)
         np.testing.assert_allclose(expected, list(DELTAS.values()), atol=0.03)
-    accuracies = with_documents(no_scores(), benchmark, [run()], answers=answers, calibrations=table)
+    accuracies = pd.concat(
+        with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=table)
+    )
     of = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
     means = of.groupby(of["id"].map(units["label"]))["score"].mean()
     assert 0.3825 < means[0] < 0.4179

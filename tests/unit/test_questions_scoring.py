@@ -36,7 +36,9 @@ def benchmark(answers) -> pd.DataFrame:
 def scored(answers, benchmark, *runs, **calibration) -> pd.DataFrame:
     runs = runs or (made_up.run(),)
     table = calibrate(answers, benchmark, runs, **calibration)
-    return with_documents(made_up.no_scores(), benchmark, runs, answers=answers, calibrations=table)
+    return pd.concat(
+        with_documents([made_up.no_scores()], benchmark, runs, answers=answers, calibrations=table)
+    )
 
 
 def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
@@ -155,7 +157,11 @@ def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, benchmark)
             "shots_used": pd.array([pd.NA] * len(benchmark), "Int64"), "score": np.arange(len(benchmark)) / 7,
         }
     )[1:]  # fmt: skip
-    scores = with_documents(texts, benchmark, [made_up.run()], answers=None, calibrations=None)
+    parts = [texts, texts.assign(method="zlib", score=-texts["score"])]
+    every = pd.concat(with_documents(parts, benchmark, [made_up.run()], answers=None, calibrations=None))
+    assert (every.groupby(["unit", "id"])["score"].sum() == 0).all()
+    assert every["unit"].tolist() == sorted(every["unit"], reverse=True)  # those of documents come last
+    scores = every[every["method"] == "loss"]
     assert scores[scores["unit"] == "text"].reset_index(drop=True).equals(texts.reset_index(drop=True))
     document_of = benchmark.set_index("text_id")["document"]
     expected = texts.groupby(texts["id"].map(document_of))["score"].mean()

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pretrace.methods.blocks import Block, frames
 from pretrace.methods.inputs import FIELDS, NO_SHOT, completion, lacking, statistics_of
 from pretrace.methods.needs import prefix_passes
 from pretrace.methods.plan import Cell, Key, Settings, Wanted, plan, whole_numbers
@@ -21,8 +21,6 @@ from pretrace.views.stored import StoredView
 if TYPE_CHECKING:
     import pandas as pd
 
-SORTED_BY = ["unit", "method", "setting", "view", "start_token", "draw", "reference", "id"]
-
 
 def score(
     runs: Sequence[Mapping[str, Any]],
@@ -35,13 +33,14 @@ def score(
     prefixes: "pd.DataFrame | None" = None,
     views: Mapping[str, StoredView] | None = None,
     language: str = "",
-) -> "pd.DataFrame":
+) -> Iterator["pd.DataFrame"]:
     """The scores table, a row for each text and each of SORTED_BY's other columns; higher = member.
 
-    `runs` are the resolved runs of one model and benchmark; `manifest`, `store` its passes; `benchmark` its
-    table; `references` the manifests of reference models by slug; `counts` the token counts of corpora by
-    slug, by this model's tokenizer; `prefixes` the shots drawn from the benchmark; `views` the stored views
-    among the runs' target views, by name; `language` the benchmark's language tag.
+    It comes sorted and in parts, at least one, each with all texts of some of those columns: of 10^6 texts the rows
+    would not fit into memory. `runs` are the resolved runs of one model and benchmark; `manifest`, `store` its passes;
+    `benchmark` its table; `references` the manifests of reference models by slug; `counts` the token counts of corpora
+    by slug, by this model's tokenizer; `prefixes` the shots drawn from the benchmark; `views` the stored views among
+    the runs' target views, by name; `language` the benchmark's language tag.
 
     A method whose needs are not met has no row, and neither has a text without a scored token; the log counts
     them. A score that is not finite raises `InputError`.
@@ -58,36 +57,32 @@ def score(
         views=views or {},
     )
     cells = plan(runs, benchmark, language, has_prefixes=prefixes is not None)
-    frame = _frame([block for cell, wanted in cells.items() for block in _blocks(cell, wanted, sources)])
+    blocks = [block for cell, wanted in cells.items() for block in _blocks(cell, wanted, sources)]
     sources.log_unscored()
-    log.info("%d scores of %d texts in %.1f s", len(frame), frame["id"].nunique(), time.monotonic() - start)
-    return frame
-
-
-@dataclass(frozen=True)
-class Block:
-    """Scores [texts, settings] of one method in one cell; `shots_used` by text, None without a prefix."""
-
-    cell: Cell
-    key: Key
-    settings: list[str]
-    ids: list[str]
-    shots_used: list[int | None]
-    scores: np.ndarray
+    scores = sum(block.scores.size for block in blocks)
+    texts = len(set().union(*(block.ids for block in blocks)))
+    log.info("%d scores of %d texts in %.1f s", scores, texts, time.monotonic() - start)
+    yield from frames(blocks)
 
 
 def _blocks(cell: Cell, wanted: Wanted, sources: Sources) -> Iterator[Block]:
     methods = {key.method: find(key.method) for key in wanted}
-    texts = statistics_of(cell, [m for m in methods.values() if m.scope == "text"], sources)
-    for key, named in wanted.items():
-        method = methods[key.method]
-        for group in _by_prefix(method, named):
-            if method.scope == "benchmark":
-                block = _benchmark_block(method, cell, key, group, sources)
-            else:
-                block = _text_block(method, cell, key, group, texts, sources)
-            _check_finite(block)
-            yield block
+    groups = [
+        (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
+    ]
+    scored = [
+        None if methods[key.method].scope == "benchmark"
+        else _TextScores(methods[key.method], cell, key, group, sources)
+        for key, group in groups
+    ]  # fmt: skip
+    for texts in statistics_of(cell, [m for m in methods.values() if m.scope == "text"], sources):
+        for one in scored:
+            if one:
+                one.add(texts)
+    for (key, group), one in zip(groups, scored, strict=True):
+        block = one.block() if one else _benchmark_block(methods[key.method], cell, key, group, sources)
+        _check_finite(block)
+        yield block
 
 
 def _by_prefix(method: Method, named: Settings) -> list[Settings]:
@@ -98,32 +93,39 @@ def _by_prefix(method: Method, named: Settings) -> list[Settings]:
     return list(groups.values())
 
 
-def _text_block(
-    method: Method,
-    cell: Cell,
-    key: Key,
-    named: Settings,
-    texts: Mapping[str, TokenStatistics | str],
-    sources: Sources,
-) -> Block:
-    passes = prefix_passes(method.id, next(iter(named.values())))
-    complete = completion(method, cell, key, passes, sources)
-    label = f"{method.id} ({key.reference})" if key.reference else method.id
-    ids, used, scores = [], [], []
-    with np.errstate(all="ignore"):  # what is not finite is an error of its own below
-        for id, text in texts.items():
-            if isinstance(text, str):
-                sources.unscored[label, text] += 1
-                continue
-            text = complete(id, text)
-            need = lacking(method, text)
-            if need or text.shots_used == 0:
-                sources.unscored[label, f"missing: {NEEDS[need]}" if need else NO_SHOT] += 1
-                continue
-            ids.append(id)
-            used.append(text.shots_used)
-            scores.append([method.function(text, **params) for params in named.values()])
-    return Block(cell, key, list(named), ids, used, np.array(scores, dtype=float))
+class _TextScores:
+    """The scores of a method, in settings that read the same passes, of the texts of a cell that were added."""
+
+    def __init__(self, method: Method, cell: Cell, key: Key, named: Settings, sources: Sources) -> None:
+        passes = prefix_passes(method.id, next(iter(named.values())))
+        self._complete = completion(method, cell, key, passes, sources)
+        self._label = f"{method.id} ({key.reference})" if key.reference else method.id
+        self._method, self._cell, self._key, self._named, self._sources = method, cell, key, named, sources
+        self._ids: list[str] = []
+        self._used: list[int | None] = []
+        self._scores: list[np.ndarray] = []
+
+    def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
+        scores = []
+        with np.errstate(all="ignore"):  # what is not finite is an error of its own below
+            for id, text in texts.items():
+                if isinstance(text, str):
+                    self._sources.unscored[self._label, text] += 1
+                    continue
+                text = self._complete(id, text)
+                need = lacking(self._method, text)
+                if need or text.shots_used == 0:
+                    self._sources.unscored[self._label, f"missing: {NEEDS[need]}" if need else NO_SHOT] += 1
+                    continue
+                self._ids.append(id)
+                self._used.append(text.shots_used)
+                scores.append([self._method.function(text, **params) for params in self._named.values()])
+        self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
+
+    def block(self) -> Block:
+        nothing = np.empty((0, len(self._named)))
+        scores = np.concatenate([nothing, *self._scores])
+        return Block(self._cell, self._key, list(self._named), self._ids, self._used, scores)
 
 
 def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, sources: Sources) -> Block:
@@ -157,38 +159,3 @@ def _check_finite(block: Block) -> None:
             f"is {block.scores[row, column]} (view {block.cell.view}, start token {block.cell.start_token}). "
             "A method must give every text a finite number."
         )
-
-
-def _frame(blocks: Sequence[Block]) -> "pd.DataFrame":
-    import pandas as pd
-
-    sizes = [block.scores.size for block in blocks]
-
-    def of_block(values: Sequence[Any], dtype: Any = str) -> Any:
-        return np.repeat(np.array(values, dtype=object), sizes).astype(dtype)
-
-    def of_text(values: Sequence[list[Any]]) -> np.ndarray:
-        parts = [
-            np.repeat(np.array(one, dtype=object), len(block.settings))
-            for one, block in zip(values, blocks, strict=True)
-        ]
-        return np.concatenate(parts) if parts else np.array([], dtype=object)
-
-    scores = [block.scores.ravel() for block in blocks]
-    names = [np.tile(np.array(block.settings, dtype=object), len(block.ids)) for block in blocks]
-    frame = pd.DataFrame(
-        {
-            "unit": "text",
-            "id": of_text([block.ids for block in blocks]),
-            "method": of_block([block.key.method for block in blocks]),
-            "setting": np.concatenate(names) if names else [],
-            "view": of_block([block.cell.view for block in blocks]),
-            "start_token": of_block([block.cell.start_token for block in blocks]),
-            "draw": pd.array(of_block([block.key.draw for block in blocks], object), dtype="Int64"),
-            "reference": of_block([block.key.reference for block in blocks]),
-            "shots_used": pd.array(of_text([block.shots_used for block in blocks]), dtype="Int64"),
-            "score": np.concatenate(scores).astype(float) if scores else np.array([], dtype=float),
-        }
-    )
-    frame = frame.astype(dict.fromkeys([name for name in SORTED_BY if name != "draw"], str))
-    return frame.sort_values(SORTED_BY, ignore_index=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.methods.plan import Cell
 from pretrace.methods.statistics import Floats
-from pretrace.methods.tables import Beside, PassRow, read_rows, read_variants
+from pretrace.methods.tables import Beside, Walk, walk
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import shots
 from pretrace.views.stored import StoredView, viewed
@@ -33,14 +33,24 @@ class Sources:
     views: Mapping[str, StoredView]
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
+    _walks: list[Walk] = field(default_factory=list)
     _texts: dict[Cell, "pd.DataFrame"] = field(default_factory=dict)
 
-    def rows(self, cell: Cell, beside: Beside | None = None, *, reference: str = "") -> dict[str, PassRow]:
+    def rows(self, cell: Cell, beside: Beside | None = None, *, reference: str = "") -> Walk:
+        """A pass over the cell's texts, which `step` moves on."""
         manifest = self.references.get(reference) if reference else self.manifest
-        return {} if manifest is None else read_rows(manifest, self.store, cell, beside)
+        found = Walk(iter(())) if manifest is None else walk(manifest, self.store, cell, beside)
+        self._walks.append(found)
+        return found
 
-    def variants(self, cell: Cell, companion: str) -> dict[str, list[PassRow]]:
-        return read_variants(self.manifest, self.store, cell, Beside(companion=companion))
+    def step(self, last: str) -> None:
+        """Move every pass on to the texts up to the id `last`."""
+        for one in self._walks:
+            one.step(last)
+
+    def leave(self) -> None:
+        """Close the passes: a cell is done."""
+        self._walks.clear()
 
     def frequencies(self, corpus: str) -> Floats | None:
         """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
@@ -52,7 +62,7 @@ class Sources:
         return self._frequencies.get(corpus)
 
     def texts(self, cell: Cell) -> "pd.DataFrame":
-        """The benchmark's rows of a cell; `text` as the cell's view has it, "" where it has none."""
+        """The benchmark's rows of a cell by text id; `text` as the cell's view has it, "" where it has none."""
         if cell not in self._texts:
             frame = self.benchmark
             length = (
@@ -60,9 +70,11 @@ class Sources:
                 if cell.length is None
                 else frame["length"].eq(cell.length).fillna(False)
             )
-            frame = frame[frame["subset"].eq(cell.subset) & length.astype(bool)]
-            seen = dict(viewed(cell.view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
-            self._texts[cell] = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
+            frame = frame[frame["subset"].eq(cell.subset) & length.astype(bool)].sort_values("text_id")
+            if cell.view != "original":
+                seen = dict(viewed(cell.view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+                frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
+            self._texts[cell] = frame
         return self._texts[cell]
 
     def shots(self, cell: Cell, draw: int, prefix: str, count: int) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """The manifest of a study's passes of one (model, benchmark), and the only way to read what it names."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table, sha256_file
+from pretrace.runtime.files import open_parquet, read_table, sha256_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,10 +41,22 @@ def read(
         "subset": subset,
         "length": length,
     }
+    return read_table(_file(manifest, store, at))
+
+
+def read_batches(
+    manifest: dict[str, Any], store: Path, at: Mapping[str, Any], rows: int
+) -> "Iterator[pa.RecordBatch]":
+    """The pass at these coordinates, all those that `read` names, at most so many rows at a time."""
+    with open_parquet(_file(manifest, store, at)) as file:
+        yield from file.iter_batches(batch_size=rows)
+
+
+def _file(manifest: dict[str, Any], store: Path, at: Mapping[str, Any]) -> Path:
     found = [entry for entry in manifest["views"] if all(entry[key] == value for key, value in at.items())]
     if not found:
         raise InputError(
-            f"the passes of {_name(manifest)} have no {at}; run run_passes with a request for it"
+            f"the passes of {_name(manifest)} have no {dict(at)}; run run_passes with a request for it"
         )
     file = Path(store) / found[0]["file"]
     if not file.is_file() or sha256_file(file) != found[0]["sha256"]:
@@ -54,7 +67,7 @@ def read(
             f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {_name(manifest)} "
             "were removed: run the same command again to compute it anew."
         )
-    return read_table(file)
+    return file
 
 
 def manifest_path(passes: Path, names: dict[str, Any]) -> Path:

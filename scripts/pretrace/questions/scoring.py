@@ -1,12 +1,12 @@
 """Scores of documents: the share of right answers, and the mean over passages of a score of texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.methods.scoring import SORTED_BY
+from pretrace.methods.blocks import SORTED_BY
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
@@ -19,27 +19,34 @@ COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
 
 
 def with_documents(
-    scores: pd.DataFrame,
+    scores: Iterable[pd.DataFrame],
     benchmark: pd.DataFrame,
     runs: Sequence[Mapping[str, Any]],
     *,
     answers: pd.DataFrame | None,
     calibrations: pd.DataFrame | None,
     where: str = "answers",
-) -> pd.DataFrame:
+) -> Iterator[pd.DataFrame]:
     """The scores of texts, as they are, and behind them those of documents where the benchmark's texts are passages.
 
-    `answers` and `calibrations` are the tables of one model and benchmark; `where` begins errors and log lines.
+    `scores` comes in parts, as of `methods.score`, and so does what is given. `answers` and `calibrations` are the
+    tables of one model and benchmark; `where` begins errors and log lines.
     """
     if "passage" not in benchmark:
-        return scores
+        yield from scores
+        return
     units = document_units(benchmark)
-    found = [mean_scores(scores, benchmark, units)]
+    found, columns = [], None
+    for part in scores:
+        found.append(mean_scores(part, benchmark, units))
+        columns = part.columns if len(part) else columns
+        if len(part):
+            yield part
     if answers is not None and calibrations is not None:
         found.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
     documents = pd.concat([frame for frame in found if len(frame)] or found[:1])
     documents = documents.sort_values([*KEYS, "id"])
-    return pd.concat([scores, documents[scores.columns]], ignore_index=True) if len(scores) else documents
+    yield documents if columns is None else documents[columns]
 
 
 def document_scores(

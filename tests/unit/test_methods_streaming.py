@@ -1,0 +1,114 @@
+"""Scores are made of some texts at a time: what that leaves in memory, and that it changes no number."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from test_methods_scoring import Store, a_run, counts_file, made_up_benchmark
+
+from pretrace.methods import blocks, inputs, score, tables
+from pretrace.methods.plan import Cell
+from pretrace.methods.tables import walk
+from pretrace.runtime.files import sha256_file, write_parquet
+from pretrace.views.prefixes import draw_prefixes
+
+
+@pytest.fixture
+def everything(tmp_path):
+    """What the scores of all kinds of methods are made of: companions, references, neighbours, prefixes, counts."""
+    benchmark = made_up_benchmark(23, lengths=(32, 64))
+    skipped = {"32-07": {"skipped": "no tokens", "token_ids": [], "logprobs": []}}
+    store = Store(tmp_path, "tiny", benchmark).add(changes=skipped | {"64-03": {"absent": True}})
+    store.add(companion="lowercase", changes={"32-11": {"absent": True}})
+    store.add(companion="word_swaps-3", variants=3)
+    for draw, kind, shots in itertools.product((0, 1), ("nonmember", "member"), (1, 2)):
+        store.add(prefix=kind, draw=draw, shots=shots)
+    small = Store(tmp_path, "small", benchmark).add()
+    methods = ["loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "neighbor", "blind"]
+    prefixed = [{"method": id, "parameters": {"shots": [1, 2]}} for id in ("recall", "con_recall")]
+    run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["word_swaps-3"],
+                draws=[0, 1])  # fmt: skip
+    return [run], {
+        "manifest": store.manifest,
+        "store": tmp_path,
+        "benchmark": benchmark,
+        "references": {"small": small.manifest},
+        "counts": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+        "prefixes": draw_prefixes(benchmark, pool=2, draws=2, seed=0),
+        "language": "en",
+    }
+
+
+def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monkeypatch):
+    runs, given = everything
+    whole = pd.concat(score(runs, **given), ignore_index=True)
+    rows = whole["method"].value_counts()
+    assert (rows["blind"], rows["loss"], rows["lowercase"], rows["recall"]) == (46, 44, 43, 4 * 44)
+    assert set(whole["draw"].dropna()) == {0, 1}
+    for module in (tables, inputs):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(blocks, "_ROWS", 60)
+    parts = list(score(runs, **given))
+    assert len(parts) > 10
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
+    order = whole.assign(draw=whole["draw"].fillna(9)).sort_values(blocks.SORTED_BY, kind="stable").index
+    assert order.tolist() == list(range(len(whole)))
+
+
+def test_no_column_is_torn_apart(everything, monkeypatch):
+    runs, given = everything
+    monkeypatch.setattr(blocks, "_ROWS", 1)
+    keys = [name for name in blocks.SORTED_BY if name != "id"]
+    parts = list(score(runs, **given))
+    assert all(len(part[keys].drop_duplicates()) == 1 for part in parts)
+    assert len(pd.concat(part[keys][:1] for part in parts).drop_duplicates()) == len(parts)
+
+
+def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
+    store = Store(tmp_path, "tiny", made_up_benchmark(9)[::-1]).add()
+    with pytest.raises(ValueError, match="not ordered by text id"):
+        walk(store.manifest, tmp_path, Cell("original", "none", "", 32)).step("32-00")
+
+
+def test_a_walk_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 4)
+    store = Store(tmp_path, "tiny", made_up_benchmark(9)).add(companion="word_swaps-3", variants=3)
+    walked = walk(store.manifest, tmp_path, Cell("original", "none", "", 32), tables.Beside("word_swaps-3"))
+    seen = {}
+    for last in ("32-00", "32-03", "32-03x", "32-08"):
+        walked.step(last)
+        seen[last] = list(walked)
+        for id, rows in walked.items():
+            expected = [store.row(id, "word_swaps-3", variant)["logprobs"] for variant in range(3)]
+            for row, logprobs in zip(rows, expected, strict=True):
+                np.testing.assert_array_equal(row.logprobs, np.float32(logprobs).astype(float))
+    assert seen["32-00"] == ["32-00"]
+    assert seen["32-03"] == ["32-01", "32-02", "32-03"]
+    assert seen["32-03x"] == []
+    assert seen["32-08"][-1] == "32-08"
+
+
+def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypatch):
+    texts, tokens = 1500, 400
+    benchmark = made_up_benchmark(texts).assign(text_id=[f"{i:05d}" for i in range(texts)])
+    store = Store(tmp_path, "tiny", benchmark[:1]).add()
+    rng = np.random.default_rng(0)
+    lists = pa.array(list(-rng.exponential(3, (texts, tokens)).astype("float32")), pa.list_(pa.float32()))
+    ids = pa.array([[7] * tokens] * texts, pa.list_(pa.int32()))
+    nothing = {"shots_used": pa.nulls(texts, pa.int32()), "skipped": pa.nulls(texts, pa.string())}
+    entry = store.manifest["views"][0]
+    columns = {"text_id": benchmark["text_id"].tolist(), "variant": pa.array([0] * texts, pa.int32())}
+    columns |= {"token_ids": ids, "logprobs": lists, "entropies": lists, "variances": lists} | nothing
+    write_parquet(tmp_path / entry["file"], pa.table(columns))
+    entry["sha256"] = sha256_file(tmp_path / entry["file"])
+    for module in (tables, inputs):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 50)
+    tracemalloc.start()
+    parts = score([a_run("loss", "min_k")], manifest=store.manifest, store=tmp_path, benchmark=benchmark)
+    assert sum(len(part) for part in parts) == 11 * texts
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < texts * tokens * 8, "one statistic of all tokens alone takes more"
