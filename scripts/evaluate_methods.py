@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pretrace.evaluation import evaluate
 from pretrace.evaluation.sets import evaluation_sets
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 from pretrace.runtime.logs import job_log
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ with job_log(snakemake.log[0]):
     benchmark = read_parquet(snakemake.input.benchmark)
     prefixes = read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
     metrics, tests = evaluate(
-        read_parquet(snakemake.input.scores),
+        read_parquet_parts(snakemake.input.scores),
         benchmark,
         study=snakemake.wildcards.study,
         model=snakemake.wildcards.model,

@@ -5,7 +5,7 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation import EvaluationSet
-from pretrace.evaluation.cells import Column
+from pretrace.evaluation.columns import Column
 from pretrace.evaluation.comparison import partner
 
 

@@ -12,7 +12,8 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from pretrace.evaluation import METRICS, EvaluationSet, selection
-from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.columns import Column
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.selection import Estimate, Part, Rankings
 from pretrace.evaluation.significance import percentile_interval

@@ -3,17 +3,15 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.columns import Column, ScoresByColumn
 from pretrace.evaluation.resampling import Groups, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-
-COLUMN_KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +25,6 @@ class EvaluationSet:
     name: str = "all"
     draw: int | None = None
     ids: Collection[str] | None = None
-
-
-class Column(NamedTuple):
-    """One score of every unit: a method at one setting. `draw` is -1 where there is none."""
-
-    method: str
-    setting: str
-    view: str
-    start_token: str
-    draw: int
-    reference: str
 
 
 @dataclass(frozen=True)
@@ -102,55 +89,34 @@ Shown = Collection[tuple[str | None, int | None]]
 def cells(
     unit: str,
     units: pd.DataFrame,
-    scores: pd.DataFrame,
+    scores: ScoresByColumn,
     evaluation_sets: Sequence[EvaluationSet],
     shown: Shown = ((None, None),),
 ) -> Iterator[Cell]:
     """The cells of one unit that are shown, in order; one that holds a single class is logged and left out."""
-    rows = _columns_and_places(unit, units, scores)
+    parts = sorted(set(zip(units["subset"], units["length"], strict=True)))
+    views = sorted({column.view for column in scores})
     for chosen in evaluation_sets:
         inside = (
             np.ones(len(units), bool) if chosen.ids is None else units["id"].isin(set(chosen.ids)).to_numpy()
         )
-        compared = rows[inside[rows["place"]] & rows["draw"].isin((-1, chosen.draw))]
-        for (subset, length, view), of_cell in compared.groupby(["subset", "length", "view"], sort=True):
+        compared = sorted(column for column in scores if column.draw in (-1, chosen.draw))
+        for (subset, length), view in product(parts, views):
             if not any(of in (None, subset) and words in (None, length) for of, words in shown):
                 continue
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
-            cell = _cell(unit, chosen, units, here, of_cell)
+            found = {column: scores[column][here] for column in compared if column.view == view}
+            found = {column: values for column, values in found.items() if not np.isnan(values).all()}
+            if not found:
+                continue
+            cell = _cell(unit, chosen, units, here, found)
             if cell.label.all() or not cell.label.any():
                 log.warning("%s, view %s: no metrics, since one class alone is there", cell.name, view)
                 continue
             yield cell
 
 
-def _columns_and_places(unit: str, units: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """The scores of one unit with the place of each in `units`; scores of unlabelled units leave here."""
-    rows = scores.loc[scores["unit"] == unit, [*COLUMN_KEYS, "id", "score"]].copy()
-    rows["draw"] = rows["draw"].fillna(-1).astype(np.int64)
-    repeated = rows.duplicated([*COLUMN_KEYS, "id"])
-    missing = rows["score"].isna()
-    for wrong, what in ((repeated, "is there twice"), (missing, "is not a number")):
-        if wrong.any():
-            row = rows[wrong].iloc[0]
-            raise InputError(
-                f"the score of {unit} '{row['id']}' by {row['method']} {row['setting']} {what}. "
-                "Delete the scores file and run the same command again."
-            )
-    rows["place"] = pd.Index(units["id"]).get_indexer(rows["id"])
-    rows = rows[rows["place"] >= 0]
-    for key in ("subset", "length"):
-        rows[key] = units[key].to_numpy()[rows["place"]]
-    return rows
-
-
-def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, rows: pd.DataFrame) -> Cell:
-    keys = rows[COLUMN_KEYS].drop_duplicates().sort_values(COLUMN_KEYS)
-    columns = tuple(Column(*key) for key in keys.itertuples(index=False))
-    scores = np.full((len(columns), len(here)), np.nan)
-    scores[rows.groupby(COLUMN_KEYS, sort=True).ngroup(), np.searchsorted(here, rows["place"])] = rows[
-        "score"
-    ]
+def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, scores: ScoresByColumn) -> Cell:
     of = {name: units[name].to_numpy()[here] for name in units}
     length = int(of["length"][0])
     return Cell(
@@ -164,6 +130,6 @@ def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, ro
         folds=tuple(sorted(set(units["fold"]))),
         text=of["text"],
         document=of["document"],
-        columns=columns,
-        scores=scores,
+        columns=tuple(scores),
+        scores=np.stack(list(scores.values())),
     )

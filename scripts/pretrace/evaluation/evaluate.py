@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, Column, EvaluationSet, Shown, cells, text_units
+from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells, text_units
+from pretrace.evaluation.columns import Column, OfUnit, columns_of
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.documents import (
     MEAN_SCORE,
@@ -44,7 +45,7 @@ TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high"
 
 
 def evaluate(
-    scores: pd.DataFrame,
+    scores: pd.DataFrame | Iterable[pd.DataFrame],
     benchmark: pd.DataFrame,
     *,
     study: str,
@@ -58,6 +59,8 @@ def evaluate(
     settings: Settings | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
+
+    `scores` is the scores table, or its parts, one of which is in memory at a time.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
     parameter of the grid at most is off its default; `default`, `best_on_test` and `held_out`, always with
@@ -81,23 +84,29 @@ def evaluate(
         raise InputError(
             f"{resamples} resamples are too few for an interval: set at least {AS_PUBLISHED_RESAMPLES}."
         )
-    units = text_units(benchmark)
-    _require_both_classes(units, benchmark_name)
-    cut = [("text", units, evaluation_sets)] + [("text", units.assign(subset=""), evaluation_sets)] * pooled
-    if scores["unit"].eq("document").any():
-        cut.append(("document", units_of_documents(benchmark), (EvaluationSet(),)))
+    texts = text_units(benchmark)
+    _require_both_classes(texts, benchmark_name)
+    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
+    found = columns_of(parts, {"text": lambda: texts, "document": lambda: units_of_documents(benchmark)})
+    cut = []
+    if "text" in found:
+        units, of_texts = found["text"]
+        cut = [("text", units, of_texts, evaluation_sets)]
+        cut += [("text", units.assign(subset=""), of_texts, evaluation_sets)] * pooled
+    if "document" in found:
+        cut.append(("document", *found["document"], (EvaluationSet(),)))
     settings = settings or _registered()
     metrics: list[tuple[Any, ...]] = []
     tests: list[tuple[Any, ...]] = []
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
-        for unit, grouped, sets in cut:
-            for cell in cells(unit, grouped, scores, sets, shown):
+        for unit, units, scores_of, sets in cut:
+            for cell in cells(unit, units, scores_of, sets, shown):
                 of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
                 metrics += of_cell
                 tests += tested
                 progress.update()
-    _log_prefixed(scores, evaluation_sets, names)
+    _log_prefixed(found, evaluation_sets, names)
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of '{benchmark_name}': metrics need "
@@ -108,10 +117,10 @@ def evaluate(
 
 
 def _log_prefixed(
-    scores: pd.DataFrame, evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]
+    found: dict[str, OfUnit], evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]
 ) -> None:
     without = {one.name for one in evaluation_sets if one.draw is None}
-    prefixed = sorted(scores.loc[scores["draw"].notna(), "method"].unique())
+    prefixed = sorted({column.method for of in found.values() for column in of.scores if column.draw >= 0})
     if prefixed and without:
         log.info(
             "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
