@@ -1,0 +1,155 @@
+"""How cost grows with the number of texts: building a benchmark, scoring it from stored passes, evaluating it.
+
+PYTHONPATH=scripts python tests/bench/bench_scale.py [--texts 1000 10000 100000 1000000] [--resamples 1000]
+
+Made-up texts of about 30 words, one length, documents of five texts; passes of about 30 tokens in the store's own
+format; loss, zlib, min_k and min_k_pp with their grids (22 settings). Each stage is a process of its own that does
+what its script does, so that the peak memory is the stage's. The tables' sizes are those of the files.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+METHODS = ("loss", "zlib", "min_k", "min_k_pp")
+TOKENS, VOCABULARY = 30, 50_000
+STAGES = ("check", "build", "pass", "score", "evaluate")
+
+
+def write_texts(path: Path, texts: int) -> None:
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{number}" for number in range(5000)])
+    with path.open("w", encoding="utf-8") as file:
+        for at in range(texts):
+            text = " ".join(words[rng.integers(len(words), size=TOKENS)])
+            row = {"input": text, "label": at // 5 % 2, "length": TOKENS, "document": f"d{at // 5}"}
+            file.write(json.dumps(row) + "\n")
+
+
+def check(folder: Path) -> None:
+    """What planning does with a file of texts before any job."""
+    from pretrace.benchmarks import local
+
+    summary = local.check(folder / "texts.jsonl", metrics=True)
+    print(summary.members + summary.nonmembers, file=sys.stderr)
+
+
+def build(folder: Path) -> None:
+    from pretrace import benchmarks
+    from pretrace.benchmarks.table import schema_of
+    from pretrace.runtime.files import write_parquet
+
+    table = benchmarks.build("texts", {"source": "local"}, [folder / "texts.jsonl"], seed=0)
+    write_parquet(folder / "benchmark.parquet", table, schema_of(table))
+
+
+def write_pass(folder: Path) -> None:
+    """The store's file of one cell and its manifest, as the engine writes them, window by window."""
+    from pretrace.passes.lead import Lead
+    from pretrace.passes.requests import WINDOW, Request
+    from pretrace.passes.store import Store, table_of
+    from pretrace.runtime.files import read_parquet, write_json
+
+    benchmark = read_parquet(folder / "benchmark.parquet", columns=["text_id", "label"])
+    ids, labels = benchmark["text_id"].tolist(), benchmark["label"].to_numpy(int)
+    lead = Lead(start=(0,))
+
+    def windows() -> Iterator[object]:
+        rng = np.random.default_rng(1)
+        for start in range(0, len(ids), WINDOW):
+            window, values = [], []
+            for id, label in zip(ids[start : start + WINDOW], labels[start : start + WINDOW], strict=True):
+                n = int(rng.integers(TOKENS - 5, TOKENS + 6))
+                window.append(Request(id, 0, rng.integers(VOCABULARY, size=n).astype(np.int32), n))
+                numbers = (-rng.exponential(3 - 0.1 * label, n), rng.gamma(3, 1, n), rng.gamma(5, 2, n))
+                values.append(np.stack(numbers).astype(np.float32))
+            yield table_of(window, lead, values)
+
+    store = Store(folder / "store")
+    sha256 = store.write("pass", windows())
+    entry = {"view": "original", "companion": "", "prefix": "", "draw": None, "shots": None}
+    entry |= {"start_token": "none", "inner_start": False, "subset": "", "length": TOKENS}
+    entry |= {"file": "pass.parquet", "sha256": sha256}
+    names = {"study": "bench", "model": "random", "benchmark": "texts", "vocabulary": VOCABULARY}
+    write_json(folder / "manifest.json", names | {"views": [entry]})
+
+
+def score(folder: Path) -> None:
+    from pretrace import methods
+    from pretrace.questions.scoring import with_documents
+    from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
+
+    run = {"model": "random", "benchmark": "texts", "start_token": "none", "views": ["original"]}
+    run |= {"methods": [{"method": id} for id in METHODS]}
+    benchmark = read_parquet(folder / "benchmark.parquet")
+    scores = methods.score(
+        [run], manifest=read_json(folder / "manifest.json"), store=folder / "store", benchmark=benchmark
+    )
+    scores = with_documents(scores, benchmark, [run], answers=None, calibrations=None)
+    write_parquet_parts(folder / "scores.parquet", scores)
+
+
+def evaluate(folder: Path, resamples: int) -> None:
+    from pretrace.evaluation import evaluate
+    from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
+
+    metrics, tests = evaluate(
+        read_parquet_parts(folder / "scores.parquet"),
+        read_parquet(folder / "benchmark.parquet"),
+        study="bench",
+        model="random",
+        benchmark_name="texts",
+        resamples=resamples,
+    )
+    write_parquet(folder / "metrics.parquet", metrics)
+    write_parquet(folder / "tests.parquet", tests)
+
+
+def measured(stage: str, folder: Path, resamples: int) -> tuple[float, float, float]:
+    """Wall and CPU seconds, and peak memory in GB (10^9 bytes), of one stage in a process of its own."""
+    command = [sys.executable, __file__, "--stage", stage, "--folder", str(folder)]
+    start = time.perf_counter()
+    process = subprocess.Popen([*command, "--resamples", str(resamples)])
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{stage} failed")
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--stage", choices=STAGES)
+    parser.add_argument("--folder", type=Path)
+    given = parser.parse_args()
+    if given.stage:
+        stages = {"check": check, "build": build, "pass": write_pass, "score": score}
+        if given.stage == "evaluate":
+            evaluate(given.folder, given.resamples)
+        else:
+            stages[given.stage](given.folder)
+        return
+    print(f"{'texts':>9}  {'stage':9} {'wall s':>8} {'CPU s':>8} {'peak GB':>8}")
+    for texts in given.texts:
+        with tempfile.TemporaryDirectory() as name:
+            folder = given.folder or Path(name)
+            write_texts(folder / "texts.jsonl", texts)
+            for stage in STAGES:
+                wall, cpu, peak = measured(stage, folder, given.resamples)
+                print(f"{texts:>9}  {stage:9} {wall:8.1f} {cpu:8.1f} {peak:8.3f}", flush=True)
+            sizes = {path.name: path.stat().st_size / 1e6 for path in sorted(folder.glob("*.parquet"))}
+            print("; ".join(f"{name} {size:.1f} MB" for name, size in sizes.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
