@@ -1,12 +1,14 @@
 """A table that was written is read back as it was, or not at all."""
 
+from itertools import pairwise
+
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pretrace.runtime.errors import InputError
 from pretrace.runtime import files
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import (
     read_parquet,
     read_parquet_parts,
@@ -63,7 +65,7 @@ def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(tmp_path, monkey
     frame = TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
     write_parquet(tmp_path / "whole.parquet", frame)
     edges = [0, *cuts, len(frame)]
-    parts = [frame[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    parts = [frame[start:end] for start, end in pairwise(edges)]
     write_parquet_parts(tmp_path / "parts.parquet", iter(parts))
     assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert pq.ParquetFile(tmp_path / "parts.parquet").num_row_groups == 5
