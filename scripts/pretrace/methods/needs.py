@@ -98,7 +98,7 @@ def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[str, int]]:
     return {
         wanted
         for entry in entries
-        if find(entry["method"]).scope == "text"
+        if find(entry["method"]).scope == "text" and PREFIXES.keys() & set(find(entry["method"]).needs)
         for params in settings(entry["method"], entry.get("parameters"))
         for wanted in prefix_passes(entry["method"], params).values()
     }
