@@ -2,9 +2,11 @@
 
 PYTHONPATH=scripts python tests/bench/bench_scale.py [--texts 1000 10000 100000 1000000] [--resamples 1000]
 
-Made-up texts of about 30 words, one length, documents of five texts; passes of about 30 tokens in the store's own
-format; loss, zlib, min_k and min_k_pp with their grids (22 settings). Each stage is a process of its own that does
-what its script does, so that the peak memory is the stage's. The tables' sizes are those of the files.
+Made-up texts of 30 words, one length, documents of five texts; passes of about 30 tokens in the store's own format;
+loss, zlib, min_k and min_k_pp with their grids (22 settings). `blind` is the control beside them, which learns from
+the texts themselves: their words, drawn evenly from 5,000, make nearly every pair of words a new one. Each stage is a
+process of its own that does what its script does, so that the peak memory is the stage's. The tables' sizes are those
+of the files.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 METHODS = ("loss", "zlib", "min_k", "min_k_pp")
 TOKENS, VOCABULARY = 30, 50_000
-STAGES = ("check", "build", "pass", "score", "evaluate")
+STAGES = ("check", "build", "pass", "score", "evaluate", "blind")
 
 
 def write_texts(path: Path, texts: int) -> None:
@@ -83,19 +85,23 @@ def write_pass(folder: Path) -> None:
     write_json(folder / "manifest.json", names | {"views": [entry]})
 
 
-def score(folder: Path) -> None:
-    from pretrace import methods
+def score(folder: Path, methods: Sequence[str] = METHODS, file: str = "scores.parquet") -> None:
+    from pretrace import methods as library
     from pretrace.questions.scoring import with_documents
     from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 
     run = {"model": "random", "benchmark": "texts", "start_token": "none", "views": ["original"]}
-    run |= {"methods": [{"method": id} for id in METHODS]}
+    run |= {"methods": [{"method": id} for id in methods]}
     benchmark = read_parquet(folder / "benchmark.parquet")
-    scores = methods.score(
+    scores = library.score(
         [run], manifest=read_json(folder / "manifest.json"), store=folder / "store", benchmark=benchmark
     )
     scores = with_documents(scores, benchmark, [run], answers=None, calibrations=None)
-    write_parquet_parts(folder / "scores.parquet", scores)
+    write_parquet_parts(folder / file, scores)
+
+
+def blind(folder: Path) -> None:
+    score(folder, ["blind"], "blind.parquet")
 
 
 def evaluate(folder: Path, resamples: int) -> None:
@@ -129,11 +135,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument(
+        "--blind-texts", type=int, default=10**5, help="the most texts of which blind is measured"
+    )
     parser.add_argument("--stage", choices=STAGES)
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.stage:
-        stages = {"check": check, "build": build, "pass": write_pass, "score": score}
+        stages = {"check": check, "build": build, "pass": write_pass, "score": score, "blind": blind}
         if given.stage == "evaluate":
             evaluate(given.folder, given.resamples)
         else:
@@ -144,7 +153,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = given.folder or Path(name)
             write_texts(folder / "texts.jsonl", texts)
-            for stage in STAGES:
+            for stage in STAGES if texts <= given.blind_texts else STAGES[:-1]:
                 wall, cpu, peak = measured(stage, folder, given.resamples)
                 print(f"{texts:>9}  {stage:9} {wall:8.1f} {cpu:8.1f} {peak:8.3f}", flush=True)
             sizes = {path.name: path.stat().st_size / 1e6 for path in sorted(folder.glob("*.parquet"))}
