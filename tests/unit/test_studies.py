@@ -172,6 +172,17 @@ def test_more_shots_than_are_drawn_are_refused(load):
         load(study(runs=[RUN | {"methods": [{"recall": {"shots": 9}}]}]))
 
 
+def test_openings_of_no_length_cannot_be_completed(load, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"input": "a b", "label": 1}\n', encoding="utf-8")
+    own = {"mine": {"source": "local", "path": "texts.jsonl", "prefix": {"pool": 7}}}
+    run = {"model": "smollm2-135m", "benchmark": "mine", "methods": [{"con_recall": {"access": "zero"}}]}
+    with pytest.raises(InputError, match=r"runs.0.methods: access: zero .* give mine lengths"):
+        load(study(benchmarks=own, runs=[run]))
+    own["mine"]["lengths"] = [2]
+    loaded = load(study(benchmarks=own, runs=[run]))
+    assert plan.completed_lengths(loaded, "smollm2-135m", "mine") == [2]
+
+
 def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     runs = [RUN | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
     loaded = load(study(runs=runs))

@@ -267,5 +267,5 @@ def completed_lengths(study: Study, model: str, benchmark: str) -> list[int]:
     """The lengths of the pair's texts that are read after openings which the model completed itself."""
     requests = pass_requests(study, model, benchmark)
     of = [one for one in requests if one["prefix"] and Prefix.named(one["prefix"]).kind == "zero_access"]
-    every = study.benchmarks.entries[benchmark]["lengths"]
+    every = study.benchmarks.entries[benchmark].get("lengths", [])
     return sorted({length for request in of for length in request["lengths"] or every})

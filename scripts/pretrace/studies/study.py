@@ -207,7 +207,15 @@ def _resolve_methods(
         "log_probabilities": scores_prompts(model),
     }
     chosen = [item for item in chosen if applies(item["method"], **offers)]
-    most = max((count for _, count in prefix_needs(chosen)), default=0)
+    needed = prefix_needs(chosen)
+    if any(kind == "zero_access" for kind, _ in needed) and not (
+        run.get("lengths") or benchmark.get("lengths")
+    ):
+        raise InputError(
+            f"{where}.methods: access: zero completes openings to the length of the texts; give {run['benchmark']} "
+            "lengths (in words), in its entry or in the run."
+        )
+    most = max((count for _, count in needed), default=0)
     if most > (pool := benchmark.get("prefix", {}).get("pool", 0)):
         raise InputError(
             f"{where}.methods: {most} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
