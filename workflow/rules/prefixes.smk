@@ -26,7 +26,7 @@ rule complete_openings:
         "results/logs/complete_openings/{model}/{benchmark}.log",
     conda:
         "../../envs/pretrace.yaml"
-    threads: config["threads"]
+    threads: asked("threads", config["threads"])
     resources:
         gpu=asked("gpu", 0),
         mem_mb=growing(asked("mem_mb", 4000)),
@@ -36,6 +36,6 @@ rule complete_openings:
         lengths=lambda wildcards: plan.completed_lengths(STUDY, *pair_of(wildcards)),
         loading=loading_of,
         device=config["device"],
-        threads=config["threads"],
+        threads=asked("threads", config["threads"]),
     script:
         "../../scripts/complete_openings.py"

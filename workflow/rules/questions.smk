@@ -13,7 +13,7 @@ rule answer_questions:
         model=models_but("openai", "answers"),
     conda:
         "../../envs/pretrace.yaml"
-    threads: config["threads"]
+    threads: asked("threads", config["threads"])
     resources:
         gpu=asked("gpu", 0),
         mem_mb=growing(asked("mem_mb", 4000)),
@@ -26,7 +26,7 @@ rule answer_questions:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=config["threads"],
+        threads=asked("threads", config["threads"]),
     script:
         "../../scripts/answer_questions.py"
 
