@@ -11,8 +11,8 @@ MOST_WORDS = 2**20
 def word_weights(language: str) -> Any:
     """A scikit-learn vectoriser: tf-idf of word 1-2-grams, lower-cased, sublinear; Chinese words by jieba.
 
-    Of the texts that it is fitted on the `MOST_WORDS` most frequent ones: what is learned has a bound, counting has none
-    (8 GB are to be expected of 10^6 texts of 30 words).
+    Of the texts that it is fitted on the `MOST_WORDS` most frequent ones: what is learned has a bound, counting has
+    none (8 GB are to be expected of 10^6 texts of 30 words).
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
