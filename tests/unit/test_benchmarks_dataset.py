@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import logging
 import os
 import random
 import subprocess
@@ -14,7 +13,6 @@ import yaml
 import zstandard
 
 import hub_datasets as made
-from hub_server import Hub
 from pretrace.benchmarks import build
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
@@ -64,21 +62,6 @@ def books(ending="parquet"):
     parts |= {"pages/known": PAGES[0], "pages/new": PAGES[1]}
     files = {f"{name}.{ending}": ENCODED[ending](part) for name, part in parts.items()}
     return files | {"README.md": CARD.encode(), "picture.png": b"not asked for"}
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        yield server
-
-
-@pytest.fixture
-def warnings(caplog):
-    logger = logging.getLogger("pretrace")
-    logger.addHandler(caplog.handler)
-    yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
-    logger.removeHandler(caplog.handler)
 
 
 def entry_of(**keys):

@@ -2,7 +2,6 @@
 
 import io
 import json
-import logging
 import random
 import zipfile
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from hub_server import Hub
 from pretrace.benchmarks import LOADERS, brought, build
 from pretrace.benchmarks.bookmia import printable
 from pretrace.benchmarks.fetching import fetch_dataset
@@ -25,21 +23,6 @@ ROOT = Path(__file__).parents[2]
 ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
 DATA = ROOT.parent / "shared" / "data"
 real = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not there")
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        yield server
-
-
-@pytest.fixture
-def warnings(caplog):
-    logger = logging.getLogger("pretrace")
-    logger.addHandler(caplog.handler)
-    yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
-    logger.removeHandler(caplog.handler)
 
 
 def fetched(name, folder, part="texts", **changes):

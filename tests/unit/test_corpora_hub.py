@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from hub_server import Hub
 from pretrace.corpora import hub as corpora_hub
 from pretrace.corpora.hub import GIGABYTE, name_of, stream_shard
 from pretrace.runtime.errors import InputError
@@ -16,14 +15,12 @@ ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml")
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
+def hub(hub, monkeypatch):
     monkeypatch.setattr(corpora_hub.time, "sleep", lambda seconds: None)
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        server.add("datasets", "allenai/c4", made.c4(3))
-        server.add("datasets", "CASIA-LM/ChineseWebText", made.chinesewebtext(2))
-        server.add("datasets", "HFforLegal/case-law", made.case_law(3))
-        yield server
+    hub.add("datasets", "allenai/c4", made.c4(3))
+    hub.add("datasets", "CASIA-LM/ChineseWebText", made.chinesewebtext(2))
+    hub.add("datasets", "HFforLegal/case-law", made.case_law(3))
+    return hub
 
 
 def streamed(entry, shard, out, **changes):

@@ -5,19 +5,11 @@ import hashlib
 import pytest
 from huggingface_hub import constants
 
-from hub_server import Hub
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.runtime.hub import copy_files, fetch_file, files_of, names_in, snapshot
 
 FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        yield server
 
 
 def test_files_that_match_are_fetched_with_the_commit_that_the_revision_names(hub):

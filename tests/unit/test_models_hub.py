@@ -4,7 +4,6 @@ import pytest
 import torch
 from huggingface_hub import constants
 
-from hub_server import Hub
 from pretrace.models import fetch_model, load_checkpoint, read_checkpoint
 from pretrace.runtime.errors import InputError
 from pretrace.studies.registries import Registry, override
@@ -12,13 +11,6 @@ from tiny_models import tiny_model
 
 ID = "EleutherAI/pythia-70m"
 TITLE = "Adding `safetensors` variant of this model"
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from hub_server import Hub
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.corpora.hub import stream_shard
 from pretrace.models import fetch_model
@@ -37,13 +36,6 @@ def registries(**models):
 def written(path: Path, value) -> str:
     path.write_text(yaml.safe_dump(value), encoding="utf-8")
     return str(path)
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with Hub() as server:
-        server.use_here(monkeypatch, tmp_path)
-        yield server
 
 
 def test_a_file_of_pins_is_read_by_kind(tmp_path):

@@ -108,7 +108,6 @@ def run_paper(project: Project, hub: Hub, *arguments: str, revisions: tuple[str,
         "--cores", "2", *arguments, "--config", "study=paper", "resamples=100", "trust_remote_code=True", "threads=1",
         *revisions,
         **hub.environment(project.path / "hub"), HF_TOKEN=made.MIMIR_TOKEN, NLTK_DATA=str(project.path / "nltk"),
-        OMP_NUM_THREADS="1",
     )  # fmt: skip
 
 
