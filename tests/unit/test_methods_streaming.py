@@ -70,7 +70,7 @@ def test_no_column_is_torn_apart(everything, monkeypatch):
 def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
     store = Store(tmp_path, "tiny", made_up_benchmark(9)[::-1]).add()
     with pytest.raises(ValueError, match="not ordered by text id"):
-        walk(store.manifest, tmp_path, Cell("original", "none", "", 32)).step("32-00")
+        walk(store.manifest, tmp_path, Cell("original", "none", "", 32), tables.Beside()).step("32-00")
 
 
 def test_a_walk_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path, monkeypatch):

@@ -33,19 +33,21 @@ class Sources:
     views: Mapping[str, StoredView]
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
-    _walks: list[Walk] = field(default_factory=list)
+    _walks: dict[tuple[Cell, Beside, str], Walk] = field(default_factory=dict)
     _texts: dict[Cell, "pd.DataFrame"] = field(default_factory=dict)
 
     def rows(self, cell: Cell, beside: Beside | None = None, *, reference: str = "") -> Walk:
-        """A pass over the cell's texts, which `step` moves on."""
-        manifest = self.references.get(reference) if reference else self.manifest
-        found = Walk(iter(())) if manifest is None else walk(manifest, self.store, cell, beside)
-        self._walks.append(found)
-        return found
+        """A pass over the cell's texts, which `step` moves on; one for all who ask for it."""
+        beside = beside or Beside()
+        if (cell, beside, reference) not in self._walks:
+            manifest = self.references.get(reference) if reference else self.manifest
+            found = Walk(iter(())) if manifest is None else walk(manifest, self.store, cell, beside)
+            self._walks[cell, beside, reference] = found
+        return self._walks[cell, beside, reference]
 
     def step(self, last: str) -> None:
         """Move every pass on to the texts up to the id `last`."""
-        for one in self._walks:
+        for one in self._walks.values():
             one.step(last)
 
     def leave(self) -> None:

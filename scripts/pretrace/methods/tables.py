@@ -76,11 +76,11 @@ class Walk(dict[str, list[PassRow]]):
         return rows[0] if rows else None
 
 
-def walk(manifest: dict[str, Any], store: Path, cell: Cell, beside: Beside | None = None) -> Walk:
+def walk(manifest: dict[str, Any], store: Path, cell: Cell, beside: Beside) -> Walk:
     """The pass over a cell from its start; an empty one where the manifest holds no such pass."""
     from pretrace.passes import read_batches
 
-    at = _coordinates(cell, beside or Beside())
+    at = _coordinates(cell, beside)
     if not any(at.items() <= entry.items() for entry in manifest["views"]):
         return Walk(iter(()))
     return Walk(read_batches(manifest, store, at, ROWS_AT_ONCE))
