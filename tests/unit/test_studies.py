@@ -172,6 +172,13 @@ def test_more_shots_than_are_drawn_are_refused(load):
         load(study(runs=[RUN | {"methods": [{"recall": {"shots": 9}}]}]))
 
 
+@pytest.mark.parametrize("name", ["null", "3"])
+def test_a_parameter_whose_name_is_no_word_is_refused(load, name):
+    run = f"{{model: smollm2-135m, benchmark: sotu, methods: [{{surp: {{{name}: 1}}}}]}}"
+    with pytest.raises(InputError, match=r"method .surp. has no parameter .* valid: "):
+        load(f"study: mine\nruns: [{run}]\n")
+
+
 def test_openings_of_no_length_cannot_be_completed(load, tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"input": "a b", "label": 1}\n', encoding="utf-8")
     own = {"mine": {"source": "local", "path": "texts.jsonl", "prefix": {"pool": 7}}}

@@ -11,10 +11,13 @@ class InputError(Exception):
     """
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint that ends an error message: the nearest valid name, or all of them where none is near."""
+def nearest(name: object, valid: Iterable[str]) -> str:
+    """A hint that ends an error message: the nearest valid name, or all of them where none is near.
+
+    `name` need not be a string: a key of YAML may be a number or null.
+    """
     names = sorted(valid)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     if close:
         return f"did you mean '{close[0]}'?"
     return f"valid: {', '.join(names)}" if names else "there is none to choose from"
