@@ -1,29 +1,79 @@
-"""The words of texts, weighted, for methods that see no model."""
+"""The words of texts, counted and weighted, for methods that see no model."""
 
 import logging
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 MOST_WORDS = 2**20
 """Words and pairs of words that are weighted: more are met from some 100,000 texts on, the rarest of which go."""
 
+_HASHES = 2**31 - 1
+"""Columns to hash to, all that scikit-learn has: of 60,000 words and pairs two are expected to share one."""
 
-def word_weights(language: str) -> Any:
-    """A scikit-learn vectoriser: tf-idf of word 1-2-grams, lower-cased, sublinear; Chinese words by jieba.
+_TEXTS_AT_ONCE = 10_000
 
-    Of the texts that it is fitted on the `MOST_WORDS` most frequent ones: what is learned has a bound, counting has
-    none (8 GB are to be expected of 10^6 texts of 30 words).
+
+def word_counts(texts: Sequence[str], language: str) -> Any:
+    """How often each word and pair of words stands in each text: a sparse matrix [texts, words that are met].
+
+    Word 1-2-grams, lower-cased, Chinese words by jieba. Columns are hashes in ascending order, so that no word is
+    kept: a vocabulary of 10^6 texts of 30 words would take some 8 GB, these counts take 8 bytes a word.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
+    from scipy.sparse import csr_matrix, vstack
+
+    hashing = _hashing(language)
+    parts = [
+        hashing.transform(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)
+    ]
+    met = np.unique(np.concatenate([np.array([], np.int32), *(np.unique(part.indices) for part in parts)]))
+    return vstack(
+        [csr_matrix((0, len(met)), dtype=np.float32)]
+        + [
+            csr_matrix(
+                (part.data, np.searchsorted(met, part.indices), part.indptr), (part.shape[0], len(met))
+            )
+            for part in parts
+        ],
+        format="csr",
+    )
+
+
+def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
+    """Tf-idf of counts (sublinear, rows of length 1), fitted on `train`: the weights of both, float64.
+
+    The columns are the words of `train`, the `MOST_WORDS` most frequent ones.
+    """
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    frequencies = np.bincount(train.indices, train.data, minlength=train.shape[1])
+    most = np.argsort(-frequencies, kind="stable")[: min(MOST_WORDS, np.count_nonzero(frequencies))]
+    most.sort()
+    weights = TfidfTransformer(sublinear_tf=True)
+    fitted = weights.fit_transform(train[:, most].astype(float))
+    return fitted, weights.transform(others[:, most].astype(float))
+
+
+def _hashing(language: str) -> Any:
+    from sklearn.feature_extraction.text import HashingVectorizer
 
     chinese = language.lower().startswith("zh")
     of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if chinese else {}
-    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=MOST_WORDS, **of_chinese)
+    return HashingVectorizer(
+        ngram_range=(1, 2),
+        n_features=_HASHES,
+        alternate_sign=False,
+        norm=None,
+        dtype=np.float32,
+        **of_chinese,
+    )
 
 
 @lru_cache(maxsize=20_000)
 def _chinese_words(text: str) -> tuple[str, ...]:
-    """Kept, because every fold asks for the same texts again and cutting is most of the work."""
+    """Kept, because other settings and methods ask for the same texts again and cutting is most of the work."""
     import jieba
 
     jieba.setLogLevel(logging.WARNING)

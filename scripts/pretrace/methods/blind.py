@@ -1,6 +1,8 @@
+from typing import Any
+
 import numpy as np
 
-from pretrace.methods.bag_of_words import word_weights
+from pretrace.methods.bag_of_words import word_counts, word_weights
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.logs import log
@@ -22,16 +24,19 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     """
     labelled = np.array([label is not None for label in texts.labels])
     folds = np.array(texts.folds)
+    counts = word_counts(texts.texts, texts.language)
     decisions: dict[str, float] = {}
     scores: dict[str, float] = {}
     for fold in sorted(set(texts.folds)):
         here = labelled & (folds == fold)
         if here.any():
-            of_fold = _decisions(texts, np.flatnonzero(here), np.flatnonzero(labelled & ~here))
+            of_fold = _decisions(texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here))
             scores |= _less(of_fold, of_fold)
             decisions |= of_fold
     if not labelled.all():
-        scores |= _less(_decisions(texts, np.flatnonzero(~labelled), np.flatnonzero(labelled)), decisions)
+        scores |= _less(
+            _decisions(texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)), decisions
+        )
     return scores
 
 
@@ -41,23 +46,22 @@ def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, fl
     return {id: decision - mean for id, decision in decisions.items()}
 
 
-def _decisions(texts: LabelledTexts, test: np.ndarray, train: np.ndarray) -> dict[str, float]:
+def _decisions(texts: LabelledTexts, counts: Any, test: np.ndarray, train: np.ndarray) -> dict[str, float]:
+    """Decision values of the texts at `test` by a classifier of those at `train`: id -> decision value."""
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     labels = [texts.labels[i] for i in train]
     if len(set(labels)) < 2:
         log.info("blind: no score for %d texts: the texts to learn from are of one class", len(test))
         return {}
-    words = word_weights(texts.language)
-    if not any(map(words.build_analyzer(), (texts.texts[i] for i in train))):
+    of_train = counts[train]
+    if not of_train.nnz:
         log.info("blind: no score for %d texts: the texts to learn from hold no word", len(test))
         return {}
-    classifier = make_pipeline(words, LogisticRegression(C=10, max_iter=2000))
-    with threadpool_limits(
-        limits=1
-    ):  # the same sums on every machine, and no threads that wait for each other
-        classifier.fit([texts.texts[i] for i in train], labels)
-        decisions = classifier.decision_function([texts.texts[i] for i in test])
+    learned, asked = word_weights(of_train, counts[test])
+    # the same sums on every machine, and no threads that wait for each other
+    with threadpool_limits(limits=1):
+        classifier = LogisticRegression(C=10, max_iter=2000).fit(learned, labels)
+        decisions = classifier.decision_function(asked)
     return {texts.ids[i]: float(decision) for i, decision in zip(test, decisions, strict=True)}

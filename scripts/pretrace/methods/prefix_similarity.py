@@ -1,6 +1,6 @@
 import numpy as np
 
-from pretrace.methods.bag_of_words import word_weights
+from pretrace.methods.bag_of_words import word_counts, word_weights
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Count, LabelledTexts
 
@@ -11,12 +11,13 @@ def prefix_similarity(texts: LabelledTexts, *, shots: Count = 7) -> dict[str, fl
 
     The control beside methods with a prefix: it sees no model, so it says how much of their ranking may come
     from shots that are like the texts of their class. Tf-idf of word 1-2-grams as in `blind`, fitted on the
-    texts, without their labels. Texts without a word have no score.
+    texts, without their labels. Where no text holds a word there is no score.
     """
-    words = word_weights(texts.language)
-    if not any(map(words.build_analyzer(), texts.texts)):
+    prefixes = ["\n".join(texts.given_member), "\n".join(texts.given_nonmember)]
+    counts = word_counts([*texts.texts, *prefixes], texts.language)
+    of_texts, of_prefixes = counts[: -len(prefixes)], counts[-len(prefixes) :]
+    if not of_texts.nnz:
         return {}
-    rows = words.fit_transform(texts.texts)
-    prefixes = words.transform(["\n".join(texts.given_member), "\n".join(texts.given_nonmember)])
-    member, nonmember = (rows @ prefixes.T).toarray().T
+    rows, prefix_rows = word_weights(of_texts, of_prefixes)
+    member, nonmember = (rows @ prefix_rows.T).toarray().T
     return dict(zip(texts.ids, np.subtract(member, nonmember).tolist(), strict=True))

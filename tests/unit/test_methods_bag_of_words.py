@@ -1,0 +1,74 @@
+"""The bag of words against scikit-learn's own vectoriser, which keeps a vocabulary; columns may be in any order."""
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from pretrace.methods import bag_of_words
+from pretrace.methods.bag_of_words import word_counts, word_weights
+
+RNG = np.random.default_rng(0)
+WORDS = [f"Word{number}" for number in range(40)]
+TEXTS = [" ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)] + [
+    "",
+    "?",
+    "zygote",
+]
+TRAIN, OTHERS = TEXTS[:40], TEXTS[40:]
+
+
+def products(train: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """What is the same in whichever order the columns are."""
+    both = np.concatenate([train, others])
+    return both @ both.T
+
+
+def expected(most: int | None = None) -> np.ndarray:
+    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=most)
+    train = weights.fit_transform(TRAIN).toarray()
+    return products(train, weights.transform(OTHERS).toarray())
+
+
+def found() -> np.ndarray:
+    counts = word_counts(TEXTS, "en")
+    train, others = word_weights(counts[:40], counts[40:])
+    return products(train.toarray(), others.toarray())
+
+
+def test_counts_are_those_of_words_and_pairs() -> None:
+    counts = word_counts(["tea with tea", "with milk", "!"], "en")
+    assert sorted(counts.toarray()[0]) == [0, 0, 1, 1, 1, 2]  # tea twice, with, tea with, with tea
+    assert counts.toarray().sum(axis=1).tolist() == [5, 3, 0]
+
+
+def test_weights_are_those_of_a_vocabulary() -> None:
+    assert found() == pytest.approx(expected(), abs=1e-12)
+
+
+def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [text.lower().split() for text in TRAIN]
+    frequencies = Counter(word for text in words for word in [*text, *pairwise(text)]).most_common()
+    most = next(
+        at for at, (one, other) in enumerate(pairwise(frequencies), 1) if at >= 20 and one[1] > other[1]
+    )
+    monkeypatch.setattr(bag_of_words, "MOST_WORDS", most)
+    assert found() == pytest.approx(expected(most), abs=1e-12)
+    assert found() != pytest.approx(expected(), abs=1e-3)
+
+
+def test_texts_are_counted_some_at_a_time_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = word_counts(TEXTS, "en")
+    monkeypatch.setattr(bag_of_words, "_TEXTS_AT_ONCE", 7)
+    parts = word_counts(TEXTS, "en")
+    assert whole.shape == parts.shape
+    for name in ("data", "indices", "indptr"):
+        assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
+
+
+def test_no_text_and_no_word_have_no_column() -> None:
+    assert word_counts([], "en").shape == (0, 0)
+    assert word_counts(["", "?!"], "en").shape == (2, 0)
+    assert word_counts(["\ufffd"], "zh").shape[0] == 1
