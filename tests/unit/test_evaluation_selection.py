@@ -63,6 +63,27 @@ def test_default_is_the_methods_or_the_first_that_the_run_has():
     assert only(run(narrowed, benchmark)[0], selection="default", metric="auc")["setting"] == "k=3"
 
 
+def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A sweep over a subset, as of shots: the best number of all, on a quarter of the texts."""
+    benchmark = texts(LABEL)
+    perfect = np.where(np.arange(len(LABEL)) % 8 < 2, LABEL * 10.0, np.nan)
+    table = scores(
+        benchmark,
+        {("tuned", "k=2"): noise(200), ("tuned", "k=3"): perfect, ("tuned", "k=4"): noise(200, seed=4)},
+    )
+    table = table[table["score"].notna()]
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        metrics, _ = run(table, benchmark)
+    assert only(metrics, selection="grid", setting="k=3", metric="auc")["value"] == 1
+    for selected in ("default", "best_on_test", "held_out"):
+        row = only(metrics, selection=selected, metric="auc")
+        assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
+        assert "k=3" not in row["setting"]
+    assert "tuned: 1 of 3 settings are not chosen from" in caplog.text
+
+
 def test_best_on_test_is_best_for_each_metric():
     benchmark = texts(LABEL)
     table = scores(benchmark, {("tuned", f"k={k}"): noise(200, seed=k) + 0.2 * LABEL for k in range(1, 9)})

@@ -162,13 +162,24 @@ def _candidates(cell: Cell, settings: Settings) -> dict[Column, list[int]]:
     """The columns to choose among for each key (its `setting`: the variant), the most preferred first.
 
     Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run
-    has none of the grid.
+    has none of the grid. Nothing is chosen that is scored on other texts than the default: a sweep over one
+    subset says nothing of how a setting ranks all texts.
     """
     found: dict[Column, list[int]] = {}
     for at, column in enumerate(cell.columns):
         variant = variant_of(column.setting, settings.METHODS[column.method].grid)
         found.setdefault(column._replace(setting=variant), []).append(at)
-    return {key: _in_order(cell, settings, found[key]) for key in sorted(found)}
+    candidates = {}
+    for key in sorted(found):
+        first, *others = _in_order(cell, settings, found[key])
+        comparable = [at for at in others if (cell.scored[at] == cell.scored[first]).all()]
+        candidates[key] = [first, *comparable]
+        if len(comparable) < len(others):
+            log.info(
+                "%s: %s: %d of %d settings are not chosen from, being scored on other texts than the default",
+                cell.name, key.method, len(others) - len(comparable), 1 + len(others),
+            )  # fmt: skip
+    return candidates
 
 
 def _in_order(cell: Cell, settings: Settings, among: Sequence[int]) -> list[int]:

@@ -35,7 +35,7 @@ def _figure(
     benchmarks: Sequence[str], facets: Sequence[Sequence[str]], curves: dict[str, pd.DataFrame]
 ) -> Any:
     with style():
-        figure, grid = facet_grid(len(facets), row=2.5)
+        figure, grid = facet_grid(len(facets), row=3.0)
         for at, axis in enumerate(grid.flat[: len(facets)]):
             for place, model in enumerate(facets[at]):
                 _draw(axis, model, curves[model], nth_style(place))
@@ -45,8 +45,15 @@ def _figure(
             axis.legend(loc="upper right", handlelength=2.4, fontsize=6)
         for axis in grid[:, 0]:
             axis.set_ylabel("loss (nats a token)")
+        _make_room(grid[0, 0], 1 + max(map(len, facets)))
         lay_out(figure)
     return figure
+
+
+def _make_room(axis: Any, entries: int) -> None:
+    """The facets' shared axis reaches so far up that no curve is under the longest legend."""
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + (high - low) * 0.08 * entries)
 
 
 def _draw(axis: Any, model: str, curve: pd.DataFrame, of: LineStyle) -> None:
