@@ -5,9 +5,12 @@ The schedulers are stand-ins that run a job at once and write down what was aske
 
 import os
 import re
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import yaml
 from conftest import Project
 
 from pretrace.runtime.errors import InputError
@@ -66,8 +69,43 @@ def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memo
         unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"}, "kill-first"
     )  # fmt: skip
     assert len(asked) == 3
-    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+):00", one).groups() for one in asked]
-    assert sorted(wanted) == [("4000", "60"), ("4000", "60"), ("8000", "120")]
+    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+) ", one).groups() for one in asked]
+    assert sorted(wanted) == [("4000", "3600"), ("4000", "3600"), ("8000", "7200")]
+    assert not any("gpu=" in one for one in asked)
+
+
+def test_sge_is_asked_for_the_gpus_of_a_job_that_needs_some():
+    profile = yaml.safe_load((PROFILES / "cluster-generic" / "profile.yaml").read_text(encoding="utf-8"))
+    command = profile["cluster-generic-submit-cmd"].replace("&& qsub", "&& echo")
+    resources = SimpleNamespace(gpu=2, mem_mb=4000, runtime=60)
+    done = subprocess.run(
+        ["sh", "-c", command.replace("mkdir -p", "true").format(threads=1, resources=resources)],
+        text=True, capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split()[-4:] == ["-l", "h_rt=3600", "-l", "gpu=2"]
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ("    job_state = F\n    Exit_status = 0\n", "success"),
+        ("    job_state = F\n    Exit_status = 271\n", "failed"),
+        ("    job_state = F\n", "failed"),
+        ("    job_state = R\n", "running"),
+        ("    job_state = Q\n", "running"),
+        (None, "running"),
+    ],
+)
+def test_what_pbs_tells_of_a_job_is_understood(tmp_path, told, state):
+    qstat = tmp_path / "qstat"
+    qstat.write_text(
+        f"#!/bin/sh\ncat <<END\nJob Id: 7.server\n{told}END\n" if told else "#!/bin/sh\nexit 1\n"
+    )
+    qstat.chmod(0o755)
+    status = PROFILES / "cluster-generic" / "status_pbs.sh"
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([status, "7.server"], env=environment, text=True, capture_output=True, check=True)
+    assert done.stdout.strip() == state
 
 
 def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
