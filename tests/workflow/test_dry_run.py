@@ -87,3 +87,21 @@ def test_an_unknown_key_stops_the_run_and_names_the_nearest(project):
     assert done.returncode != 0
     assert "Traceback" not in done.stdout
     assert "did you mean 'benchmark'" in done.stdout
+
+
+def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):
+    row = '{"id": "%d", "text": "a b", "label": %d, "title": "T", "author": "A"}'
+    (project.path / "texts.jsonl").write_text(texts(row % (1, 1), row % (0, 0)), encoding="utf-8")
+    (project.path / "options.jsonl").write_text('{"id": "1", "text": "b a"}\n', encoding="utf-8")
+    view = "paraphrase_by_smollm2-135m"
+    entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
+    asked = {"model": "smollm2-135m", "paraphraser": view, "methods": ["de_cop"]}
+    study = {
+        "study": "both",
+        "benchmarks": {"brings": entry | {"views": {view: "options.jsonl"}}, "asks": entry},
+        "runs": [asked | {"benchmark": "brings"}, asked | {"benchmark": "asks"}],
+    }
+    (project.path / "both.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout
+    made = dict(re.findall(r"^rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned, re.MULTILINE))
+    assert made == {"bring_view": "brings", "write_paraphrases": "asks"}

@@ -40,9 +40,8 @@ except InputError as error:
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
+OF_SOURCES = r"paraphrase|neighbours-\d+"  # the views that the source of a benchmark may hold beside its texts
 PUBLISHED = [*sorted(Path("config/published").glob("*.csv")), Path("config/published/names.yaml")]
-BROUGHT = {"paraphrase", *(view for entry in BENCHMARKS.values() for view in entry.get("views", {}))}
-BROUGHT |= {f"neighbours-{entry['neighbours']}" for entry in BENCHMARKS.values() if "neighbours" in entry}
 
 
 def alternatives(names):
@@ -247,7 +246,9 @@ def fetched_of_study():
     wanted |= {
         (slug, "views")
         for slug, view in stored_views_of_study()
-        if view in BROUGHT and brings_beside(entries[slug]) and view not in entries[slug].get("views", {})
+        if re.fullmatch(OF_SOURCES, view)
+        and brings_beside(entries[slug])
+        and view not in entries[slug].get("views", {})
     }
     return [
         fetched_for(shared[slug], part)
@@ -298,6 +299,14 @@ def download_named(wildcards):
 
 def benchmarks_from(*sources):
     return alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] in sources)
+
+
+def bringing_benchmarks():
+    """The benchmarks, each before a view that it may bring: other benchmarks may ask a model for that view."""
+    return "|".join(
+        rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{OF_SOURCES})\.parquet)"
+        for name, entry in BENCHMARKS.items()
+    )
 
 
 def models_from(*sources):

@@ -30,7 +30,7 @@ rule bring_view:
     log:
         "results/logs/bring_view/{benchmark}/{view}.log",
     wildcard_constraints:
-        view=alternatives(BROUGHT),
+        benchmark=bringing_benchmarks(),
     conda:
         "../../envs/pretrace.yaml"
     params:
