@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation import METRIC_COLUMNS, TEST_COLUMNS
+from pretrace.evaluation import METRIC_COLUMNS, TEST_COLUMNS, known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -184,7 +184,7 @@ def test_registered_methods_are_known_without_being_told():
     table = scores(
         benchmark, {("min_k", f"k=0.{k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("loss", ""): noise(200)}
     )
-    metrics, _ = run(table, benchmark, settings=None)
+    metrics, _ = run(table, benchmark, settings=known)
     assert only(metrics, method="min_k", selection="default", metric="auc")["setting"] == "k=0.2"
 
 

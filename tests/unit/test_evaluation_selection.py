@@ -11,7 +11,7 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from pretrace.evaluation import METRICS, EvaluationSet, selection
+from pretrace.evaluation import METRICS, EvaluationSet, known, selection
 from pretrace.evaluation.cells import Cell
 from pretrace.evaluation.columns import Column
 from pretrace.evaluation.resampling import resample
@@ -94,6 +94,17 @@ def test_best_on_test_is_best_for_each_metric():
         best = only(of_metric, selection="best_on_test")
         assert best["value"] == grid.max() == grid[best["setting"]]
     assert metrics.loc[metrics["selection"] == "best_on_test", "setting"].nunique() > 1
+
+
+def test_only_grid_parameters_may_be_chosen_by_selection():
+    for method, setting, variant in (
+        ("dc_pdd", "a=10", ""),
+        ("dc_pdd", "a=10;upper_bound=false", "upper_bound=false"),
+        ("zlib", "", ""),
+        ("zlib", "form=perplexity", "form=perplexity"),
+        ("con_recall", "gamma=0.5;shots=7;access=zero", "access=zero"),
+    ):
+        assert selection.variant_of(setting, known.METHODS[method].grid) == variant
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
@@ -272,7 +283,7 @@ def test_shots_are_chosen_on_the_other_folds_for_each_draw():
         ]
     )
     sets = [EvaluationSet("without_prefixes", draw, frozenset(ids[20 * (draw + 1) :])) for draw in best]
-    metrics, _ = run(table, benchmark, settings=None, evaluation_sets=sets)
+    metrics, _ = run(table, benchmark, settings=known, evaluation_sets=sets)
     for draw, shots in best.items():
         row = only(metrics, method="recall", selection="held_out", metric="auc", draw=draw)
         assert row["setting"] == "|".join([f"shots={shots}"] * 5)

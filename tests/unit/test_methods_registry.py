@@ -75,8 +75,6 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> 
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
     swept = methods.settings("recall", {"shots": list(range(1, 11))})
     assert [methods.setting_name("recall", one) for one in swept] == [f"shots={i}" for i in range(1, 11)]
-    assert all(methods.is_candidate("recall", methods.setting_name("recall", one)) for one in swept)
-    assert not methods.is_candidate("con_recall", "gamma=0.5;shots=7;access=zero")
 
 
 def test_every_default_is_one_of_the_settings() -> None:
@@ -175,13 +173,6 @@ def test_a_setting_names_grid_parameters_always_and_others_off_their_default(
 def test_a_setting_that_no_method_wrote_is_an_error(setting: str, word: str) -> None:
     with pytest.raises(InputError, match=word):
         methods.parse_setting("min_k", setting)
-
-
-def test_only_grid_parameters_may_be_chosen_by_selection() -> None:
-    assert all(methods.is_candidate("dc_pdd", name) for name in ("a=0.01", "a=10"))
-    assert not methods.is_candidate("dc_pdd", "a=10;upper_bound=false")
-    assert not methods.is_candidate("zlib", "form=perplexity")
-    assert methods.is_candidate("zlib", "")
 
 
 def test_the_score_of_an_empty_set_follows_the_setting() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import OF_METHOD, Side, audit_scores, is_control, shown
+from pretrace.evaluation.audit_scores import OF_METHOD, Side, audit_scores, shown
 from pretrace.evaluation.evidence import (
     LEVEL,
     benjamini_hochberg,
@@ -14,6 +14,7 @@ from pretrace.evaluation.evidence import (
     empirical_p,
     p_of_cauchy,
 )
+from pretrace.evaluation.known import is_control
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
 from pretrace.runtime.errors import InputError

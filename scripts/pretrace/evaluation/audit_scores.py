@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.known import METHODS, is_control, is_question, parse_setting
 from pretrace.evaluation.selection import variant_of
-from pretrace.methods import METHODS, parse_setting
 from pretrace.questions.documents import document_units
-from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import excluded
 
@@ -26,12 +25,6 @@ class Side:
     scores: pd.DataFrame
     benchmark: pd.DataFrame
     prefixes: pd.DataFrame | None = None
-
-
-def is_control(method: str) -> bool:
-    """Whether a method's score has no part of the model."""
-    known = METHODS.get(method)
-    return known.scope == "benchmark" if known else QUESTION_METHODS[method].control
 
 
 def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -53,19 +46,15 @@ def audit_scores(side: Side, of: Mapping[str, Any], *, same: bool = True) -> pd.
     several draws of shots is their mean, and no shot, nor what overlaps one, has a score by a method with shots. Not
     `same` (the units compared are of two benchmarks): without methods that learn from a benchmark's labels or shots.
     """
-    rows = side.scores
-    question = rows["method"].isin(list(QUESTION_METHODS))
-    rows = rows[question | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
+    rows = side.scores.assign(asks=side.scores["method"].map(is_question).astype(bool))
+    rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
     rows = rows[rows["start_token"].isin([of["start_token"], ""])]
-    paraphrased = rows["method"].isin(list(QUESTION_METHODS))
     if of["paraphraser"] is not None:
-        rows = rows[~paraphrased | rows["reference"].isin([of["paraphraser"], ""])]
-    rows = rows[rows["method"].isin(list(QUESTION_METHODS)) | rows["reference"].isin(list(of["references"]))]
+        rows = rows[~rows["asks"] | rows["reference"].isin([of["paraphraser"], ""])]
+    rows = rows[rows["asks"] | rows["reference"].isin(list(of["references"]))]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
-        bound = rows["draw"].notna() | rows["method"].isin(
-            [id for id, one in METHODS.items() if "texts" in one.needs]
-        )
+        bound = rows["draw"].notna() | (rows["method"].map(is_control).astype(bool) & ~rows["asks"])
         if bound.any():
             log.info("%s: left out of the audit, for they rest on the labels or shots of their own benchmark: %s",
                      side.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
@@ -79,11 +68,11 @@ def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
     """`method, setting` of each method: its default, or where the run leaves that out, the setting nearest in order."""
     found: dict[str, tuple[Any, str]] = {}
     for method, setting in rows[OF_METHOD].drop_duplicates().itertuples(index=False):
-        known = METHODS.get(method) or QUESTION_METHODS[method]
+        known = METHODS[method]
         if variant_of(setting, known.grid):
             continue
-        parse = parse_setting if method in METHODS else parse_question_setting
-        values = {name: parse(method, setting)[name] for name in known.grid}
+        parsed = parse_setting(method, setting)
+        values = {name: parsed[name] for name in known.grid}
         preference = (values != {name: known.defaults[name] for name in known.grid}, tuple(values.values()))
         if method not in found or preference < found[method][0]:
             found[method] = (preference, setting)

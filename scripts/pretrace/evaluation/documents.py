@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.known import is_question
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
 from pretrace.questions.documents import document_units
-from pretrace.questions.registry import QUESTION_METHODS
 
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
@@ -56,10 +56,6 @@ def units_of_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
     return units[["id", "subset", "length", "fold"]].assign(
         label=units["label"].astype(np.int64), text=alone, document=-1
     )
-
-
-def is_question(method: str) -> bool:
-    return method in QUESTION_METHODS
 
 
 def document_metrics(cell: Cell, estimates: Iterable[Estimate], weights: Floats) -> list[DocumentMetric]:

@@ -1,12 +1,12 @@
 """From scores to the tables of metrics and tests."""
 
 from collections.abc import Collection, Iterable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation import known
 from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells, text_units
 from pretrace.evaluation.columns import Column, OfUnit, columns_of
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
@@ -14,7 +14,6 @@ from pretrace.evaluation.documents import (
     MEAN_SCORE,
     NONMEMBERS,
     document_metrics,
-    is_question,
     units_of_documents,
     welch_tests,
 )
@@ -31,7 +30,6 @@ from pretrace.evaluation.selection import (
     widening,
 )
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval, widened
-from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress, log
@@ -56,7 +54,7 @@ def evaluate(
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
     shown: Shown = ((None, None),),
-    settings: Settings | None = None,
+    settings: Settings = known,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
 
@@ -75,7 +73,7 @@ def evaluate(
     Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
     the texts that both methods score. Of documents, which enter the set `all` alone, there is more in
     `documents`. Texts without a score, for one method, and without a label, for all, are left out. `settings`
-    knows the methods' grids (default: those of `pretrace.methods` and `pretrace.questions`).
+    knows the methods' grids (default: those of all registered methods).
 
     Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
     matter.
@@ -95,7 +93,6 @@ def evaluate(
         cut += [("text", units.assign(subset=""), of_texts, evaluation_sets)] * pooled
     if "document" in found:
         cut.append(("document", *found["document"], (EvaluationSet(),)))
-    settings = settings or _registered()
     metrics: list[tuple[Any, ...]] = []
     tests: list[tuple[Any, ...]] = []
     names = (study, model, benchmark_name)
@@ -126,28 +123,6 @@ def _log_prefixed(
             "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
             "/".join(names[1:]), ", ".join(prefixed), ", ".join(sorted(without)),
         )  # fmt: skip
-
-
-def _registered() -> Settings:
-    """What the methods of texts and those that ask questions know of their settings."""
-    from pretrace import methods
-
-    def parse_setting(method: str, setting: str) -> dict[str, Any]:
-        parse = parse_question_setting if is_question(method) else methods.parse_setting
-        return dict(parse(method, setting))
-
-    def empty_score(method: str, setting: str) -> float | None:
-        return None if is_question(method) else methods.empty_score(method, setting)
-
-    def cross_fitted(method: str) -> bool:
-        return not is_question(method) and methods.cross_fitted(method)
-
-    return SimpleNamespace(
-        parse_setting=parse_setting,
-        empty_score=empty_score,
-        cross_fitted=cross_fitted,
-        METHODS=methods.METHODS | QUESTION_METHODS,
-    )
 
 
 def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
@@ -214,7 +189,7 @@ def _evaluate_cell(
 
 def _has_interval(column: Column, grid_intervals: set[str], settings: Settings) -> bool:
     """Whether a setting's grid row gets an interval: it lies on a line through the default, or asks questions."""
-    if is_question(column.method):
+    if known.is_question(column.method):
         return True
     if column.method not in grid_intervals:
         return False

@@ -1,6 +1,6 @@
 """The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -14,12 +14,13 @@ from pretrace.runtime.logs import log
 
 
 class Settings(Protocol):
-    """What `pretrace.methods` knows of a method's settings."""
+    """What is known of methods and their settings, as the module `known` has it."""
 
-    parse_setting: Callable[[str, str], dict[str, Any]]
-    empty_score: Callable[[str, str], float | None]
-    cross_fitted: Callable[[str], bool]
     METHODS: Mapping[str, Any]
+
+    def parse_setting(self, method: str, setting: str, /) -> dict[str, Any]: ...
+    def empty_score(self, method: str, setting: str, /) -> float | None: ...
+    def cross_fitted(self, method: str, /) -> bool: ...
 
 
 class Part(NamedTuple):

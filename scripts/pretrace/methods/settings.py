@@ -50,15 +50,6 @@ def default_setting(id: str) -> str:
     return setting_name(id, {})
 
 
-def is_candidate(id: str, setting: str) -> bool:
-    """Whether hyperparameter selection may choose the setting: only grid parameters are off their default."""
-    method = find(id)
-    params = parse_setting(id, setting)
-    return all(
-        params[name] == default for name, default in method.defaults.items() if name not in method.grid
-    )
-
-
 def empty_score(id: str, setting: str) -> float | None:
     """The score that a setting gives a text with nothing to score; None where there is no such thing."""
     name = find(id).empty_parameter
