@@ -22,6 +22,7 @@ with job_log(snakemake.log[0]):
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.params.device,
+        gpus=snakemake.resources.gpu,
         **snakemake.params.loading,
     )
     answers, times = answer_questions(

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 with job_log(snakemake.log[0]):
     torch.set_num_threads(snakemake.params.threads)
     target = models.load_checkpoint(
-        Path(snakemake.input.checkpoint), device=snakemake.params.device, **snakemake.params.loading
+        Path(snakemake.input.checkpoint),
+        device=snakemake.params.device,
+        gpus=snakemake.resources.gpu,
+        **snakemake.params.loading,
     )
     prompts = read_prompts(Path(snakemake.input.prompts))
     write_parquet(snakemake.output[0], complete(target, prompts, snakemake.params.lengths))

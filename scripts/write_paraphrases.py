@@ -38,6 +38,7 @@ def writer_of(client, name):
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.config["device"],
+        gpus=snakemake.resources.gpu,
         **entry,
     )
     return LocalWriter(target, name, snakemake.config["batch_tokens"])

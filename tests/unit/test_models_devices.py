@@ -2,50 +2,159 @@
 
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.models import devices
+import pytest
+import torch
+
+import tiny_models
+from pretrace.models import devices, load_checkpoint, register_local
 
 HOLD = """
 import sys
 from pathlib import Path
 
-from pretrace.models.devices import lock_first_free
+from pretrace.models import devices
 
-print(lock_first_free(["a", "b"], Path(sys.argv[1])), flush=True)
+devices._POLL = 0.02
+names, count, folder = sys.argv[1:]
+print(*devices.lock_free(names.split(","), int(count), Path(folder)), flush=True)
 sys.stdin.read()
 """
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
-def job(folder: Path) -> subprocess.Popen[str]:
+def job(folder: Path, gpus: int, names: str = "a,b,c") -> subprocess.Popen[str]:
+    """Another job of the machine, which holds GPUs until it is killed."""
     return subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], env={"PYTHONPATH": str(SCRIPTS)}, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-c", HOLD, names, str(gpus), str(folder)], env={"PYTHONPATH": str(SCRIPTS)}, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
-def test_two_jobs_have_two_gpus_and_a_third_waits_for_one_that_ends_however_it_ends(tmp_path):
-    jobs = [job(tmp_path), job(tmp_path)]
+def held_by(one: subprocess.Popen[str]) -> str:
+    return one.stdout.readline().strip()
+
+
+@contextmanager
+def ended(jobs):
     try:
-        holder = {one.stdout.readline().strip(): one for one in jobs}
-        assert sorted(holder) == ["0", "1"]
-        jobs.append(job(tmp_path))
-        holder["0"].kill()
-        assert jobs[-1].stdout.readline().strip() == "0"
+        yield
     finally:
         for one in jobs:
             one.kill()
-            one.wait()
-            one.stdin.close()
-            one.stdout.close()
+            one.communicate()
 
 
-def test_the_lock_ends_with_the_process_that_holds_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(devices, "_held", [])
-    assert devices.lock_first_free(["a", "b"], tmp_path) == 0
-    assert devices.lock_first_free(["a", "b"], tmp_path) == 1, "another file handle is refused the first"
-    for lock in devices._held:
+@pytest.mark.parametrize("freed", ["0", "1", "2"])
+def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(tmp_path, freed):
+    jobs = [job(tmp_path, 1) for _ in range(3)]
+    with ended(jobs):
+        holder = {held_by(one): one for one in jobs}
+        assert sorted(holder) == ["0", "1", "2"]
+        jobs.append(job(tmp_path, 1))
+        holder[freed].kill()
+        assert held_by(jobs[-1]) == freed
+
+
+def test_a_job_of_two_gpus_holds_neither_until_it_has_both(tmp_path):
+    single = [job(tmp_path, 1), job(tmp_path, 1)]
+    jobs = list(single)
+    with ended(jobs):
+        assert sorted(map(held_by, single)) == ["0", "1"]
+        jobs.append(pair := job(tmp_path, 2))
+        jobs.append(third := job(tmp_path, 1))
+        assert held_by(third) == "2", "the one that waits for two keeps none from others"
+        for one in (*single, third):
+            one.kill()
+        assert len(held_by(pair).split()) == 2
+
+
+def test_a_machine_of_fewer_gpus_gives_all_that_it_has(tmp_path):
+    jobs = [job(tmp_path, 4)]
+    with ended(jobs):
+        assert held_by(jobs[0]) == "0 1 2"
+
+
+@pytest.fixture
+def no_locks(monkeypatch):
+    monkeypatch.setattr(devices, "_held", held := {})
+    yield held
+    for lock in held.values():
         lock.close()
-    assert devices.lock_first_free(["a", "b"], tmp_path) == 0
-    devices._held.pop().close()
+
+
+def test_the_lock_ends_with_the_process_that_holds_it(tmp_path, no_locks):
+    assert devices.lock_free(["a", "b"], 1, tmp_path) == [0]
+    assert devices.lock_free(["a", "b"], 1, tmp_path) == [1], "another file handle is refused the first"
+    for lock in no_locks.values():
+        lock.close()
+    assert devices.lock_free(["a", "b"], 1, tmp_path) == [0]
+
+
+@pytest.fixture
+def four_gpus(tmp_path, monkeypatch, no_locks):
+    """A machine with four GPUs of 10 bytes each, as torch tells it."""
+
+    class Properties:
+        def __init__(self, index: int) -> None:
+            self.uuid = f"GPU-{index}"
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name, value in {
+        "is_available": lambda: True,
+        "device_count": lambda: 4,
+        "get_device_properties": Properties,
+        "set_device": lambda index: None,
+        "mem_get_info": lambda index: (10, 10),
+        "is_bf16_supported": lambda **_: True,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+
+
+def placed(folder: Path, **how):
+    """What transformers is told when a model is loaded on this machine."""
+    record = folder / "checkpoint.json"
+    if not record.exists():
+        register_local(tiny_models.tiny_model("gpt_neox", folder / "tiny"), record)
+    return load_checkpoint(record, **how)._placement()
+
+
+def test_a_model_is_spread_over_as_many_gpus_as_its_job_asked_for_and_no_more(tmp_path, four_gpus, no_locks):
+    assert placed(tmp_path, device_map="auto", gpus=2) == {"device_map": "auto", "max_memory": {0: 9, 1: 9}}
+    assert list(no_locks) == [0, 1]
+
+
+def test_a_job_takes_the_gpus_that_another_has_not(tmp_path, four_gpus, no_locks):
+    jobs = [taken := job(tmp_path, 1, "GPU-0")]
+    with ended(jobs):
+        assert held_by(taken) == "0"
+        assert placed(tmp_path, device_map="auto", gpus=3)["max_memory"] == {1: 9, 2: 9, 3: 9}
+
+
+def test_one_gpu_is_enough_where_nothing_is_spread(tmp_path, four_gpus, no_locks):
+    assert placed(tmp_path, gpus=2) == {}
+    assert list(no_locks) == [0]
+
+
+def test_a_gpu_that_is_named_is_shared_on_purpose(tmp_path, four_gpus, no_locks):
+    how = placed(tmp_path, device="cuda:3", device_map="auto", gpus=2)
+    assert how == {"device_map": "auto", "max_memory": {3: 9}}
+    assert not no_locks
+
+
+def test_the_cpu_is_the_cpu_even_where_there_are_gpus(tmp_path, four_gpus, no_locks):
+    assert placed(tmp_path, device="cpu", device_map="auto", gpus=2) == {"device_map": {"": "cpu"}}
+    assert not no_locks
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "told"), [("auto", 1, True), ("auto", 0, False), ("cpu", 1, False)]
+)
+def test_a_model_that_asks_for_a_gpu_and_finds_none_says_that_it_runs_on_the_cpu(
+    tmp_path, monkeypatch, warnings, device, gpus, told
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    placed(tmp_path, device=device, gpus=gpus)
+    assert ("it runs on the CPU" in warnings()) == told

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
-from pretrace.models.devices import hold_gpu
+from pretrace.models.devices import hold_gpus
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
+_SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -20,7 +21,8 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_l
 class Target:
     """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
 
-    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in.
+    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: how many
+    `device_map` spreads the weights over.
     """
 
     checkpoint: Checkpoint
@@ -30,6 +32,7 @@ class Target:
     vocabulary: int
     context: int | None
     device_map: str | None = None
+    gpus: int = 1
 
     @property
     def digest(self) -> str:
@@ -41,8 +44,7 @@ class Target:
         import transformers
 
         self.checkpoint.verify(self.checkpoint.weights)
-        if self.device == "cuda" and self.device_map is None:
-            hold_gpu()
+        placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
         with blamed_on(self.checkpoint.path, "load"):
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
@@ -52,7 +54,7 @@ class Target:
                 use_safetensors=True,
                 trust_remote_code=self.checkpoint.remote_code,
                 output_loading_info=True,
-                **self._placement(),
+                **placement,
             )
         unset = sorted(loading["missing_keys"]) + sorted(str(key) for key in loading["mismatched_keys"])
         if unset:
@@ -60,7 +62,7 @@ class Target:
                 f"{self.checkpoint.path} lacks weights of its architecture ({', '.join(unset[:3])}): they "
                 "would be random. Save the whole causal language model there."
             )
-        if not self._placement():
+        if not placement:
             model = model.to(self.device)
         elif any(weight.device.type == "meta" for weight in model.parameters()):
             raise InputError(
@@ -77,13 +79,30 @@ class Target:
 
     def _placement(self) -> dict[str, Any]:
         """What tells transformers to place, and quantise, the weights while it loads them."""
+        import torch
         import transformers
 
         bits = self.dtype.partition("-int")[2]
-        if not bits:
-            return {"device_map": self.device_map} if self.device_map else {}
-        quantised = transformers.BitsAndBytesConfig(load_in_8bit=bits == "8", load_in_4bit=bits == "4")
-        return {"device_map": self.device_map or {"": self.device}, "quantization_config": quantised}
+        gpus = self._gpus()
+        placement: dict[str, Any] = {}
+        if self.device_map and gpus:
+            free = {gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0]) for gpu in gpus}
+            placement = {"device_map": self.device_map, "max_memory": free}
+        elif self.device_map or bits:
+            placement = {"device_map": {"": self.device}}
+        if bits:
+            quantised = transformers.BitsAndBytesConfig(load_in_8bit=bits == "8", load_in_4bit=bits == "4")
+            placement["quantization_config"] = quantised
+        return placement
+
+    def _gpus(self) -> list[int]:
+        """The GPUs that the weights may lie on; `cuda` takes them for this process, `cuda:N` is shared on purpose."""
+        import torch
+
+        if self.device == "cuda":
+            return hold_gpus(self.gpus if self.device_map else 1)
+        index = torch.device(self.device).index
+        return [] if index is None else [index]
 
 
 def load_checkpoint(
@@ -94,13 +113,14 @@ def load_checkpoint(
     max_length: int | None = None,
     device_map: str | None = None,
     quantise: int | None = None,
+    gpus: int = 0,
 ) -> Target:
     """The target that `checkpoint_json` records, its weights not loaded yet.
 
     `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where
-    there is one, else cpu. `max_length` lowers the context. `device_map` auto spreads the weights over all GPUs;
-    `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a checkpoint that cannot
-    be used.
+    there is one, else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over which
+    `device_map` auto spreads the weights; a warning says so where `device` auto then finds none. `quantise` loads
+    them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a checkpoint that cannot be used.
     """
     import transformers
 
@@ -116,7 +136,7 @@ def load_checkpoint(
         )
     text = config.get_text_config()
     _check_vocabulary(checkpoint.path, tokenizer, text.vocab_size)
-    device = _device(device)
+    device = _device(device, gpus)
     limits = [getattr(text, key) for key in _CONTEXT_KEYS if getattr(text, key, None)][:1]
     limits += [max_length] if max_length else []
     return Target(
@@ -127,6 +147,7 @@ def load_checkpoint(
         vocabulary=text.vocab_size,
         context=min(limits, default=None),
         device_map=device_map,
+        gpus=max(gpus, 1),
     )
 
 
@@ -141,11 +162,17 @@ def _check_vocabulary(path: Path, tokenizer: Any, size: int) -> None:
         )
 
 
-def _device(device: str) -> str:
+def _device(device: str, gpus: int) -> str:
     import torch
 
     if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        found = torch.cuda.is_available()
+        if gpus and not found:
+            log.warning(
+                "the model asks for %d GPU(s) (resources: gpu), and torch finds none here: it runs on the CPU. Have "
+                "the scheduler give the job a GPU, or set device: cuda to stop instead", gpus,
+            )  # fmt: skip
+        return "cuda" if found else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' or 'cpu'")
     return device

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.models import Checkpoint
-from pretrace.models.devices import hold_gpu
+from pretrace.models.devices import hold_gpus
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.texts import NEIGHBOUR_PERCENT
@@ -50,7 +50,7 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
     )
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if chosen == "cuda":
-        hold_gpu()
+        hold_gpus()
     return model.to(chosen).eval()
 
 
