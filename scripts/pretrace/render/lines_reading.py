@@ -29,7 +29,7 @@ def _trend(facet: "Facet", metric: str) -> str:
     names = list(facet.ticks.values())
     unit = " words" if facet.x == "length" else ""
     parts = [f"{joined(methods)} {_verb(move, methods)}" for move, methods in moves.items() if methods]
-    method = max(spans, key=lambda one: spans[one][1][0] - spans[one][0][0])
+    method = max(spans, key=lambda one: abs(spans[one][1][0] - spans[one][0][0]))
     first, last = spans[method]
     subject = "" if facet.x == "length" else "the benchmark "
     return (
