@@ -6,14 +6,14 @@ from pretrace.evaluation.documents import ACCURACIES
 from pretrace.questions.registry import parse_question_setting
 from pretrace.render.drawing import Drawing
 from pretrace.render.names import CALIBRATION_LABELS, method_label, panel_label, panel_lines
-from pretrace.render.paired_bars import Bars, figure_of
+from pretrace.render.paired_bars import EVEN, Bars, figure_of
 from pretrace.render.phrases import difference, joined, signed_interval, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 
-CLASSES = {"accuracy_nonmembers": "non-members", "accuracy_members": "members"}
+CLASSES = {"accuracy_members": "members", "accuracy_nonmembers": "non-members"}
 CONTROLS = ("longest_option", "odd_one_out")
 
 Found = Mapping[str, Mapping[str, Record]]
@@ -45,15 +45,19 @@ def _found(artifact: Artifact, results: Results, panel: Panel) -> Found:
     for metric in CLASSES:
         rows = results.rows({**wanted, "metric": metric}, panel)
         grid = {_name(row): row for row in records_of(rows[rows["selection"] == "grid"])}
-        order = [*CALIBRATION_LABELS.values(), *map(method_label, CONTROLS)]
+        order = [*CALIBRATION_LABELS.values(), *map(_without_model, CONTROLS)]
         found[metric] = {name: grid[name] for name in order if name in grid}
     return found
 
 
 def _name(row: Record) -> str:
     if row["method"] in CONTROLS:
-        return method_label(row["method"])
+        return _without_model(row["method"])
     return CALIBRATION_LABELS[str(parse_question_setting("de_cop", row["setting"])["calibration"])]
+
+
+def _without_model(control: str) -> str:
+    return f"{method_label(control)} (no model)"
 
 
 def _facet(panel: Panel, found: Found) -> Bars:
@@ -62,7 +66,7 @@ def _facet(panel: Panel, found: Found) -> Bars:
         name: {CLASSES[metric]: estimate(rows[name]) for metric, rows in found.items() if name in rows}
         for name in names
     }
-    return Bars("\n".join(panel_lines(panel)), series, {})
+    return Bars("\n".join(panel_lines(panel)), series, EVEN)
 
 
 def _reading(panel: Panel, found: Found) -> str:

@@ -9,7 +9,7 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS
 from pretrace.render.drawing import Drawing
 from pretrace.render.names import CALIBRATION_LABELS, panel_label, panel_lines, where
-from pretrace.render.paired_bars import Bars, figure_of, mean_of_groups
+from pretrace.render.paired_bars import EVEN, Bars, figure_of, mean_of_groups
 from pretrace.render.phrases import Estimate, joined
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
@@ -20,8 +20,6 @@ from pretrace.runtime.files import seed_of
 
 Found = Mapping[str, Mapping[str, Estimate]]
 """Mean probabilities by calibration, then by letter."""
-
-EVEN = {"even": 0.25}
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
@@ -44,7 +42,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     ]
     reading = [_reading(panel, of, subject) for panel, of in zip(panels, found, strict=True)]
     return Drawing(
-        figure=figure_of(facets, "mean probability of the letter"),
+        figure=figure_of(facets, f"mean probability of the letter{'' if document else ', 95 % interval'}"),
         frame=long_frame(records),
         reading=" ".join([*reading, *results.cautions(panels)]),
     )
@@ -74,7 +72,7 @@ def _reading(panel: Panel, found: Found, subject: str) -> str:
     for name, of in found.items():
         values = {letter: one[0] for letter, one in of.items()}
         most, least = max(values, key=lambda one: values[one]), min(values, key=lambda one: values[one])
-        parts.append(f"{name} from {values[least]:.2f} ({least}) to {values[most]:.2f} ({most})")
+        parts.append(f"{name} from {values[least]:.3f} ({least}) to {values[most]:.3f} ({most})")
     return (
         f"On {panel_label(panel)}, the mean probabilities of the letters ({subject}) range {joined(parts)}."
     )

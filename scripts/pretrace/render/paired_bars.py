@@ -12,6 +12,9 @@ from pretrace.render.phrases import Estimate
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."))
 RESAMPLES = 2000
 
+EVEN = {"even": 0.25}
+"""The level of one of four options, where all are chosen equally often."""
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -69,7 +72,7 @@ def _draw(axis: Any, facet: Bars) -> dict[str, Any]:
                 ends = [[max(0.0, value - low)], [max(0.0, high - value)]]
                 axis.errorbar(place, value, ends, color="white", capsize=2.8, linewidth=2.2, capthick=2.2)
                 axis.errorbar(place, value, ends, color="black", capsize=2.0, linewidth=0.8, capthick=0.8)
-            axis.annotate(f"{value:.2f}", (place, high if high is not None else value), (0, 2.5), ha="center",
+            axis.annotate(f"{value:.3f}", (place, high if high is not None else value), (0, 2.5), ha="center",
                           textcoords="offset points", va="bottom", fontsize=6, zorder=5,
                           bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
         handles[name] = _key(color, hatch)

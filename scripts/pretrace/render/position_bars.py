@@ -7,7 +7,7 @@ import numpy as np
 
 from pretrace.render.drawing import Drawing
 from pretrace.render.names import panel_label, panel_lines, where
-from pretrace.render.paired_bars import Bars, figure_of, mean_of_groups
+from pretrace.render.paired_bars import EVEN, Bars, figure_of, mean_of_groups
 from pretrace.render.phrases import Estimate, joined, with_interval
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
@@ -29,7 +29,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     """
     panels = results.panels(artifact)
     found = [_accuracies(artifact, results, panel) for panel in panels]
-    facets = [Bars("\n".join(panel_lines(panel)), of, {}) for panel, of in zip(panels, found, strict=True)]
+    facets = [Bars("\n".join(panel_lines(panel)), of, EVEN) for panel, of in zip(panels, found, strict=True)]
     return Drawing(
         figure=figure_of(facets, "share of right answers, 95 % interval"),
         frame=long_frame(
