@@ -24,7 +24,7 @@ METHOD_LABELS = {
     "odd_one_out": "Odd one out",
     "combined": "All methods combined",
 }
-"""In the order of METHODS.md, which is the order of every table and legend."""
+"""In the order of every table and legend."""
 
 CONTROLS = ("blind", "prefix_similarity", "longest_option", "odd_one_out")
 """Methods that see no model: what they reach shows nothing about one."""
@@ -56,11 +56,18 @@ EVALUATION_SET_LABELS = {
     "balanced": "as many of each class, without the shots of prefixes and what overlaps them",
 }
 
+METRIC_NOTES = {
+    "auc_as_published": (
+        "balanced accuracy at the threshold that separates the documents best, averaged over ten bootstraps; it "
+        "exceeds one half even where there is nothing to find, and is not computed by fold"
+    ),
+}
+
 MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
     "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
-    "level_below_resolution": "the false-positive level is below one non-member",
+    "level_below_resolution": "the false-positive level is below one non-member (at held-out settings, of a fold)",
     "over_5_percent_empty": "over 5 % of the texts have no such token and score the maximum",
 }
 MARK_SIGNS = {
@@ -137,7 +144,7 @@ def view_label(view: str) -> str:
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Distinct methods in the order of METHODS.md, controls last, unknown ones between by name."""
+    """Distinct methods in the order of `METHOD_LABELS`, controls last, unknown ones between by name."""
     order = {method: place for place, method in enumerate(METHOD_LABELS)}
 
     def place(method: str) -> tuple[bool, int, str]:
@@ -226,7 +233,7 @@ def panel_lines(panel: Mapping[str, Any], *, control: bool = False, without: str
         if shown.get("length") is not None:
             lines.append(f"{shown['length']} words")
     lines += across_labels({key: value for key, value in panel.items() if key != without})
-    return (*lines, "placebo (control)") if control else tuple(lines)
+    return (*lines[:-1], f"{lines[-1]} (placebo control)") if control else tuple(lines)
 
 
 def panel_label(panel: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
+    METRIC_NOTES,
     chance_level,
     metric_label,
     view_label,
@@ -28,9 +29,10 @@ def with_interval(estimate: Estimate) -> str:
     return f"{value:.3f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")
 
 
-def signed_interval(estimate: Estimate) -> str:
+def signed_interval(estimate: Estimate, digits: int = 2) -> str:
+    """A difference with its sign, its interval to so many digits."""
     value, low, high = estimate
-    ends = f" [{signed(low, 2)}, {signed(high, 2)}]" if low is not None and high is not None else ""
+    ends = f" [{signed(low, digits)}, {signed(high, digits)}]" if low is not None and high is not None else ""
     return signed(value, 3) + ends
 
 
@@ -65,30 +67,45 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
     metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
-    sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
-    texts = [f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets]
-    kind = "evaluation set" if len(sets) == 1 else "evaluation sets"
+    named = joined([metric_label(metric) for metric in metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
-        notes = [f"{joined([metric_label(metric) for metric in metrics])}; {DOCUMENTS}"]
+        notes = [f"{named}; {DOCUMENTS}"]
     else:
-        notes = [f"{joined([metric_label(metric) for metric in metrics])}; {kind} {joined(texts)}."]
+        notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
+    notes += [
+        f"{metric_label(metric)}: {METRIC_NOTES[metric]}." for metric in metrics if metric in METRIC_NOTES
+    ]
     shown = sorted({row["start_token"] for row in rows} - {""})
     if shown:
         notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
     asked = [row for row in rows if row["method"].split(";")[0] in QUESTION_METHODS]
     if paraphrasers := sorted({row["reference"] for row in asked} - {""}):
         notes.append(f"Wrong options: {joined([view_label(view) for view in paraphrasers])}.")
-    named = sorted({row["reference"] for row in rows} - {"", *paraphrasers})
-    if named:
-        notes.append(f"Reference corpus or model: {joined(named)}.")
+    if references := sorted({row["reference"] for row in rows} - {"", *paraphrasers}):
+        notes.append(f"Reference corpus or model: {joined(references)}.")
     return notes
+
+
+def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The evaluation sets in words; of several, each with its benchmarks."""
+    sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
+    texts = [f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets]
+    if len(sets) == 1:
+        return f"evaluation set {texts[0]}"
+    benchmarks = [
+        sorted({row["benchmark"] for row in rows if row["evaluation_set"] == name}) for name in sets
+    ]
+    return "evaluation sets " + joined(
+        [f"{text} of {joined(names)}" for text, names in zip(texts, benchmarks, strict=True)]
+    )
 
 
 def _start_token(token: str) -> str:
     return {"none": "none", "tokenizer": "the tokenizer's own"}.get(token, token)
 
 
-INTERVALS = "Brackets hold 95 % intervals by stratified bootstrap; a dash means that a method does not apply."
+DASHES = "A dash means that a method does not apply or was not run there."
+INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
 DOCUMENTS = (
     "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
     "options of each passage), or the mean over its passages."

@@ -177,7 +177,7 @@ class Results:
         return found or [{"length": None, **panel, "subset": panel.get("subset", "")}]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
-        """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection.
+        """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with `benchmark`.
 
         A method whose parameters outside its grid are off their default is called `method;parameter=value`,
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
@@ -188,7 +188,7 @@ class Results:
         metric = artifact.get("metric", "auc")
         chosen = frame[(frame["metric"] == metric) & places(frame, panel)]
         evaluation_set = evaluation_set_of(artifact, chosen["evaluation_set"].unique())
-        chosen = chosen[chosen["evaluation_set"] == evaluation_set]
+        chosen = chosen[chosen["evaluation_set"] == evaluation_set].assign(benchmark=panel["benchmark"])
         chosen = chosen[fixed(chosen, artifact, panel)]
         grid = chosen["selection"] == "grid"
         chosen = of_methods(pd.concat([chosen[grid], with_variants(chosen[~grid])]), artifact)

@@ -14,7 +14,7 @@ from pretrace.render.names import (
     panel_lines,
     row_label,
 )
-from pretrace.render.phrases import INTERVALS, conditions, joined
+from pretrace.render.phrases import DASHES, INTERVALS, conditions, joined
 from pretrace.render.records import (
     STAR_LEVEL,
     estimate,
@@ -26,6 +26,9 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record
 from pretrace.render.table import MINUS, Block, Cell, Columns, Row, Table, said_once, signs_of
+
+SMALLEST_P = 0.001
+"""As printed; what is smaller is said to be."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ def render(artifact: Artifact, results: Results) -> Table:
         blocks=blocks,
         notes=(
             *conditions({**artifact, "options": {"metrics": [*metrics, "difference of mean scores"]}}, every),
-            f"{INTERVALS} Default settings. Difference: mean score of members minus that of non-members, in the "
+            INTERVALS if metrics else DASHES,
+            "Default settings. Difference: mean score of members minus that of non-members, in the "
             "method's own unit, with the interval of Welch's t-test, which p is of (two-sided, uncorrected); * where "
             f"Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}.",
             *_untested(panels),
@@ -95,7 +99,7 @@ def _cells(one: Tested, method: str) -> list[Cell]:
     if test is None:
         return [*cells, Cell(), Cell()]
     value, low, high = (_in_own_unit(test[key]) for key in ("difference", "low", "high"))
-    return [*cells, Cell(words=f"{value} [{low}, {high}]"), Cell(words=f"{test['p']:.2g}", star=_holds(test))]
+    return [*cells, Cell(words=f"{value} [{low}, {high}]"), Cell(words=_p(test["p"]), star=_holds(test))]
 
 
 def _untested(panels: Sequence[Tested]) -> list[str]:
@@ -106,7 +110,11 @@ def _untested(panels: Sequence[Tested]) -> list[str]:
 
 def _in_own_unit(value: float) -> str:
     """Two significant digits: units of methods differ by orders of magnitude."""
-    return f"{value:+.2g}".replace("-", MINUS) if value else "0"
+    return f"{value:+#.2g}".rstrip(".").replace("-", MINUS) if value else "0.0"
+
+
+def _p(value: float) -> str:
+    return f"{value:.3f}" if value >= SMALLEST_P else f"< {SMALLEST_P:g}"
 
 
 def _holds(test: Record) -> bool:
@@ -114,10 +122,8 @@ def _holds(test: Record) -> bool:
 
 
 def _columns(panels: Sequence[Tested], metrics: Sequence[str]) -> Columns:
-    lines = [panel_lines(one.panel) for one in panels]
-    depth = max(map(len, lines))
     names = [*map(metric_label, metrics), "difference", "p"]
-    return tuple((*of, *[""] * (depth - len(of)), name) for of in lines for name in names)
+    return tuple((*panel_lines(one.panel), name) for one in panels for name in names)
 
 
 def _records(one: Tested, methods: Sequence[str]) -> list[dict[str, Any]]:
