@@ -116,7 +116,7 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path:
 def test_placebo_columns_are_labelled_and_blind_stands_apart(results: Results):
     table = method_table.render(made_up.artifact("method_table", panels=BOTH), results)
     assert table.columns[0][-1] == "64 words"
-    assert table.columns[1][-1] == "placebo (control)"
+    assert table.columns[1][-1] == "64 words (placebo control)"
     assert [row.control for row in table.blocks[0].rows] == [False] * 7 + [True]
     assert table.blocks[0].rows[-1].label == "Blind (control, no model)"
 

@@ -136,18 +136,20 @@ def _cells(one: Accuracies, line: Line) -> list[Cell]:
 
 
 def _bold_gaps(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Bold where the gap, the last of each panel's cells, is widest."""
+    """Bold where the gap, the last of each panel's cells, is widest and, as printed, above 0."""
     return tuple(
-        replace(row, cells=tuple(replace(cell, bold=cell.bold and cell.signed) for cell in row.cells))
+        replace(row, cells=tuple(replace(cell, bold=cell.bold and _is_gap(cell)) for cell in row.cells))
         for row in bold_best(rows)
     )
 
 
+def _is_gap(cell: Cell) -> bool:
+    return cell.signed and round(cell.value or 0.0, 3) > 0
+
+
 def _columns(panels: Sequence[Accuracies]) -> Columns:
-    lines = [panel_lines(one.panel) for one in panels]
-    depth = max(map(len, lines))
     names = [*map(metric_label, ACCURACIES), "gap"]
-    return tuple((*of, *[""] * (depth - len(of)), name) for of in lines for name in names)
+    return tuple((*panel_lines(one.panel), name) for one in panels for name in names)
 
 
 def _records(one: Accuracies) -> list[dict[str, Any]]:
@@ -174,10 +176,16 @@ def _reading(one: Accuracies) -> str:
         return f"On {panel_label(one.panel)} only controls answered."
     line = max(shown, key=lambda at: shown[at][0])
     accuracies = [estimate(one.rows[metric][line]) for metric in ACCURACIES]
+    found = round(shown[line][0], 3) > 0
+    verdict = (
+        f"{_label(line)} has the widest gap"
+        if found
+        else f"no gap is above 0, the widest that of {_label(line)}"
+    )
     text = (
-        f"On {panel_label(one.panel)}, {method_label(line[0])} has the widest gap: {with_interval(accuracies[0])} of "
+        f"On {panel_label(one.panel)}, {verdict}: {with_interval(accuracies[0])} of "
         f"the answers about members are right, {with_interval(accuracies[1])} about non-members, "
-        f"{signed_interval(shown[line])}{', which may be nothing' if contains(shown[line], 0.0) else ''}"
+        f"{signed_interval(shown[line])}{', which may be nothing' if found and contains(shown[line], 0.0) else ''}"
     )
     controls = [
         f"{method_label(at[0])} {with_interval(estimate(one.rows[ACCURACIES[0]][at]))} and "

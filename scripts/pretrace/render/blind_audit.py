@@ -23,6 +23,7 @@ from pretrace.render.records import (
     is_starred,
     long_frame,
     number,
+    other_texts_note,
     panel_record,
 )
 from pretrace.render.registry import Artifact
@@ -50,7 +51,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     audits = list(zip(panels, frames, placebos, strict=True))
     apart = [(panel, of) for panel, of, placebo in audits if placebo or len(panels) <= FEW]
     together = [(panel, of) for panel, of, placebo in audits if not placebo and len(panels) > FEW]
-    rows = [row for panel in panels for row in results.selected(artifact, panel, "held_out").values()]
+    found = [(panel, results.selected(artifact, panel, "held_out")) for panel in panels]
     blocks = [Block(panel_label(panel), tuple(map(_row, records_of(of)))) for panel, of in apart]
     readings = [_reading(panel, of) for panel, of in apart]
     if together:
@@ -63,7 +64,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         stub="Method",
         columns=COLUMNS,
         blocks=tuple(blocks),
-        notes=tuple(_notes(artifact, rows, many=bool(together))),
+        notes=tuple(_notes(artifact, found, many=bool(together))),
         frame=pd.concat(frames, ignore_index=True),
         reading=" ".join(readings),
     )
@@ -137,7 +138,10 @@ def _row(record: dict[str, Any]) -> Row:
     )
 
 
-def _notes(artifact: Artifact, rows: Sequence[Record], *, many: bool) -> list[str]:
+def _notes(
+    artifact: Artifact, found: Sequence[tuple[Panel, Mapping[str, Record]]], *, many: bool
+) -> list[str]:
+    rows = [row for _, of in found for row in of.values()]
     notes = [
         *conditions(artifact, rows),
         f"Held-out settings. {INTERVALS}",
@@ -147,7 +151,9 @@ def _notes(artifact: Artifact, rows: Sequence[Record], *, many: bool) -> list[st
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",
     ]
-    return [*notes, "* beats blind, in the same sense."] if many else notes
+    if many:
+        notes.append("* beats blind, in the same sense.")
+    return [*notes, *other_texts_note(found)]
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pretrace.methods import METHODS, companions
 from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
-from pretrace.render.names import is_control, method_label, panel_label, panel_lines, row_label
+from pretrace.render.names import is_control, panel_label, panel_lines, row_label
 from pretrace.render.phrases import joined
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
@@ -115,5 +115,5 @@ def _cell(seconds: float | None) -> Cell:
 
 def _reading(panel: Panel, times: Times) -> str:
     longest, shortest = max(times, key=lambda line: times[line]), min(times, key=lambda line: times[line])
-    parts = [f"{method_label(line[0])} {times[line]:.2f} s" for line in dict.fromkeys((longest, shortest))]
-    return f"On {panel_label(panel)}, a document takes {joined(parts)}."
+    parts = [f"{_label(line)} takes {times[line]:.2f} s" for line in dict.fromkeys((longest, shortest))]
+    return f"On {panel_label(panel)}, {joined(parts)} a document."

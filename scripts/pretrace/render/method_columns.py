@@ -77,14 +77,9 @@ class Average:
 
 def headers(columns: Sequence[Column | Average], without: str) -> Columns:
     """The header lines of each column; the metric last, where there are several."""
-    lines = [column.lines(without) for column in columns]
     if len({column.metric for column in columns}) == 1:
-        return tuple(lines)
-    depth = max(map(len, lines))
-    return tuple(
-        (*of, *[""] * (depth - len(of)), metric_label(column.metric))
-        for of, column in zip(lines, columns, strict=True)
-    )
+        return tuple(column.lines(without) for column in columns)
+    return tuple((*column.lines(without), metric_label(column.metric)) for column in columns)
 
 
 def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) -> list[Column]:

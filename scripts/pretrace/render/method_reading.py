@@ -35,8 +35,7 @@ def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     metric = columns[0].metric
     shown = [column for column in columns if not column.control]
     found = [(column, best) for column in shown if (best := _best(column, selection))]
-    leaders = _leaders if len(found) <= FEW else _many_leaders
-    sentences = [leaders(found, metric, selection)] if found else []
+    sentences = [_first_sentence(found, metric, selection)] if found else []
     sentences += _placebo(columns, found, selection, metric)
     sentences += _blind(found, selection, metric)
     tested = [column for column in shown if column.tests]
@@ -57,6 +56,26 @@ def _best(column: Column, selection: str) -> Best | None:
         return None
     method = max(values, key=lambda method: float(values[method]))
     return method, estimate(column.selected[selection][method])
+
+
+def _first_sentence(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
+    methods = {m for column, _ in found for m in column.selected[selection] if not is_control(m)}
+    if len(methods) == 1:
+        return _one_method(found, metric, selection)
+    return (_leaders if len(found) <= FEW else _many_leaders)(found, metric, selection)
+
+
+def _one_method(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
+    """Where the only method of a table is highest and where lowest."""
+    rising = sorted(found, key=lambda item: item[1][1][0])
+    parts = [
+        f"{with_interval(best[1])} on {panel_label(column.panel)}{against_chance(best[1], metric)}"
+        for column, best in (rising[-1], *rising[:-1][:1])
+    ]
+    start = f"The {selection.replace('_', '-')} {metric_label(metric)} of {method_label(found[0][1][0])} is "
+    return (
+        f"{start}{parts[0]}." if len(parts) == 1 else f"{start}highest, {parts[0]}, and lowest, {parts[1]}."
+    )
 
 
 def _leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: str) -> str:
@@ -100,7 +119,7 @@ def _placebo(
 def _excess(method: str, found: Estimate, placebo: Estimate, panel: Panel, metric: str) -> str:
     excess = difference(found, placebo)
     start = (
-        f"On the placebo of {panel['benchmark']}, where there is no membership to find, "
+        f"On the placebo of {panel['benchmark']}{place_label(panel)}, where there is no membership to find, "
         f"{method_label(method)} reaches {with_interval(placebo)}{against_chance(placebo, metric)}; "
         f"the excess is {signed_interval(excess)}"
     )

@@ -22,7 +22,7 @@ from pretrace.render.names import (
     row_label,
 )
 from pretrace.render.phrases import INTERVALS, conditions
-from pretrace.render.records import STAR_LEVEL, estimate, is_starred
+from pretrace.render.records import STAR_LEVEL, estimate, is_starred, other_texts_note
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results
 from pretrace.render.table import Block, Cell, Row, Table, bold_best, said_once, signs_of
@@ -45,7 +45,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     shown = [column for column in every if isinstance(column, Column)]
     groups = _with_missing(artifact, groups, missing_columns(artifact, selections))
     methods = ordered(artifact, {m for column in shown for rows in column.selected.values() for m in rows})
-    places = [(group, selection) for group in groups for selection in selections]
+    places = [(_of_selection(group, selection), selection) for group in groups for selection in selections]
     blocks, notes = said_once([_block(artifact, *place, methods) for place in places])
     return Table(
         caption=artifact["title"],
@@ -53,7 +53,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         stub="Method",
         columns=blocks[0].columns or (),
         blocks=blocks,
-        notes=(*_notes(artifact, shown), *_cautions(artifact, results, shown), *notes),
+        notes=(*_notes(artifact, shown, blocks), *_cautions(artifact, results, shown), *notes),
         frame=long_frame_of(
             blocks, [(selection, group[1], _there(group, methods)) for group, selection in places]
         ),
@@ -93,6 +93,13 @@ def _with_averages(columns: Sequence[Column], over: str) -> list[Column | Averag
             averaged = tuple(column for column in group if column.metric == metric)
             found += [Average(averaged, over)] if len(averaged) > 1 else []
     return found
+
+
+def _of_selection(group: Group, selection: str) -> Group:
+    """The group without the columns of a metric that no method has in the selection."""
+    name, columns = group
+    metrics = {column.metric for column in columns if column.selected[selection]}
+    return name, [column for column in columns if column.metric in metrics] if metrics else columns
 
 
 def _there(group: Group, methods: Sequence[str]) -> list[str]:
@@ -144,13 +151,13 @@ def _cautions(artifact: Artifact, results: Results, columns: Sequence[Column]) -
     return results.cautions([column.panel for column in columns])
 
 
-def _notes(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
+def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block]) -> list[str]:
     rows = [row for column in columns for rows in column.selected.values() for row in rows.values()]
-    notes = conditions(artifact, rows)
-    notes.append(
-        f"{INTERVALS} Bold is the highest method of a column; rows without a model are not in contest."
-    )
-    if "baseline" in artifact:
+    cells = [cell for block in blocks for row in block.rows for cell in row.cells]
+    notes = [*conditions(artifact, rows), INTERVALS]
+    if any(cell.bold for cell in cells):
+        notes.append("Bold is the highest method of a column; rows without a model are not in contest.")
+    if any(cell.star for cell in cells):
         notes.append(
             f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
@@ -160,4 +167,20 @@ def _notes(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
             "A placebo column has two classes that the model knows alike: only what exceeds it is membership."
         )
     over = artifact.get("options", {}).get("average", "")
-    return [*notes, average_note(over)] if over else notes
+    return [*notes, *_selection_notes(columns), *([average_note(over)] if over else [])]
+
+
+def _selection_notes(columns: Sequence[Column]) -> list[str]:
+    """What settings that were chosen make of the numbers, and which rest on other texts."""
+    notes = []
+    selections = {selection for column in columns for selection, rows in column.selected.items() if rows}
+    if {"held_out", "best_on_test"} <= selections:
+        notes.append(
+            "Held-out values are means over folds, those best on test are of all texts at once: even of one and the "
+            "same setting the two differ."
+        )
+    if len({column.metric for column in columns}) > 1 and selections - {"default"}:
+        notes.append(
+            "Settings are chosen for each metric by itself: the numbers of a row may be of different settings."
+        )
+    return [*notes, *other_texts_note((one.panel, rows) for one in columns for rows in one.selected.values())]

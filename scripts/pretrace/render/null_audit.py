@@ -130,8 +130,9 @@ def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
     return [
         *conditions(artifact, rows),
         f"Held-out settings. Intervals that miss: 95 % intervals without {_chance(artifact):g}; bold where chance "
-        "allows fewer. Allowed: the largest count with a chance of 5 % or more, were methods independent. Methods on "
-        "the same texts are not, so that counts scatter more than that.",
+        "allows fewer. Expected: 5 % of the intervals. Allowed: the largest count with a chance of 5 % or more. p of "
+        "as many: the chance of so many or more. Both take methods as independent; on the same texts they are not, so "
+        "that counts scatter more than that.",
         "Least Holm p: of a normal error as wide as each interval, corrected over every method and panel of the table.",
     ]
 
@@ -140,7 +141,8 @@ def _reading(artifact: Artifact, of: pd.DataFrame, counted: Misses) -> str:
     allowed, chance = counted.most_allowed, _chance(artifact)
     verdict = "no more than" if counted.count <= allowed else f"more than the {allowed} that"
     start = (
-        f"{counted.count} of {len(of)} intervals miss {chance:g}, {verdict} chance allows "
+        f"{counted.count} of {len(of)} intervals {'misses' if counted.count == 1 else 'miss'} {chance:g}, {verdict} "
+        "chance allows "
         f"({LEVEL * len(of):.1f} are expected)"
     )
     leaks = of[of["p_holm"] <= LEVEL].sort_values("p_holm", kind="stable")

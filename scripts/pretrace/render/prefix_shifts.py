@@ -127,7 +127,7 @@ def _reading(panel: Panel, frame: pd.DataFrame) -> str:
         for _, row in last.iterrows()
     }
     parts = [
-        f"{'members' if label else 'non-members'} by {signed_interval(found[label, prefix])}"
+        f"{'members' if label else 'non-members'} by {signed_interval(found[label, prefix], 3)}"
         for prefix in KINDS
         for label in (1, 0)
         if (label, prefix) in found

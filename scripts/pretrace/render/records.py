@@ -1,10 +1,12 @@
 """Rows of metrics and tests as estimates, and as records of an artifact's long data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import mode
 from typing import Any
 
 import pandas as pd
 
+from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import Estimate
 from pretrace.render.selecting import Panel, Record
 
@@ -46,6 +48,20 @@ def number_record(row: Record | None) -> dict[str, Any]:
     if row is None:
         return dict.fromkeys(keys) | {"setting": "", "marks": ""}
     return {key: row[key] for key in keys}
+
+
+def other_texts_note(panels: Iterable[tuple[Panel, Mapping[str, Record]]]) -> list[str]:
+    """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
+    found: dict[str, None] = {}
+    for panel, rows in panels:
+        counts = {method: int(row["n_members"]) + int(row["n_nonmembers"]) for method, row in rows.items()}
+        usual = mode(counts.values()) if counts else 0
+        found |= {
+            f"{method_label(method)} on {panel_label(panel)} ({count:,}, not {usual:,})": None
+            for method, count in counts.items()
+            if count != usual
+        }
+    return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
 
 
 def test_record(row: Record | None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from pretrace.render.names import (
     parse_setting,
     row_label,
 )
-from pretrace.render.phrases import INTERVALS, conditions
+from pretrace.render.phrases import DASHES, INTERVALS, conditions
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
@@ -38,9 +38,16 @@ def render(artifact: Artifact, results: Results) -> Table:
     means of each method, another the gaps of each panel.
     """
     panels = results.panels(artifact)
-    frames = [_gaps(artifact, results, panel) for panel in panels]
+    chosen = [
+        {
+            selection: results.selected(artifact, panel, selection)
+            for selection in ("best_on_test", "held_out")
+        }
+        for panel in panels
+    ]
+    frames = [_gaps(artifact, results, panel, of) for panel, of in zip(panels, chosen, strict=True)]
     frame = pd.concat(frames, ignore_index=True)
-    rows = [row for panel in panels for row in records_of(results.rows(artifact, panel))]
+    rows = [row for of in chosen for by_method in of.values() for row in by_method.values()]
     few = len(panels) <= FEW
     return Table(
         caption=artifact["title"],
@@ -48,15 +55,24 @@ def render(artifact: Artifact, results: Results) -> Table:
         stub="Method",
         columns=tuple((column,) for column in COLUMNS),
         blocks=_blocks_of_few(panels, frames) if few else _blocks_of_many(artifact, panels, frames),
-        notes=(
-            *conditions(artifact, rows),
-            INTERVALS if few else "A dash means that a method does not apply.",
-            "Gap: best on test minus held out, of the same texts and therefore without an interval. A method "
-            "with one setting has nothing to choose: its gap is what averaging over folds does.",
-        ),
+        notes=(*conditions(artifact, rows), *_notes(few)),
         frame=frame,
         reading=_reading(artifact, frame),
     )
+
+
+def _notes(few: bool) -> list[str]:
+    notes = [
+        INTERVALS if few else DASHES,
+        "Settings: how many the method could choose from. Gap: best on test minus held out, of the same texts and "
+        "therefore without an interval. A method with one setting has nothing to choose: its gap is what averaging "
+        "over folds does.",
+    ]
+    over = (
+        "A row stands for all panels that have the method: Settings and Largest gap are of the panel where they are "
+        "largest, the others means."
+    )
+    return notes if few else [*notes, over]
 
 
 def _blocks_of_few(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> tuple[Block, ...]:
@@ -99,9 +115,10 @@ def _gap_cell(record: Record) -> Cell:
     return Cell() if pd.isna(record["gap"]) else Cell(float(record["gap"]), signed=True)
 
 
-def _gaps(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
-    best = results.selected(artifact, panel, "best_on_test")
-    held_out = results.selected(artifact, panel, "held_out")
+def _gaps(
+    artifact: Artifact, results: Results, panel: Panel, chosen: Mapping[str, Mapping[str, Record]]
+) -> pd.DataFrame:
+    best, held_out = chosen["best_on_test"], chosen["held_out"]
     settings = _settings(results.rows(artifact, panel))
     records = []
     for method in ordered(artifact, [*best, *held_out]):

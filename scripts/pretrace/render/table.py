@@ -123,10 +123,11 @@ class Table:
 def header_rows(columns: Columns) -> list[list[tuple[str, int]]]:
     """Header lines, each as (text, number of columns it spans), as many to every column.
 
-    Neighbours share a cell where they agree so far; in the last line each column has its own.
+    Neighbours share a cell where they agree so far; in the last line each column has its own. A column of fewer lines
+    has empty ones before its last.
     """
     depth = max(map(len, columns))
-    padded = [(*lines, *[""] * (depth - len(lines))) for lines in columns]
+    padded = [(*lines[:-1], *[""] * (depth - len(lines)), *lines[-1:]) for lines in columns]
     rows = []
     for level in range(depth):
         last = level == depth - 1
@@ -144,13 +145,10 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def bold_best(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Mark each column's highest value, as printed, among rows that are no controls; equals share it."""
+    """Mark each column's highest value, as printed, among two or more rows that are no controls; equals share it."""
     if not rows:
         return ()
-    best = [
-        max((round(row.cells[at].value or 0.0, 3) for row in rows if _counts(row, at)), default=None)
-        for at in range(len(rows[0].cells))
-    ]
+    best = [_highest(rows, at) for at in range(len(rows[0].cells))]
     return tuple(
         replace(
             row,
@@ -161,6 +159,11 @@ def bold_best(rows: Sequence[Row]) -> tuple[Row, ...]:
         )
         for row in rows
     )
+
+
+def _highest(rows: Sequence[Row], at: int) -> float | None:
+    values = [round(row.cells[at].value or 0.0, 3) for row in rows if _counts(row, at)]
+    return max(values) if len(values) > 1 else None
 
 
 def _counts(row: Row, at: int) -> bool:
