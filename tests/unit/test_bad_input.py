@@ -296,3 +296,10 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_text(tmp_path / "t.txt", "\ud800")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("written", ["true", "false"])
+def test_a_switch_that_snakemake_took_for_text_is_refused_with_what_to_write(written: str) -> None:
+    said = refuses(lambda: load_study(CONFIG | {"trust_remote_code": written}, ROOT / "config"))
+    assert "trust_remote_code" in said
+    assert f"On the command line, write {written.title()}." in said

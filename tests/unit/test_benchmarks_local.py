@@ -218,8 +218,11 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path: P
 def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path: Path, label: int | None) -> None:
     path = write_jsonl(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
     assert check(path, metrics=False)
-    with pytest.raises(InputError, match=r"t\.jsonl: metrics need members .* and non-members .* it holds"):
+    with pytest.raises(
+        InputError, match=r"t\.jsonl: metrics need members .* and non-members .* it holds"
+    ) as error:
         check(path, metrics=True)
+    assert "artifacts: [audit]" in str(error.value)
 
 
 def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(

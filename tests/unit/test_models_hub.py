@@ -130,5 +130,5 @@ def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
     assert (entries["opt"]["source"], entries["opt"]["path"]) == ("local", paths["opt"])
     assert "unavailable" not in entries["davinci"]
     assert "trust_remote_code" in entries["baichuan"]["unavailable"]
-    with pytest.raises(InputError, match=r"paths\.opd: no entry is called so: did you mean .opt."):
+    with pytest.raises(InputError, match=r"paths\.opd: no entry has that name: did you mean .opt."):
         override((Registry("models", entries),), {"paths": {"opd": "x"}})

@@ -1,4 +1,4 @@
-"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row a text.
+"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text.
 
 Columns: `input` or `text`; `label` (1 member, 0 non-member, null or empty where unknown); optional `subset`,
 `length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are
@@ -71,7 +71,8 @@ def check(path: Path, *, metrics: bool) -> Summary:
     if metrics and not (found[0] and found[1]):
         raise InputError(
             f"{path}: metrics need members (label 1) and non-members (label 0), and it holds {found[1]} "
-            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class."
+            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class, or, to audit "
+            "texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
         )
     return Summary(
         members=found[1],

@@ -71,13 +71,13 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
     entries = {slug: entry for registry in registries for slug, entry in registry.entries.items()}
     for slug, path in config.get("paths", {}).items():
         if slug not in entries:
-            raise InputError(f"config: paths.{slug}: no entry is called so: {nearest(slug, entries)}")
+            raise InputError(f"config: paths.{slug}: no entry has that name: {nearest(slug, entries)}")
         for registry in registries:
             if slug in registry.entries:
                 _set_path(registry.entries[slug], path, f"config: paths.{slug}", registry.kind)
     for slug in config.get("available", []):
         if slug not in entries:
-            raise InputError(f"config: available: no entry is called '{slug}': {nearest(slug, entries)}")
+            raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, entries)}")
         entries[slug].pop("unavailable", None)
     for entry in entries.values():
         if entry.get("remote_code") and not config.get("trust_remote_code"):

@@ -88,6 +88,10 @@ def check(value: Any, schema: str, where: str) -> None:
         raise InputError("\n".join(f"{where}: {_explain(error)}" for error in errors))
 
 
+_SWITCHES = ("true", "false")
+"""What Snakemake takes for text on the command line: there, switches have a capital."""
+
+
 def _explain(error: ValidationError) -> str:
     key = ".".join(str(part) for part in error.absolute_path) or "top level"
     schema: dict[str, Any] = error.schema if isinstance(error.schema, dict) else {}
@@ -108,7 +112,12 @@ def _explain(error: ValidationError) -> str:
             return f"{key}: {value!r} is not valid: {nearest(str(value), [str(v) for v in wanted])}"
         case "type":
             found = f"{_kind(value)} {value!r}"
-            return f"{key}: {found} where {_types(wanted)} is needed. {described}".strip()
+            hint = (
+                f"On the command line, write {value.title()}. "
+                if wanted == "boolean" and value in _SWITCHES
+                else ""
+            )
+            return f"{key}: {found} where {_types(wanted)} is needed. {hint}{described}".strip()
         case "pattern":
             shown = "what is given" if schema.get("writeOnly") else repr(value)
             return f"{key}: {shown} does not have the right form ({wanted}). {described}".strip()
