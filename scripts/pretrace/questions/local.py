@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from pretrace.models import Target, start_token_ids
+from pretrace.models.generation import written
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Ids
 from pretrace.passes.sharing import SharedCache, way_of
@@ -59,8 +60,9 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                for place, text in zip(batch, self._written([ids[one] for one in batch], units), strict=True):
-                    replies[place] = Reply(text)
+                added = written(self._model, self._tokenizer, [ids[one] for one in batch], units)
+                for place, new in zip(batch, added, strict=True):
+                    replies[place] = Reply(self._text(new))
                 progress(len(batch))
                 del places[: len(batch)]
         return replies
@@ -135,22 +137,6 @@ class LocalAnswerer:
                 "dtype: float32 for this model; if it is float32, its weights are damaged."
             )
         return Letters(tuple(probabilities), LETTERS[probabilities.index(max(probabilities))])
-
-    def _written(self, ids: list[Ids], units: int) -> list[str]:
-        """What greedy decoding adds to prompts of one length."""
-        import transformers
-
-        model = self._model
-        inputs = torch.tensor(ids, device=model.device)
-        ends = model.generation_config.eos_token_id
-        padding = self._tokenizer.pad_token_id
-        config = transformers.GenerationConfig(
-            max_new_tokens=units, do_sample=False, num_beams=1, repetition_penalty=1.0, eos_token_id=ends,
-            pad_token_id=padding if padding is not None else (ends[0] if isinstance(ends, list) else ends),
-        )  # fmt: skip
-        with torch.inference_mode():
-            written = model.generate(inputs, attention_mask=torch.ones_like(inputs), generation_config=config)
-        return [self._text(row) for row in written[:, inputs.shape[1] :].tolist()]
 
     @cached_property
     def _model(self) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from pretrace.models.generation import written
 from pretrace.passes.lead import Ids
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.local import TOO_LONG, LocalAnswerer
@@ -30,19 +31,7 @@ class LocalWriter(LocalAnswerer):
         return replies
 
     def _sampled(self, ids: Ids, most: int) -> str:
-        import transformers
-
-        model = self._model
         context = self._target.context
         room = most if context is None else min(most, context - len(ids))
-        ends = model.generation_config.eos_token_id
-        padding = self._tokenizer.pad_token_id
-        config = transformers.GenerationConfig(
-            max_new_tokens=room, do_sample=True, temperature=TEMPERATURE, top_k=0, top_p=1.0,
-            repetition_penalty=1.0, eos_token_id=ends,
-            pad_token_id=padding if padding is not None else (ends[0] if isinstance(ends, list) else ends),
-        )  # fmt: skip
-        inputs = torch.tensor([ids], device=model.device)
-        with torch.inference_mode():
-            written = model.generate(inputs, attention_mask=torch.ones_like(inputs), generation_config=config)
-        return self._text(written[0, inputs.shape[1] :].tolist())
+        [added] = written(self._model, self._tokenizer, [ids], room, temperature=TEMPERATURE)
+        return self._text(added)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace.models.generation import written
 from pretrace.runtime.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,21 +37,15 @@ def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> "pd
     fewer where the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
     """
     import pandas as pd
-    import torch
 
     model, tokenizer = target.load(), target.tokenizer
     rows = []
     for position, prompt in enumerate(prompts):
-        encoded = tokenizer(prompt, return_tensors="pt").to(model.device)
-        start = encoded["input_ids"].shape[1]
-        with torch.inference_mode():
-            ids = model.generate(
-                **encoded, max_new_tokens=max(lengths), do_sample=False, num_beams=1,
-                pad_token_id=tokenizer.eos_token_id,
-            )[0]  # fmt: skip
-        prompt_text = tokenizer.decode(ids[:start], skip_special_tokens=True)
+        ids = list(tokenizer(prompt)["input_ids"])
+        [added] = written(model, tokenizer, [ids], max(lengths))
+        prompt_text = tokenizer.decode(ids, skip_special_tokens=True)
         for length in lengths:
-            whole = tokenizer.decode(ids[: start + length], skip_special_tokens=True)
+            whole = tokenizer.decode(ids + added[:length], skip_special_tokens=True)
             [text] = zero_access_shots([prompt], [whole[len(prompt_text) :]])
             rows.append({"length": length, "position": position, "text": text})
     frame = pd.DataFrame(rows).astype({"length": "Int64"})
