@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 from pretrace.runtime.files import write_text
 from pretrace.runtime.logs import job_log, log
-from pretrace.studies.compute import compute_lines, table
+from pretrace.studies.compute import assumptions, compute_lines, table
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
-    lines = table(compute_lines(snakemake.config), float(snakemake.config["gpu_flops"]))
+    flops = float(snakemake.config["gpu_flops"])
+    lines = table(compute_lines(snakemake.config), flops, assumptions(snakemake.config))
     write_text(snakemake.params.table, "\n".join(lines) + "\n")
     log.info("%s", "\n".join(lines))

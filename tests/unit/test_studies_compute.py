@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, compute_lines, places, table
+from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
 
 CONFIG = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
 MODELS = yaml.safe_load(Path("config/models.yaml").read_text(encoding="utf-8"))
@@ -56,3 +56,26 @@ def test_texts_are_those_that_the_registry_states():
     assert [place[2] for place in places(entry, {"subsets": None, "lengths": None})] == [10, 20]
     assert [place[2] for place in places(entry, {"subsets": ["tail"], "lengths": [512]})] == [20]
     assert [place[2] for place in places({"expected": {"all": 5}}, {"subsets": None, "lengths": None})] == [5]
+
+
+def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1}\n{"text": "two", "label": 0}\n')
+    (tmp_path / "tiny").mkdir()
+    study = {
+        "study": "mine",
+        "models": {"tiny": {"source": "local", "path": "tiny"}},
+        "benchmarks": {"own": {"source": "local", "path": "texts.jsonl"}},
+        "runs": [{"model": model, "benchmark": "own", "methods": ["loss"]} for model in ("tiny", "llama-7b")]
+        + [{"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]}],
+    }
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(study), encoding="utf-8")
+    assert assumptions(CONFIG | {"study": str(path)}) == [
+        "Entries without `parameters` count as 0: tiny.",
+        "Entries without `expected` count as 2,000 texts of each subset and length: own.",
+        "Entries without `lengths` count as 250 tokens a text: own.",
+    ]
+
+
+def test_every_model_of_the_paper_study_states_its_parameters():
+    assert not any("parameters" in one for one in assumptions(CONFIG | {"study": "paper"}))

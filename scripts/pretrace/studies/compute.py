@@ -1,6 +1,6 @@
 """About how many tokens a study's local models read and how many GPU hours that takes, from the registries alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pretrace.questions.registry import QUESTION_METHODS
@@ -39,6 +39,40 @@ def compute_lines(config: Mapping[str, Any]) -> list[Line]:
     flops = float(config["gpu_flops"])
     alone = [(slug, load_study({**config, "only": [slug]})) for slug in study.artifacts]
     return [_line(slug, of, flops) for slug, of in alone] + [_line("all", study, flops)]
+
+
+def assumptions(config: Mapping[str, Any]) -> list[str]:
+    """What the entries of the models and benchmarks that are read do not state, and what stands in its place."""
+    study = load_study(dict(config))
+    read = {model for model, _ in (*_passes(study), *_questions(study))}
+    asked = [
+        (benchmark, request)
+        for pairs, requests in (
+            (plan.pass_pairs(study), plan.pass_requests),
+            (plan.question_pairs(study), plan.answer_requests),
+        )
+        for model, benchmark in pairs
+        if _is_local(study, model)
+        for request in requests(study, model, benchmark)
+    ]
+    entries = study.benchmarks.entries
+    found = [
+        (benchmark, _stated(entries[benchmark], subset, length), length)
+        for benchmark, request in asked
+        for subset, length in _cells(entries[benchmark], request)
+    ]
+    lacking = {
+        "`parameters` count as 0": {slug for slug in read if "parameters" not in study.models.entries[slug]},
+        f"`expected` count as {TEXTS:,} texts of each subset and length": {
+            slug for slug, texts, _ in found if texts is None
+        },
+        f"`lengths` count as {TOKENS_OF_A_TEXT} tokens a text": {
+            slug for slug, _, length in found if length is None
+        },
+    }
+    return [
+        f"Entries without {what}: {', '.join(sorted(slugs))}." for what, slugs in lacking.items() if slugs
+    ]
 
 
 def _line(name: str, study: Study, flops: float) -> Line:
@@ -94,20 +128,30 @@ def _questions(study: Study) -> Iterator[tuple[str, float]]:
 
 def places(entry: Mapping[str, Any], request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:
     """(subset, length, texts, tokens of each) that a request reads of a benchmark, by what its entry states."""
-    expected = entry.get("expected", {})
     found = []
-    for subset in request["subsets"] or entry.get("subsets") or [""]:
-        for length in request["lengths"] or entry.get("lengths") or [None]:
-            keys = (f"{subset}/{length}", str(length), subset, "all")
-            texts = next((expected[key] for key in keys if key in expected), TEXTS)
-            words = TOKENS_A_WORD.get(entry.get("language", "en"), 1.35)
-            tokens = TOKENS_OF_A_TEXT if length is None else length * words
-            found.append((subset, length, texts, tokens))
+    for subset, length in _cells(entry, request):
+        texts = _stated(entry, subset, length)
+        words = TOKENS_A_WORD.get(entry.get("language", "en"), 1.35)
+        tokens = TOKENS_OF_A_TEXT if length is None else length * words
+        found.append((subset, length, TEXTS if texts is None else texts, tokens))
     return found
 
 
-def table(lines: list[Line], flops: float) -> list[str]:
-    """The lines as Markdown."""
+def _cells(entry: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+    for subset in request["subsets"] or entry.get("subsets") or [""]:
+        for length in request["lengths"] or entry.get("lengths") or [None]:
+            yield subset, length
+
+
+def _stated(entry: Mapping[str, Any], subset: str, length: int | None) -> int | None:
+    """How many texts a subset and length have, where the entry states it."""
+    expected = entry.get("expected", {})
+    keys = (f"{subset}/{length}", str(length), subset, "all")
+    return next((expected[key] for key in keys if key in expected), None)
+
+
+def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[str]:
+    """The lines as Markdown, and below them what they rest on."""
     rows = [
         "| artifact | models | tokens (millions) | GPU hours | GPUs of the largest model |",
         "|---|--:|--:|--:|--:|",
@@ -122,4 +166,5 @@ def table(lines: list[Line], flops: float) -> list[str]:
         f"At {flops:.2g} FLOP/s of a GPU (gpu_flops) and {FORWARD} operations per parameter and token; loading models "
         "and counting corpora, which no GPU does, are not in it. Each artifact stands as if it alone were run; all "
         "share passes.",
+        *assumed,
     ]
