@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_power import power
@@ -20,12 +21,14 @@ from pretrace.render.drawing import (
     style,
 )
 from pretrace.render.names import method_label, ordered, panel_label
-from pretrace.render.phrases import with_interval
+from pretrace.render.phrases import joined, with_interval
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.runtime.errors import InputError
+
+FALSE_ALARMS = (0, (1, 1.5))
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
@@ -41,7 +44,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
                 for record in records_of(of)
             ]
         ),
-        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, found, strict=True)),
+        reading=" ".join([*map(_reading, panels, found), *_documents(panels, found)]),
     )
 
 
@@ -77,16 +80,18 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], found: Sequence[pd.Data
         for at, axis in enumerate(grid.flat[: len(panels)]):
             for method in methods:
                 _draw(axis, found[at][found[at]["method"] == method], styles[method], method_label(method))
-            axis.axhline(LEVEL, color=GREY, linewidth=0.6)
+            axis.axhline(LEVEL, color=GREY, linewidth=0.6, label=f"{LEVEL:.0%}".replace("%", " %"))
             axis.set_title(panel_label(panels[at]), loc="left", fontsize=7)
-            axis.set_xlabel("texts of a document")
+            axis.set_xlabel("texts given of each document")
+            axis.set_xticks(sorted(found[at]["texts"].unique()))
             axis.set_ylim(0, 1)
         for axis in grid[:, 0]:
-            axis.set_ylabel(f"documents with p at most {LEVEL:g}")
+            axis.set_ylabel(f"share of documents with p ≤ {LEVEL:g}")
         handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=min(4, len(labels)), handlelength=2.6
-        )
+        handles.append(Line2D([], [], color=BLACK, linestyle=FALSE_ALARMS, linewidth=0.8))
+        labels.append("non-members (false alarms)")
+        columns = -(-len(labels) // -(-len(labels) // 4))
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns, handlelength=3)
         lay_out(figure)
     return figure
 
@@ -95,11 +100,12 @@ def _draw(axis: Any, of: pd.DataFrame, line: LineStyle, label: str) -> None:
     members, others = (of[of["label"] == kind] for kind in (1, 0))
     axis.plot(members["texts"], members["value"], color=line.color, linestyle=line.dashes, linewidth=line.width,
               marker=line.marker, markersize=3, label=label)  # fmt: skip
-    axis.plot(others["texts"], others["value"], color=line.color, linestyle=(0, (1, 1.5)), linewidth=0.8)
+    axis.plot(others["texts"], others["value"], color=line.color, linestyle=FALSE_ALARMS, linewidth=0.8)
     if label == method_label(COMBINED):
         axis.fill_between(
-            members["texts"], members["low"], members["high"], color=line.color, alpha=0.12, linewidth=0
-        )
+            members["texts"], members["low"], members["high"], color=line.color, alpha=0.12, linewidth=0,
+            label=f"95 % interval, {label.lower()}",
+        )  # fmt: skip
 
 
 def _reading(panel: Panel, of: pd.DataFrame) -> str:
@@ -115,3 +121,21 @@ def _reading(panel: Panel, of: pd.DataFrame) -> str:
         f"one text and {values[1, texts]} by {texts}; of the non-members' it calls {values[0, 1]} and "
         f"{values[0, texts]}."
     )
+
+
+def _documents(panels: Sequence[Panel], found: Sequence[pd.DataFrame]) -> list[str]:
+    """How many documents each number of texts rests on; once, where that is the same of every panel."""
+    counts = {panel_label(panel): _counted(of) for panel, of in zip(panels, found, strict=True)}
+    if len(set(counts.values())) == 1:
+        return [f"Members' documents with so many texts: {next(iter(counts.values()))}."]
+    return [f"Members' documents with so many texts, {name}: {counted}." for name, counted in counts.items()]
+
+
+def _counted(of: pd.DataFrame) -> str:
+    """`83 with 1 to 5, 53 with 6`, by the numbers of texts."""
+    members = of[of["label"] == 1].drop_duplicates("texts").sort_values("texts")
+    parts = []
+    for documents, rows in members.groupby("documents", sort=False):
+        first, last = rows["texts"].min(), rows["texts"].max()
+        parts.append(f"{documents} with {first}" + (f" to {last}" if last > first else ""))
+    return joined(parts)
