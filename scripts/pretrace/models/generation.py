@@ -17,9 +17,8 @@ def written(
     import transformers
 
     ends = model.generation_config.eos_token_id
-    model.generation_config = transformers.GenerationConfig(
-        eos_token_id=ends
-    )  # fills what is not given below
+    # generate() fills from here whatever it is not told
+    model.generation_config = transformers.GenerationConfig(eos_token_id=ends)
     padding = tokenizer.pad_token_id
     drawing = (
         {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
