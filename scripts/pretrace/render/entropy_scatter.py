@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
+from matplotlib.lines import Line2D
 
 from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, new_figure, style
 from pretrace.render.log_likelihoods import Reader
@@ -22,6 +23,9 @@ CLASSES = ((1, "members", MEMBER, "o", "-"), (0, "non-members", NONMEMBER, "^", 
 BINS = 5
 HEXAGONS = (34, 17)
 LOGPROB = "log-probability of the token (nats)"
+
+FEWEST = 20
+"""A class of fewer surprising tokens has no mean."""
 
 Panels = Sequence[tuple[Panel, Mapping[int, Tokens]]]
 
@@ -47,9 +51,10 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
 
 def _means(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> pd.DataFrame:
     """Mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
-    entropy = np.concatenate([of.surprising["entropy"].to_numpy() for of in tokens.values()])
-    if not len(entropy):
+    tokens = {label: of for label, of in tokens.items() if len(of.surprising) >= FEWEST}
+    if not tokens:
         return pd.DataFrame({"label": [], "entropy": [], "value": [], "low": [], "high": []})
+    entropy = np.concatenate([of.surprising["entropy"].to_numpy() for of in tokens.values()])
     edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
     centres = [
         float(np.median(entropy[np.searchsorted(edges, entropy, side="right") == at])) for at in range(BINS)
@@ -70,17 +75,32 @@ def _seed(artifact: Artifact, panel: Panel, label: int) -> int:
 
 def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, float]) -> tuple[Any, Any]:
     with style():
-        figure = new_figure(PAGE, 2.6 * len(panels))
+        figure = new_figure(PAGE, 2.6 * len(panels) + 0.25)
         grid = figure.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         densities = []
+        letters = iter("abcdefghijklmnopqrstuvwxyz")
         for axes, (panel, tokens), of in zip(grid, panels, means, strict=True):
             densities.append(_densities(figure, axes, tokens, chosen["eps"]))
             _surprising(axes[2], tokens, of, chosen)
-            axes[0].set_title(f"(a) {panel_label(panel)}\nall tokens of members", loc="left", fontsize=7)
+            axes[0].set_title(
+                f"({next(letters)}) {panel_label(panel)}\nall tokens of members", loc="left", fontsize=7
+            )
             axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
-            axes[2].set_title("(b) surprising tokens\nand their mean by entropy", loc="left", fontsize=7)
+            axes[2].set_title(f"({next(letters)}) {_title(tokens)}", loc="left", fontsize=7)
+        handles = [
+            Line2D([], [], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
+            for _, name, color, marker, dashes in CLASSES
+        ]
+        figure.legend(handles=handles, loc="outside lower right", ncols=2, handlelength=4)
         lay_out(figure)
     return figure, densities
+
+
+def _title(tokens: Mapping[int, Tokens]) -> str:
+    counts = {name: len(tokens[label].surprising) for label, name, *_ in CLASSES}
+    if min(counts.values()) >= FEWEST:
+        return "surprising tokens\nand their mean by entropy"
+    return "surprising tokens\n" + ", ".join(f"{name}: {count or 'none'}" for name, count in counts.items())
 
 
 def _densities(figure: Any, axes: Any, tokens: Mapping[int, Tokens], eps: float) -> dict[int, Any]:
@@ -111,25 +131,18 @@ def _densities(figure: Any, axes: Any, tokens: Mapping[int, Tokens], eps: float)
 def _surprising(
     axis: Any, tokens: Mapping[int, Tokens], means: pd.DataFrame, chosen: Mapping[str, float]
 ) -> None:
-    for label, name, color, marker, dashes in CLASSES:
+    for label, _, color, marker, dashes in CLASSES:
         of, mean = tokens[label].surprising, means[means["label"] == label]
-        axis.scatter(of["entropy"], of["logprob"], s=3, marker=marker, color=color, alpha=0.25, linewidths=0,
+        size, alpha = (3, 0.25) if len(of) >= FEWEST else (14, 1)
+        axis.scatter(of["entropy"], of["logprob"], s=size, marker=marker, color=color, alpha=alpha, linewidths=0,
                      rasterized=True, zorder=1)  # fmt: skip
-        _mean_line(axis, mean, 0.012 * chosen["eps"] * (1 if label else -1), color, marker, dashes, name)
-    shown = pd.concat([of.surprising["logprob"] for of in tokens.values()])
-    bottom = float(shown.quantile(0.01)) if len(shown) else -1.0
-    axis.set(
-        xlim=(0, chosen["eps"]),
-        ylim=(bottom, float(shown.max()) / 2 if len(shown) else 0),
-        xlabel="entropy (nats)",
-    )
+        _mean_line(axis, mean, 0.012 * chosen["eps"] * (1 if label else -1), color, marker, dashes)
+    axis.margins(y=0.06)
+    axis.set(xlim=(0, chosen["eps"]), xlabel="entropy (nats)")
     axis.set_ylabel(LOGPROB)
-    axis.legend(loc="lower left", handlelength=2.4)
 
 
-def _mean_line(
-    axis: Any, mean: pd.DataFrame, shift: float, color: str, marker: str, dashes: Any, name: str
-) -> None:
+def _mean_line(axis: Any, mean: pd.DataFrame, shift: float, color: str, marker: str, dashes: Any) -> None:
     """Means joined by a line, their intervals on a white ground so that they stand out of the points."""
     drawn = mean.dropna(subset=["low", "high"])
     ends = [drawn["value"] - drawn["low"], drawn["high"] - drawn["value"]]
@@ -137,7 +150,7 @@ def _mean_line(
         axis.errorbar(drawn["entropy"] + shift, drawn["value"], ends, fmt="none", ecolor=ground,
                       elinewidth=width, capsize=2, capthick=width, zorder=order)  # fmt: skip
     axis.plot(mean["entropy"] + shift, mean["value"], color=color, linestyle=dashes, marker=marker,
-              markersize=4, markeredgecolor="white", markeredgewidth=0.5, label=name, zorder=5)  # fmt: skip
+              markersize=4, markeredgecolor="white", markeredgewidth=0.5, zorder=5)  # fmt: skip
 
 
 def _long(
@@ -177,14 +190,13 @@ def _reading(
     artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]
 ) -> str:
     """The difference of the classes in mean log-probability, of surprising tokens and of all."""
-    shares = {label: len(of.surprising) / len(of.frame) for label, of in tokens.items()}
     start = (
-        f"On {panel_label(panel)}, {100 * shares[1]:.1f} % of members' and {100 * shares[0]:.1f} % of "
-        f"non-members' tokens are surprising (entropy below {chosen['eps']:g} nats, log-probability below "
-        f"the text's own {chosen['percentile']:g}th percentile)"
+        f"On {panel_label(panel)}, {_share(tokens[1])} of members and {_share(tokens[0])} of non-members are "
+        f"surprising (entropy below {chosen['eps']:g} nats, log-probability below the text's own "
+        f"{chosen['percentile']:g}th percentile)"
     )
-    if not all(shares.values()):
-        return f"{start}, so the classes cannot be compared."
+    if any(len(of.surprising) < FEWEST for of in tokens.values()):
+        return f"{start}: too few to compare the classes."
     found = _difference(artifact, panel, tokens)
     direction = "higher" if found[0] > 0 else "lower"
     text = (
@@ -192,6 +204,12 @@ def _reading(
         f"non-members' by {signed_interval(found)} nats (95 % interval, resampling texts)"
     )
     return f"{text}, an interval that includes 0." if contains(found, 0.0) else f"{text}."
+
+
+def _share(of: Tokens) -> str:
+    count, total = len(of.surprising), len(of.frame)
+    percent = f"{100 * count / total:#.2g}".rstrip(".")
+    return f"{count:,} of {total:,} tokens ({percent} %)" if count else f"none of {total:,} tokens"
 
 
 def _difference(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> Estimate:
