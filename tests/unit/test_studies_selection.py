@@ -93,6 +93,7 @@ def test_the_embedded_study_is_selected_from_too():
         ({"only": ["surp_tabel1"]}, "did you mean 'surp_table1'"),
         ({"only": ["surp_table1"], "papers": ["dc_pdd"]}, "no artifact"),
         ({"papers": ["surpp"]}, "papers"),
+        ({"max_parameters": 1e3}, r"none of its models can be asked: .*max_parameters=1e\+03"),
     ],
 )
 def test_a_wrong_selection_is_explained(selection, told):

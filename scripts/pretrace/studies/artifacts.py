@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from pretrace.render.registry import RENDERERS
+from pretrace.methods import METHODS, parse_setting
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.render.registry import RENDERERS, check
 from pretrace.runtime.errors import InputError, nearest
 
 Run = dict[str, Any]
@@ -11,6 +13,15 @@ Panel = dict[str, Any]
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
+
+PARAMETERS = ("x", "y", "parameter")
+"""Options that name parameters of methods."""
+
+PLACES = {"model", "length"}
+"""What a figure's x may be beside a parameter."""
+
+COMBINED = "combined"
+"""What an audit shows beside its methods: all of them together."""
 
 
 def artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
@@ -30,7 +41,11 @@ def require_artifact(slug: str, registered: dict[str, Artifact], where: str) -> 
 def resolve_artifact(
     slug: str, own: Artifact, registered: dict[str, Artifact], runs: tuple[Run, ...], where: str
 ) -> Artifact:
-    """The registry's entry with the study's keys and every panel filled in."""
+    """The registry's entry with the study's keys and every panel filled in.
+
+    Raises:
+        InputError: its renderer, options, methods or panels are none that there are.
+    """
     entry = require_artifact(slug, registered, where)
     if entry["renderer"] not in RENDERERS:
         hint = nearest(entry["renderer"], RENDERERS)
@@ -50,7 +65,62 @@ def resolve_artifact(
             )
     read = _runs_by_reader(runs)
     panels = [first_of_runs(read.get((panel["model"], panel["benchmark"]), [])) | panel for panel in panels]
-    return entry | own | {"artifact": slug, "panels": panels, "options": options}
+    resolved = entry | own | {"artifact": slug, "panels": panels, "options": options}
+    if "unavailable" not in resolved:
+        check_artifact(resolved, f"{where}.{slug}")
+    return resolved
+
+
+def check_artifact(artifact: Artifact, where: str) -> None:
+    """Whether an artifact's options are what its renderer takes, and its methods and parameters exist.
+
+    Raises:
+        InputError: names the first that is not.
+    """
+    try:
+        check(artifact)
+        for key, name in _methods_named(artifact):
+            _check_method(key, name)
+        _check_parameters(artifact["options"])
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
+    """(key, method) of each method that an artifact names."""
+    lists = [(key, name) for key in ("methods", "grid_intervals") for name in artifact.get(key, [])]
+    single = {"baseline": artifact.get("baseline"), "options.method": artifact["options"].get("method")}
+    return lists + [(key, name) for key, name in single.items() if name is not None]
+
+
+def _check_method(key: str, name: str) -> None:
+    """A method's id, or `id;parameter=value` of a variant: a parameter that no selection chooses, off its default."""
+    id, _, variant = str(name).partition(";")
+    if (key, name) == ("methods", COMBINED):
+        return
+    if id not in METHODS and id not in QUESTION_METHODS:
+        raise InputError(f"{key}: unknown method '{id}': {nearest(id, [*METHODS, *QUESTION_METHODS])}")
+    method = METHODS.get(id) or QUESTION_METHODS[id]
+    fixed = method.defaults.keys() - method.grid.keys()
+    for part in variant.split(";") if variant else []:
+        if part.partition("=")[0] not in fixed:
+            raise InputError(f"{key}: {id} has no variant '{part}': {nearest(part.partition('=')[0], fixed)}")
+    if id in METHODS:
+        parse_setting(id, variant)
+
+
+def _check_parameters(options: dict[str, Any]) -> None:
+    """The parameters that options name are those of the method that they name, or of any."""
+    chosen = str(options.get("method", "")).partition(";")[0]
+    of = {id: set(method.defaults) for id, method in METHODS.items()}
+    of |= {id: set(method.defaults) for id, method in QUESTION_METHODS.items()}
+    known = PLACES.union(*([of[chosen]] if chosen else of.values()))
+    for key in PARAMETERS:
+        given = options.get(key, [])
+        for parameter in [given] if isinstance(given, str) else given:
+            if parameter not in known:
+                hint = nearest(parameter, known)
+                raise InputError(f"options.{key}: no parameter is called {parameter!r}: {hint}")
 
 
 def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:

@@ -29,7 +29,7 @@ def select(
     reason, and an artifact without any other panel is `unavailable`. Artifacts of no paper show what is left.
 
     Raises:
-        InputError: an unknown artifact, or nothing is selected.
+        InputError: an unknown artifact, nothing is selected, or no model is left.
     """
     for slug in {slug for run in runs for slug in run.get("for", [])} | artifacts.keys():
         require_artifact(slug, registered, where)
@@ -37,6 +37,9 @@ def select(
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     kept = [run for run in runs if run["model"] not in out]
+    if not kept:
+        gone = [{"model": run["model"], "reason": out[run["model"]]} for run in runs]
+        raise InputError(f"{where}: none of its models can be asked: {_reasons(gone)}")
     if narrowed:
         kept = _serving(kept, chosen, registered)
     ran = {pair for run in kept for pair in _pairs(run)}
