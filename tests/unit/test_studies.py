@@ -243,3 +243,57 @@ def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_read
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_placebo"}], artifacts=["audit"]))
     assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_placebo"
     assert not plan.asks_metrics(loaded, "sotu"), "an audit needs no members"
+
+
+AT = {"model": "smollm2-135m", "benchmark": "sotu"}
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "told"),
+    [
+        ({"results_auc": {"options": {"metrcs": ["auc"]}}}, ["metrcs", "did you mean 'metrics'"]),
+        ({"surp_figure4": {"options": {"x": "epss"}}}, ["options.x", "'epss'", "did you mean 'eps'"]),
+        ({"surp_figure4": {"options": {"method": "surpp"}}}, ["options.method", "did you mean 'surp'"]),
+        ({"con_recall_figure6": {"options": {"x": "gama"}}}, ["options.x", "did you mean 'gamma'"]),
+        ({"dc_pdd_table5": {"options": {"parameter": "eps"}}}, ["options.parameter", "'eps'"]),
+        ({"results_auc": {"methods": ["los"]}}, ["results_auc: methods: ", "'los'", "did you mean 'loss'"]),
+        (
+            {"results_auc": {"methods": ["surp;eps=2"]}},
+            ["surp has no variant 'eps=2'", "did you mean 'empty'"],
+        ),
+        ({"results_auc": {"methods": ["loss;form=perplexed"]}}, ["'perplexed'", "perplexity"]),
+        ({"results_auc": {"methods": ["de_cop;calibrated=held"]}}, ["de_cop", "calibration"]),
+    ],
+)
+def test_an_artifact_that_could_not_be_drawn_is_refused_before_anything_runs(load, artifacts, told):
+    artifacts = {slug: own | {"panels": [AT]} for slug, own in artifacts.items()}
+    with pytest.raises(InputError, match=r"my_study.yaml") as error:
+        load(study(artifacts=artifacts))
+    for words in told:
+        assert words in str(error.value)
+
+
+def test_variants_and_places_are_known(load):
+    methods = ["ref;form=ratio", "con_recall;access=zero", "de_cop;calibration=held"]
+    load(
+        study(artifacts={"results_auc": {"methods": methods}, "dc_pdd_figure3": {"options": {"x": "model"}}})
+    )
+
+
+def test_a_draw_that_is_not_drawn_is_refused(load):
+    run = {"model": "smollm2-135m", "benchmark": "sotu_split", "methods": ["recall"]}
+    load(study(runs=[run | {"draws": [0, 4]}]))
+    with pytest.raises(InputError, match=r"runs.0.draws: draw 5 .* sotu_split is 5, .* draws 0 to 4"):
+        load(study(runs=[run | {"draws": [0, 5]}]))
+    load(study(runs=[run | {"draws": [0, 5], "methods": ["loss"]}]))
+
+
+def test_runs_of_the_same_texts_agree_in_inner_start(load):
+    run = RUN | {"methods": ["recall"], "lengths": [32, 64]}
+    inner = run | {"inner_start": True}
+    with pytest.raises(
+        InputError, match=r"runs.1.inner_start: another run of smollm2-135m on the same texts"
+    ):
+        load(study(runs=[run, inner | {"lengths": [64]}]))
+    for other in ({"lengths": [128]}, {"views": ["delete-10"]}, {"start_token": "none"}):
+        load(study(runs=[run, inner | other]))

@@ -115,3 +115,30 @@ def test_what_cannot_be_asked_is_refused(load, runs, message):
 def test_answers_need_a_file(load):
     with pytest.raises(InputError, match="path"):
         load(models={"chatgpt": {"source": "answers"}})
+
+
+@pytest.fixture
+def load_texts(load, tmp_path):
+    """Load a study of texts that can be asked about, with these keys in its run."""
+    (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
+    entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
+    brings = entry | {"views": {"paraphrase": "texts.jsonl", "neighbours-3": "texts.jsonl"}}
+
+    def load_run(benchmark, **keys):
+        run = {"model": "smollm2-135m", "benchmark": benchmark} | keys
+        return load(benchmarks={"plain": entry, "brings": brings}, runs=[run], artifacts=["results_auc"])
+
+    return load_run
+
+
+def test_paraphrases_that_nobody_has_are_refused_where_they_are_needed(load_texts):
+    with pytest.raises(
+        InputError, match=r"runs.0.paraphraser: paraphrase: plain brings no such view; give a file"
+    ):
+        load_texts("plain")
+    load_texts("plain", methods=["loss", "completion"])
+    load_texts("plain", paraphraser="paraphrase_by_smollm2-135m")
+    load_texts("brings")
+    load_texts("brings", neighbours=["neighbours-3"])
+    with pytest.raises(InputError, match=r"runs.0.neighbours: neighbours-4: brings brings no such view"):
+        load_texts("brings", neighbours=["neighbours-4"])

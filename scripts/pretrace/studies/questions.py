@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pretrace.benchmarks.loaders import BRINGERS
 from pretrace.methods import METHODS, settings
 from pretrace.questions.registry import QUESTION_METHODS, controls_beside, question_settings
 from pretrace.runtime.errors import InputError, nearest
@@ -56,8 +57,12 @@ def resolve_questions(
     }
 
 
-def check_paraphraser(run: dict[str, Any], where: str, models: Registry, benchmark: Entry) -> None:
+def check_paraphraser(
+    run: dict[str, Any], where: str, asked: list[Asked], models: Registry, benchmark: Entry
+) -> None:
     """Whether the run's paraphraser is a view of three other texts, by a model that there is, or brought.
+
+    The one that a run does not name matters only where a method of `asked` takes options from it.
 
     Raises:
         InputError: it is not; names the nearest that is.
@@ -68,14 +73,30 @@ def check_paraphraser(run: dict[str, Any], where: str, models: Registry, benchma
             f"{where}.paraphraser: '{name}' is no view of paraphrases; use paraphrase (the benchmark's own), "
             "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
         )
-    writer = VIEWS[name].model or name.removeprefix(WRITTEN)
-    if name != PARAPHRASER and name not in benchmark.get("views", {}):
-        models.require(writer, f"{where}.paraphraser: {name}")
-        if models.entries[writer]["source"] == "answers":
-            raise InputError(
-                f"{where}.paraphraser: {writer} brings answers, and writes nothing; give its paraphrases as a view of "
-                f"{run['benchmark']}, or name a model that can be asked."
-            )
+    options = "question" in benchmark and any(QUESTION_METHODS[item["method"]].options for item in asked)
+    if "paraphraser" in run or options:
+        check_view(name, f"{where}.paraphraser: {name}", run["benchmark"], benchmark, models)
+
+
+def check_view(view: str, where: str, slug: str, benchmark: Entry, models: Registry) -> None:
+    """Whether a view comes from somewhere: the text itself, the benchmark `slug`, or a model that there is.
+
+    Raises:
+        InputError: it does not.
+    """
+    if VIEWS[view].source == "text" or view in benchmark.get("views", {}):
+        return
+    maker = VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
+    if maker and models.entries[models.require(maker, where)]["source"] == "answers":
+        raise InputError(
+            f"{where}: {maker} brings answers, and writes nothing; give its paraphrases as a view of {slug}, or name a "
+            "model that can be asked."
+        )
+    if not maker and benchmark["source"] not in BRINGERS:
+        raise InputError(
+            f"{where}: {slug} brings no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
+            "a view that a model makes."
+        )
 
 
 def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[Asked]]:

@@ -12,6 +12,7 @@ from pretrace.studies.artifacts import Artifact, Run, artifact_map, resolve_arti
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
+    check_view,
     named_methods,
     resolve_questions,
 )
@@ -73,6 +74,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         for number, run in enumerate(given["runs"])
     ]
     check_calibration(tuple(resolved), f"{path}: runs")
+    _check_inner_start(resolved, f"{path}: runs")
     default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
     shown = artifact_map(given.get("artifacts", default))
     kept, shown = select(given["runs"], shown, registered, models, config, str(path))
@@ -155,8 +157,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         for view in run.get(key, []):
             if view not in VIEWS:
                 raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
-            if VIEWS[view].model:
-                models.require(VIEWS[view].model, f"{where}.{key}: {view}")
+            check_view(view, f"{where}.{key}: {view}", run["benchmark"], benchmark, models)
     for key in ("lengths", "subsets"):
         there = benchmark.get(key) or run.get(key) or []
         if unknown := [value for value in run.get(key, []) if value not in there]:
@@ -164,7 +165,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
     model = models.entries[run["model"]]
     texts, asked = named_methods(run, where)
     if model["source"] != "answers":
-        check_paraphraser(run, where, models, benchmark)
+        check_paraphraser(run, where, asked, models, benchmark)
     scored = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
     check_api_run(where, run, models, corpora=chosen, methods=scored)
     return {
@@ -215,13 +216,48 @@ def _resolve_methods(
             f"{where}.methods: access: zero completes openings to the length of the texts; give {run['benchmark']} "
             "lengths (in words), in its entry or in the run."
         )
-    most = max((count for _, count in needed), default=0)
-    if most > (pool := benchmark.get("prefix", {}).get("pool", 0)):
+    if needed:
+        _check_prefix(run, where, max(count for _, count in needed), benchmark["prefix"])
+    return chosen
+
+
+def _check_prefix(run: Run, where: str, shots: int, prefix: dict[str, int]) -> None:
+    """Whether what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
+    if shots > (pool := prefix["pool"]):
         raise InputError(
-            f"{where}.methods: {most} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
+            f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
             "raise it, or ask for fewer shots."
         )
-    return chosen
+    draws = prefix.get("draws", 1)
+    if beyond := [draw for draw in run.get("draws", []) if draw >= draws]:
+        raise InputError(
+            f"{where}.draws: draw {beyond[0]} is asked for, and prefix.draws of {run['benchmark']} is {draws}, so that "
+            f"there are draws 0 to {draws - 1}; raise it, or ask for one of these."
+        )
+
+
+def _check_inner_start(runs: list[Run], where: str) -> None:
+    """Runs that score the same texts agree in `inner_start`, which scores do not name.
+
+    Raises:
+        InputError: two do not.
+    """
+    first: dict[tuple[Any, ...], list[Run]] = {}
+    for number, run in enumerate(runs):
+        alike = first.setdefault((run["model"], run["benchmark"], run["start_token"]), [])
+        for other in alike if run["methods"] else []:
+            shared = all(_share(run[key], other[key]) for key in ("views", "subsets", "lengths"))
+            if shared and run["inner_start"] != other["inner_start"]:
+                raise InputError(
+                    f"{where}.{number}.inner_start: another run of {run['model']} on the same texts of "
+                    f"{run['benchmark']} differs in it, which scores do not name; put them into two studies."
+                )
+        alike += [run] if run["methods"] else []
+
+
+def _share(one: list[Any] | None, other: list[Any] | None) -> bool:
+    """Whether two choices have something in common; None chooses all."""
+    return one is None or other is None or not set(one).isdisjoint(other)
 
 
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
