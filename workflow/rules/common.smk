@@ -40,7 +40,7 @@ except InputError as error:
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
-OF_SOURCES = r"paraphrase|neighbours-\d+"  # the views that the source of a benchmark may hold beside its texts
+OF_SOURCES = r"paraphrase|neighbours-\d+"  # the views that a benchmark's source may hold beside its texts
 PUBLISHED = [*sorted(Path("config/published").glob("*.csv")), Path("config/published/names.yaml")]
 
 
