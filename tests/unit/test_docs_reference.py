@@ -1,0 +1,108 @@
+"""The reference of the documentation names what there is: nothing less, nothing else."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+
+from pretrace.evaluation.documents import AUC_AS_PUBLISHED
+from pretrace.evaluation.roc import METRICS
+from pretrace.methods import METHODS
+from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.render.registry import COMMON_OPTIONS, RENDERERS
+from pretrace.views import VIEWS, registry
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+def rows(header: str) -> list[list[str]]:
+    """The cells of the table whose first column has this header."""
+    _, _, after = TEXT.partition(f"\n| {header} |")
+    lines = after.split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"`{value}`" if isinstance(value, str) else f"{value:g}"
+
+
+def tried(values: Sequence[Any], *, costly: bool) -> str:
+    steps = {round(later - earlier, 9) for earlier, later in pairwise(values)}
+    if len(values) > 5 and len(steps) == 1:
+        listed = f"{values[0]:g} to {values[-1]:g} by {steps.pop():g}"
+    else:
+        listed = ", ".join(map(written, values))
+    return f"{listed}, if listed" if costly else listed
+
+
+def parameters_of(methods: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    for id, method in methods.items():
+        for name, default in method.defaults.items():
+            costly = name in getattr(method, "costly", ())
+            yield id, name, written(default), tried(method.grid.get(name, ()), costly=costly)
+        if not method.defaults:
+            yield id, "", "", ""
+
+
+def test_the_methods_have_these_parameters_defaults_and_grids():
+    told = [
+        (id, name, default, grid)
+        for ids, parameters, default, grid, _ in rows("method")
+        for id in names(ids)
+        for name in names(parameters) or [""]
+    ]
+    assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
+
+
+def test_every_value_of_a_switch_of_words_is_named():
+    for id, method in METHODS.items():
+        for name, kind in method.types.items():
+            if get_origin(kind) is Literal:
+                told = [row for row in rows("method") if id in names(row[0]) and name in names(row[1])]
+                assert set(get_args(kind)) <= set(names(" ".join(told[0]))), (id, name)
+
+
+def test_the_views_are_those_that_are_registered():
+    told = [name for row in rows("view") for name in names(row[0])]
+    for name in told:
+        example = (
+            name.replace("PERCENT", "10").replace("COUNT", "25").replace("MODEL", "m").replace("NAME", "n")
+        )
+        assert example in VIEWS, name
+    families = {re.sub(r"-(PERCENT|COUNT)$", "", name) for name in told}
+    wanted = {view.family for view in VIEWS.values()} | {
+        f"{name}_by_MODEL" for name in registry._MADE_BY_MODELS
+    }
+    assert wanted <= families
+
+
+def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
+    assert {name for row in rows("metric") for name in names(row[0])} == {*METRICS, AUC_AS_PUBLISHED}
+    schema = yaml.safe_load(
+        (ROOT / "workflow" / "schemas" / "artifacts.schema.yaml").read_text(encoding="utf-8")
+    )
+    sets = schema["additionalProperties"]["properties"]["evaluation_set"]["enum"]
+    assert [name for row in rows("evaluation set") for name in names(row[0])] == sets
+
+
+def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
+    registered = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+    ours = {slug for slug, entry in registered.items() if "paper" not in entry}
+    assert {name for row in rows("artifact") for name in names(row[0])} == ours
+    assert {name for row in rows("option") for name in names(row[0])} == COMMON_OPTIONS
+    told: dict[str, set[str]] = {}
+    for renderers, options, _ in rows("renderer"):
+        for renderer in names(renderers):
+            told.setdefault(renderer, set()).update(names(options))
+    own = {name: set(one.required | one.optional) for name, one in RENDERERS.items()}
+    assert told == {name: options for name, options in own.items() if options}
