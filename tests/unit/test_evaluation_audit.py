@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binomtest, kstest
 
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.audit_scores import Side, shown
 from pretrace.evaluation.evidence import (
     LEVEL,
     benjamini_hochberg,
@@ -247,3 +248,17 @@ def test_true_non_members_of_the_controlled_models_are_seldom_flagged(model: str
     documents = texts["id"].map(table.set_index("text_id")["document"]).nunique()
     low = binomtest(round((texts["p"] <= LEVEL).mean() * documents), documents, LEVEL, alternative="greater")
     assert low.pvalue > 0.025
+
+
+def test_members_that_tie_at_the_top_do_not_mute_a_method_of_the_power() -> None:
+    """An audit knows the ties of its non-members alone, and so does what is said of its power."""
+    rng = np.random.default_rng(0)
+    side = made_up(0, 400, methods=2, texts=8)
+    label = np.repeat(np.arange(50) % 2, 8)
+    benchmark = side.benchmark.assign(label=pd.array(label, "Int64"), fold=np.arange(50).repeat(8) // 2 % 5)
+    loss = side.scores["method"] == "loss"
+    top = np.where((label == 1) & (rng.random(400) < 0.4), 9.0, rng.normal(size=400) / 10)
+    scores = side.scores.assign(score=np.where(loss, np.concatenate([top, top]), side.scores["score"]))
+    found = power(Side("texts", scores, benchmark), shown([RUN]), length=32)
+    at = found[(found["label"] == 1) & (found["texts"] == 1)].set_index("method")["value"]
+    assert at[COMBINED] > 0.3

@@ -1,5 +1,6 @@
 """Who is compared with whom, on which texts, and with which resamples."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
@@ -136,3 +137,14 @@ def test_folds_that_all_lack_a_class_leave_nothing_to_compare_and_no_error():
     assert metrics.loc[metrics["selection"] == "held_out", "value"].isna().all()
     assert only(metrics, method="plain", selection="default", metric="auc")["value"] == 0.75
     assert tests.loc[tests["selection"] == "held_out", "difference"].isna().all()
+
+
+def test_a_method_that_scores_one_class_alone_differs_from_none():
+    benchmark = texts(LABEL)
+    members = np.where(LABEL == 1, noise(200), np.nan)
+    _, tests = run(scores(benchmark, {("plain", ""): noise(200, seed=1), ("other", ""): members}), benchmark)
+    lame = tests[(tests["method"] == "other") | (tests["baseline"] == "other")]
+    assert len(lame)
+    assert lame[["difference", "p", "p_holm"]].isna().all(axis=None)
+    sound = tests[(tests["method"] == "plain") & (tests["baseline"] == "chance")]
+    assert sound[["difference", "p", "p_holm"]].notna().all(axis=None)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import binom, ttest_rel
+from scipy.stats import binom, ttest_1samp, ttest_rel
 
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import METRICS, Ranking
@@ -85,6 +85,22 @@ def test_resamples_without_pairs_do_not_count():
     draws = np.array([[0.1, 0.2, np.nan, 0.3]])
     assert bootstrap_test(draws).p[0] == pytest.approx(2 / 4)
     assert percentile_interval(draws)[1][0] == pytest.approx(np.quantile([0.1, 0.2, 0.3], 0.975))
+
+
+def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
+    draws = np.random.default_rng(0).normal(0.1, 0.1, size=(4, 100))
+    draws[0] = np.nan
+    draws[1, 9:] = np.nan
+    draws[2, [0, 5]] = np.nan
+    published = t_test_as_published(draws)
+    assert np.isnan(published.p).tolist() == [True, True, False, False]
+    assert published.p[2] == pytest.approx(ttest_1samp(np.delete(draws[2], [0, 5])[:10], 0).pvalue)
+    assert np.isnan(bootstrap_test(draws[:1]).p).all()
+    delong = delong_test(
+        np.array([np.nan, 0.1, np.nan, 0.1, 0.0]), np.array([0.0, np.nan, np.nan, 0.01, np.nan])
+    )
+    assert np.isnan(delong.p).tolist() == [True, True, True, False, True]
+    assert holm(np.array([np.nan, 0.03, 0.01])).tolist() == pytest.approx([np.nan, 0.03, 0.02], nan_ok=True)
 
 
 def test_t_as_published_is_the_paired_t_test_over_ten_resamples():

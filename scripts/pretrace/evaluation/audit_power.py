@@ -36,25 +36,23 @@ def power(
     rows = rows[rows["label"].notna() & (rows["document"] != "")]
     rows = rows.assign(p=cross_p_values(rows)).dropna(subset="p")
     rows["cauchy"] = cauchy_variable(rows["p"])
-    seeing = rows[
-        ~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(mute_methods(rows))))
-    ]
+    mute = mute_methods(rows[rows["label"] == 0])
+    seeing = rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(mute)))]
     keys = ["id", "document", "subset", "label"]
     together = seeing.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
     wide = pd.concat([rows, together]).pivot(index=keys, columns="method", values="cauchy")
     wide = wide[[method for method in wide if method in methods or not methods]].dropna()
-    labels = wide.index.get_level_values("label").to_numpy(int)
-    groups = [
-        (int(labels[at][0]), wide.to_numpy()[at]) for at in wide.groupby(keys[1:], sort=True).indices.values()
-    ]
+    groups: dict[Any, np.ndarray] = {
+        key: wide.to_numpy()[at] for key, at in wide.groupby(keys[1:], sort=True).indices.items()
+    }
     found = []
     for texts in range(1, most + 1):
-        enough = [group for group in groups if len(group[1]) >= texts]
-        counts = [sum(label == kind for label, _ in enough) for kind in (0, 1)]
+        enough = {key: values for key, values in groups.items() if len(values) >= texts}
+        members = np.array([label == 1 for *_, label in enough], dtype=bool)
+        counts = [int((~members).sum()), int(members.sum())]
         if min(counts) < FEWEST:
             break
-        shares = np.stack([_share(values, texts, at) for at, (_, values) in enumerate(enough)])
-        members = np.array([label == 1 for label, _ in enough])
+        shares = np.stack([_share(values, texts, key) for key, values in enough.items()])
         for kind in (0, 1):
             mean = shares[members == bool(kind)].mean(axis=0)
             found += [
@@ -64,8 +62,8 @@ def power(
     return pd.DataFrame(found, columns=COLUMNS)
 
 
-def _share(values: np.ndarray, texts: int, seed: int) -> np.ndarray:
+def _share(values: np.ndarray, texts: int, key: tuple[Any, ...]) -> np.ndarray:
     """Of draws of so many of a document's texts, the share with p <= level; `values` (texts, methods)."""
-    rng = np.random.default_rng(seed_of("audit_power", seed, texts))
+    rng = np.random.default_rng(seed_of("audit_power", *key, texts))
     drawn = [values[rng.permutation(len(values))[:texts]].mean(axis=0) for _ in range(TIMES)]
     return np.asarray((p_of_cauchy(np.stack(drawn)) <= LEVEL).mean(axis=0))

@@ -1,9 +1,13 @@
 """Whether audited texts differ from the known non-members in what a model has no part in: their words and sizes."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.significance import CROSS_FITTED
+from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
+from pretrace.evaluation.significance import CROSS_FITTED, placements
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.files import seed_of
@@ -25,9 +29,10 @@ def shifts(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.Data
     """Two rows `method, score, p`: AUC of audited above known, averaged over cells with weights n_audited x n_known.
 
     `word_shift`: by the bag of words of the control `blind`, out of fold, one-sided; documents stay in one fold where
-    both sides have at least five. `size_shift`: by the number of characters, two-sided, as Mann and Whitney. An AUC
-    far from 0.5 says that the two are not exchangeable, so that a low p-value may come from the difference alone.
-    NaN where no cell has `FEWEST` texts of each side. Both are benchmark tables.
+    both sides have at least five. `size_shift`: by the number of characters, two-sided. Texts of one document count as
+    related where a side names at least `FEWEST_DOCUMENTS`. An AUC far from 0.5 says that the two are not exchangeable,
+    so that a low p-value may come from the difference alone. NaN where no cell has `FEWEST` texts of each side. Both
+    are benchmark tables.
     """
     columns = [frame.assign(length=frame["length"].fillna(-1)) for frame in (audited, known)]
     pairs = [dict(list(frame.groupby(["subset", "length"]))) for frame in columns]
@@ -36,29 +41,70 @@ def shifts(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.Data
     return pd.DataFrame([_of_words(cells, language), _of_sizes(cells)])
 
 
-Cells = list[tuple[pd.DataFrame, pd.DataFrame]]
+class _Cell(NamedTuple):
+    """Values of the texts of one subset and length, audited and known, and the documents that they are of."""
+
+    values: tuple[np.ndarray, np.ndarray]
+    documents: tuple[np.ndarray, np.ndarray]
 
 
-def _of_words(cells: Cells, language: str) -> dict[str, float | str]:
-    z, auc = _pooled([_word_auc(_some(ours), _some(theirs), language) for ours, theirs in cells])
+Pairs = list[tuple[pd.DataFrame, pd.DataFrame]]
+
+
+def _of_words(cells: Pairs, language: str) -> dict[str, float | str]:
+    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in cells])
     return {"method": WORDS, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
 
 
-def _of_sizes(cells: Cells) -> dict[str, float | str]:
-    sizes = [tuple(side["text"].str.len().to_numpy(np.float64) for side in pair) for pair in cells]
-    z, auc = _pooled([(_auc(*pair), len(pair[0]), len(pair[1])) for pair in sizes])
+def _of_sizes(cells: Pairs) -> dict[str, float | str]:
+    z, auc = _pooled(
+        [_cell(pair, [side["text"].str.len().to_numpy(float) for side in pair]) for pair in cells]
+    )
     return {"method": SIZES, "score": auc, "p": min(1.0, 2 * _normal_tail(abs(z))) if cells else np.nan}
 
 
-def _pooled(found: list[tuple[float, int, int]]) -> tuple[float, float]:
-    """z and the weighted mean of AUCs of (AUC, texts, texts), each with Mann and Whitney's variance under no shift."""
-    if not found:
+def _cell(pair: Sequence[pd.DataFrame], values: Sequence[np.ndarray]) -> _Cell:
+    documents = [side["document"].to_numpy(str) for side in pair]
+    return _Cell((values[0], values[1]), (documents[0], documents[1]))
+
+
+def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
+    """z of no shift, and the mean AUC of cells with weights n_audited x n_known.
+
+    The variance is that of DeLong's placements summed by document over all cells (Obuchowski, Biometrics 1997), for
+    texts of one document are alike and longer texts hold shorter ones; never below Mann and Whitney's of independent
+    texts.
+    """
+    if not cells:
         return np.nan, np.nan
-    auc, ours, theirs = np.array(found, np.float64).T
-    weight = ours * theirs / (ours * theirs).sum()
-    variance = (ours + theirs + 1) / (12 * ours * theirs)
-    mean = float(weight @ auc)
-    return (mean - 0.5) / float(np.sqrt(weight**2 @ variance)), mean
+    sizes = np.array([[len(side) for side in cell.values] for cell in cells], np.float64)
+    pairs = sizes.prod(axis=1)
+    weight = pairs / pairs.sum()
+    placed = [
+        placements(np.concatenate(cell.values), np.arange(int(of.sum())) < of[0])
+        for cell, of in zip(cells, sizes, strict=True)
+    ]
+    auc = float(weight @ [ours.mean() for ours, _ in placed])
+    independent = float(weight**2 @ ((sizes.sum(axis=1) + 1) / (12 * pairs)))
+    clustered = sum(
+        _side_variance([one[side] for one in placed], [cell.documents[side] for cell in cells], weight)
+        for side in (0, 1)
+    )
+    return (auc - 0.5) / float(np.sqrt(max(independent, clustered))), auc
+
+
+def _side_variance(
+    placed: Sequence[np.ndarray], documents: Sequence[np.ndarray], weight: np.ndarray
+) -> float:
+    """What one side's texts add to the variance: by document, or where few or none are named, as if the cells were
+    the same texts at other lengths."""
+    names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
+    if "" in names or len(names) < FEWEST_DOCUMENTS:
+        errors = [one.std(ddof=1) / np.sqrt(len(one)) for one in placed]
+        return float(weight @ errors) ** 2
+    shares = [share * (one - one.mean()) / len(one) for one, share in zip(placed, weight, strict=True)]
+    sums = np.bincount(of_text, np.concatenate(shares))
+    return float(len(names) / (len(names) - 1) * sums @ sums)
 
 
 def _normal_tail(z: float) -> float:
@@ -73,7 +119,7 @@ def _some(side: pd.DataFrame) -> pd.DataFrame:
     return side.sort_values("text_id").sample(MOST, random_state=seed_of("shift", len(side)) % 2**32)
 
 
-def _word_auc(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[float, int, int]:
+def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
     sides = [audited.assign(side=1), known.assign(side=0)]
     texts = pd.concat(sides, ignore_index=True)
     ids = [f"{place}" for place in range(len(texts))]
@@ -88,7 +134,7 @@ def _word_auc(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tupl
     )
     values = np.array([scores.get(id, 0.0) for id in ids])
     ours = texts["side"].to_numpy() == 1
-    return _auc(values[ours], values[~ours]), len(audited), len(known)
+    return _cell((audited, known), (values[ours], values[~ours]))
 
 
 def _documents(sides: list[pd.DataFrame]) -> bool:
@@ -101,10 +147,3 @@ def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:
     order = sorted(units.unique(), key=lambda unit: seed_of("shift", unit))
     place = {unit: at % FOLDS for at, unit in enumerate(order)}
     return [place[unit] for unit in units]
-
-
-def _auc(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """Mann and Whitney's: the share of pairs in which ours is higher, ties by half."""
-    ascending = np.sort(theirs)
-    below = np.searchsorted(ascending, ours, side="left") + np.searchsorted(ascending, ours, side="right")
-    return float(below.mean() / (2 * len(theirs)))

@@ -25,7 +25,7 @@ a classifier can fit every label, the true spread is up to 1.6 times the bootstr
 
 @dataclass(frozen=True)
 class Result:
-    """A difference's 95 % interval and two-sided p; arrays of shape (differences,)."""
+    """A difference's 95 % interval and two-sided p; arrays of shape (differences,), NaN where nothing can be told."""
 
     low: Floats
     high: Floats
@@ -33,9 +33,18 @@ class Result:
 
 
 def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
-    """The middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count."""
-    quantile = np.nanquantile if np.isnan(draws).any() else np.quantile
-    low, high = quantile(draws, [0.025, 0.975], axis=1)
+    """The middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count.
+
+    NaN where no resample counts.
+    """
+    missing = np.isnan(draws)
+    if not missing.any():
+        low, high = np.quantile(draws, [0.025, 0.975], axis=1)
+        return low, high
+    low, high = np.full((2, len(draws)), np.nan)
+    known = ~missing.all(axis=1)
+    if known.any():
+        low[known], high[known] = np.nanquantile(draws[known], [0.025, 0.975], axis=1)
     return low, high
 
 
@@ -55,14 +64,19 @@ def bootstrap_test(draws: Floats) -> Result:
     """
     count = (~np.isnan(draws)).sum(axis=1)
     below, above = ((side + 1) / (count + 1) for side in ((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1)))
-    return Result(*percentile_interval(draws), np.minimum(1.0, 2 * np.minimum(below, above)))
+    p = np.where(count > 0, np.minimum(1.0, 2 * np.minimum(below, above)), np.nan)
+    return Result(*percentile_interval(draws), p)
 
 
 def t_test_as_published(draws: Floats) -> Result:
-    """Two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples)."""
+    """Two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples).
+
+    Resamples without a pair do not count; NaN where fewer than ten have one.
+    """
     from scipy.special import stdtr, stdtrit
 
-    few = draws[:, :AS_PUBLISHED_RESAMPLES]
+    first = np.argsort(np.isnan(draws), axis=1, kind="stable")[:, :AS_PUBLISHED_RESAMPLES]
+    few = np.take_along_axis(draws, first, axis=1)
     degrees = few.shape[1] - 1
     error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
     half = stdtrit(degrees, 0.975) * error
@@ -81,9 +95,11 @@ def delong_test(difference: Floats, variance: Floats) -> Result:
 
 
 def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
-    """Without any spread, a difference of nothing has p = 1 and any other p = 0."""
-    ratio = np.divide(np.abs(difference), error, out=np.full_like(error, np.inf), where=error > 0)
-    return np.where(difference == 0, 1.0, tail(ratio))
+    """Without any spread, a difference of nothing has p = 1 and any other p = 0; NaN where either is unknown."""
+    ratio = np.divide(np.abs(difference), error, out=np.full_like(error, np.inf), where=error != 0)
+    return np.where(
+        (difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, tail(ratio))
+    )
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
@@ -100,7 +116,7 @@ def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
 def _share_below(values: Floats, others: Floats) -> Floats:
     ascending = np.sort(others)
     below = np.searchsorted(ascending, values, side="left") + np.searchsorted(ascending, values, side="right")
-    return below / (2 * len(others))
+    return below / (2 * len(others)) if len(others) else np.full(len(values), np.nan)
 
 
 def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
@@ -124,9 +140,13 @@ def chance(metric: str, nonmembers: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979."""
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    adjusted = np.empty_like(p)
+    """Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979.
+
+    A test without a p (NaN) is none of the family, and has none afterwards.
+    """
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    adjusted = np.full_like(p, np.nan)
     adjusted[order] = np.minimum(1.0, steps)
     return adjusted
