@@ -93,8 +93,11 @@ def _figure(
         height = 0.17 * min(most, NAMED) + 1.2 if most <= NAMED else 3.2
         figure = new_figure(3.4 if len(panels) == 1 else 6.8, height)
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        highest = max(end for frame in frames for end in frame[["value", "high"]].max())
+        highest = max([highest, *(level for of in levels for level in of.values())])
         for axis, panel, frame, of in zip(axes, panels, frames, levels, strict=True):
             _draw(axis, frame, of, named=len(frame) <= NAMED)
+            axis.set_xlim(-0.02, highest + 0.02)
             axis.set_title("\n".join(panel_lines(panel)), fontsize=7)
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
@@ -120,7 +123,6 @@ def _draw(axis: Any, frame: pd.DataFrame, levels: dict[str, float], *, named: bo
     else:
         axis.set_yticks([])
         axis.set_ylabel(f"{len(frame)} documents, by class and accuracy")
-    axis.set_xlim(0, 1.02)
     axis.set_xlabel("share of right answers, 95 % interval")
 
 

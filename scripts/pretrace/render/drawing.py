@@ -150,7 +150,8 @@ class LineStyle:
     marker: str = "o"
 
 
-_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, "#8C6D1F")
+INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"
+_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, BROWN, INDIGO, WINE, OLIVE)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
@@ -197,8 +198,8 @@ _CONTRASTING = (
 
 def nth_style(place: int) -> LineStyle:
     """One of many styles that differ in colour or dashes."""
-    colors = len(_COLORS)
-    dashes = _DASHES[(place + place // colors) % len(_DASHES)]
+    colors = len(_COLORS)  # odd, so that a colour that comes again has other dashes
+    dashes = _DASHES[place % len(_DASHES)]
     return LineStyle(_COLORS[place % colors], dashes, marker=_MARKERS[place % len(_MARKERS)])
 
 

@@ -9,6 +9,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from pretrace.render.drawing import COLUMN, PAGE, VERMILION, Drawing, lay_out, new_figure, style
 from pretrace.render.names import (
+    EMPTY,
     chance_level,
     method_label,
     metric_label,
@@ -23,8 +24,6 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
 from pretrace.runtime.errors import InputError
-
-EMPTY = "over_5_percent_empty"
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:

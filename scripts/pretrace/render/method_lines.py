@@ -36,6 +36,9 @@ FEW_LINES = 3
 
 PLACES = ("model", "length")
 
+THIN = ("P", "X")
+"""Markers of which a white edge would leave nothing."""
+
 
 @dataclass(frozen=True)
 class Facet:
@@ -188,7 +191,8 @@ def _line(axis: Any, line: Mapping[float, Any], of: LineStyle, shift: float, *, 
     values, lows, highs = zip(*(estimate(row) for _, row in line.values()), strict=True)
     drawn = [at for at, low in enumerate(lows) if low is not None]
     axis.plot(places, values, color=of.color, linestyle=of.dashes, linewidth=of.width, marker=of.marker,
-              markersize=3.6, markeredgecolor="white", markeredgewidth=0.4, zorder=3)  # fmt: skip
+              markersize=3.6, markeredgecolor="white", markeredgewidth=0.0 if of.marker in THIN else 0.4,
+              zorder=3)  # fmt: skip
     if banded:
         axis.fill_between([places[at] for at in drawn], [lows[at] for at in drawn],
                           [highs[at] for at in drawn], color=of.color, alpha=0.14, linewidth=0)  # fmt: skip
@@ -212,7 +216,7 @@ def _legend(
     ]  # fmt: skip
     handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="chance"))
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=5 if len(facets) > 1 else 3, handlelength=3
+        handles=handles, loc="outside lower center", ncols=5 if len(facets) > 1 else 3, handlelength=4
     )
 
 

@@ -63,19 +63,21 @@ METRIC_NOTES = {
     ),
 }
 
+EMPTY = "over_5_percent_empty"
+
 MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
     "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
     "level_below_resolution": "the false-positive level is below one non-member (at held-out settings, of a fold)",
-    "over_5_percent_empty": "over 5 % of the texts have no such token and score the maximum",
+    EMPTY: "over 5 % of the texts have no such token and score the maximum",
 }
 MARK_SIGNS = {
     "conditional_on_documents": "a",
     "convention_default": "b",
     "cross_fitted": "c",
     "level_below_resolution": "d",
-    "over_5_percent_empty": "e",
+    EMPTY: "e",
 }
 
 PARAMETER_LABELS = {

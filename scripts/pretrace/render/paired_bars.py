@@ -12,8 +12,8 @@ from pretrace.render.phrases import Estimate
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."))
 RESAMPLES = 2000
 
-EVEN = {"even": 0.25}
-"""The level of one of four options, where all are chosen equally often."""
+EVEN = {"one in four": 0.25}
+"""Where all of four options are chosen equally often."""
 
 
 @dataclass(frozen=True)

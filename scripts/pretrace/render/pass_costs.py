@@ -15,6 +15,13 @@ COLUMNS = ("Passes", "Texts", "Tokens", "Seconds", "Tokens a second", "Peak memo
 SUMS = ("texts", "tokens", "seconds", "skipped", "truncated")
 
 
+SHOTS = {
+    "member": "shots of members",
+    "nonmember": "shots of non-members",
+    "zero_access": "shots that the model wrote itself",
+}
+
+
 def render(artifact: Artifact, results: Results) -> Table:
     """Rows by model and benchmark, then by what the model read (text, companion, prefix); every pass in the CSV."""
     pairs = list(dict.fromkeys((panel["model"], panel["benchmark"]) for panel in artifact["panels"]))
@@ -31,7 +38,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         label=artifact["artifact"],
         stub="Passes of",
         columns=tuple((column,) for column in COLUMNS),
-        blocks=(*blocks, Block("", (_row("All passes", frame),))),
+        blocks=(*blocks, Block("All of these", (_row("All passes shown", frame),))),
         notes=tuple(_notes(frame, [pair for pair in pairs if pair not in read])),
         frame=frame,
         reading=_reading(frame),
@@ -52,11 +59,11 @@ def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
 
 
 def _read(entry: dict[str, Any]) -> str:
-    """What the model read, in words: `text`, `lowercase text`, `text after a prefix (nonmember)`."""
+    """What the model read, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
     if entry["companion"]:
         text = f"{view_label(entry['companion'])} of {text}"
-    return f"{text} after {entry['prefix'].split(';')[0]} shots" if entry["prefix"] else text
+    return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
 
 
 def _rows(frame: pd.DataFrame, keys: Sequence[str]) -> tuple[Row, ...]:

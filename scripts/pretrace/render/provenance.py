@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,9 @@ PACKAGES = (
 
 
 def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
-    """Commit, versions, platform, processor, accelerators, the configuration with its digest, named seeds.
+    """Commit, versions, platform, processor, the configuration with its digest, named seeds.
 
+    Versions and processor are those of the machine that records them; what a forward pass ran on, its manifest says.
     The commit is that of the project's own folder, null outside a git checkout, with `-dirty` where tracked
     files differ from it; an absent package is null.
     """
@@ -31,12 +32,26 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": _cpu(),
         "cpus": os.cpu_count(),
-        "gpu": _gpus(),
         "packages": {name: _version(name) for name in PACKAGES},
         "config": config,
         "config_digest": digest(config),
         "seeds": dict(sorted(seeds.items())),
     }
+
+
+def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the forward passes of each manifest ran on, and how many texts and tokens they read.
+
+    `gpu`: the names of the GPUs that computed them, also in an earlier run or for another study, "" without one.
+    """
+    about = ("model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens", "threads")
+    counts = ("texts", "skipped", "truncated", "tokens")
+    return [
+        {key: manifest[key] for key in about}
+        | {"gpu": ", ".join(sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")}))}
+        | {count: sum(view[count] for view in manifest["views"]) for count in counts}
+        for manifest in manifests
+    ]
 
 
 def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
@@ -74,9 +89,3 @@ def _cpu() -> str:
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
-
-
-def _gpus() -> list[str]:
-    import torch
-
-    return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

@@ -9,8 +9,8 @@ from matplotlib.ticker import NullLocator
 from sklearn.metrics import roc_curve
 
 from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, line_styles, new_figure, style
-from pretrace.render.names import is_control, method_label, ordered, panel_label, where
-from pretrace.render.phrases import against_chance, with_interval
+from pretrace.render.names import EMPTY, MARK_NOTES, is_control, method_label, ordered, panel_label, where
+from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
@@ -142,6 +142,18 @@ def _reading(panel: Panel, rows: Mapping[str, Record]) -> str:
     methods = [method for method in rows if not is_control(method)]
     if not methods:
         return f"On {panel_label(panel)} there are only controls."
+    return f"{_largest(panel, rows, methods)}{_ties(rows, methods)}"
+
+
+def _ties(rows: Mapping[str, Record], methods: Sequence[str]) -> str:
+    """Which curves are straight in a part, since many texts have one score."""
+    tied = [method_label(method) for method in methods if EMPTY in rows[method]["marks"].split(";")]
+    if not tied:
+        return ""
+    return f" By {joined(tied)}, {MARK_NOTES[EMPTY]}: a part of the curve is straight, where nothing is told apart."
+
+
+def _largest(panel: Panel, rows: Mapping[str, Record], methods: Sequence[str]) -> str:
     best = max(methods, key=lambda method: float(rows[method]["value"]))
     found = estimate(rows[best])
     text = (

@@ -81,6 +81,8 @@ def _figure(
                 text = f"{method_label(method)}\nAUC {with_interval(estimate(of[method]))}"
                 axis.set_title(text, fontsize=7)
             axes[0].set_ylabel("\n".join(panel_lines(panel)) if len(panels) > 1 else "density")
+        if len(panels) == 1:
+            figure.suptitle(panel_label(panels[0]), fontsize=8)
         for axis in grid[-1]:
             axis.set_xlabel("score, min-max normalised")
         figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=2, handlelength=3)
