@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.render.provenance import provenance, repositories
+from pretrace.render.provenance import passes, provenance, repositories
 from pretrace.runtime.files import read_json, write_json, write_text
 from pretrace.runtime.logs import job_log, log
 from pretrace.studies.revisions import yaml_of
@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
 with job_log(snakemake.log[0]):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
-    about = ("model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens", "threads")
-    counts = ("texts", "skipped", "truncated", "tokens")
-    passes = [read_json(path) for path in snakemake.input.manifests]
-    record["passes"] = [
-        {key: manifest[key] for key in about}
-        | {count: sum(view[count] for view in manifest["views"]) for count in counts}
-        for manifest in passes
-    ]
+    record["passes"] = passes(map(read_json, snakemake.input.manifests))
     record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))
     revisions, several = yaml_of(record["repositories"], snakemake.params.pins)
     for hub in several:

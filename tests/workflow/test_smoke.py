@@ -93,4 +93,5 @@ def test_editing_a_library_file_reruns_its_stage_and_touching_it_does_not(smoke)
     code.write_text(code.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     planned = smoke.smoke("--dry-run").stdout
     assert "evaluate_methods" in planned
+    assert "record_provenance" in planned, "it says which commit the tables are of"
     assert "run_passes" not in planned

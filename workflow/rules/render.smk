@@ -61,6 +61,9 @@ rule record_provenance:
     input:
         manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
         read_of_hub=checkpoints_of_study() + fetched_of_study() + streamed_of_study(),
+        # not read: the record is made again whenever what it is about is
+        tables=tables_of_study,
+        figures=figures_of_study,
         study=str(STUDY.path),
     output:
         provenance="results/{study}/provenance.json",

@@ -167,10 +167,20 @@ def _compute(
             cost = Cost()
             sha256 = store.write(one.key, _tables(one, target.context, texts, engine, cost, progress))
             record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
+            record["gpu"] = gpu_name(target.device)
             store.finish(one.key, record)
             records[one.key] = record
             log.info("%s: %s", one.cell.name, cost.summary())
     return records
+
+
+def gpu_name(device: str) -> str | None:
+    """The name of the GPU that `device` stands for in this process, None for any other device."""
+    if not device.startswith("cuda"):
+        return None
+    import torch
+
+    return str(torch.cuda.get_device_name(device))
 
 
 def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engine | EchoScorer":

@@ -1,0 +1,50 @@
+"""What forward passes ran on: stored beside each, listed for the study."""
+
+import made_up_jobs
+import pandas as pd
+import pytest
+import torch
+
+import tiny_models
+from pretrace import models, passes
+from pretrace.passes.job import gpu_name
+from pretrace.render import provenance
+
+
+@pytest.fixture
+def manifest(tmp_path):
+    """Of a pass over one text that ran on the CPU."""
+    checkpoint = tmp_path / "tiny.json"
+    models.register_local(tiny_models.tiny_model("llama", tmp_path / "tiny"), checkpoint)
+    texts = {"text_id": ["a"], "text": ["one two"], "label": [1], "subset": [""], "length": [None]}
+    return passes.run(
+        [made_up_jobs.request()],
+        benchmark=pd.DataFrame(texts),
+        names={"study": "s", "model": "m", "benchmark": "b"},
+        target=models.load_checkpoint(checkpoint, dtype="float32", device="cpu"),
+        store=tmp_path / "passes" / "store",
+        manifest=tmp_path / "passes" / "m" / "b" / "s.json",
+        batch_tokens=64,
+        threads=1,
+    )
+
+
+def test_a_pass_on_the_cpu_names_no_gpu(manifest):
+    assert [view["gpu"] for view in manifest["views"]] == [None]
+    (listed,) = provenance.passes([manifest])
+    assert (listed["device"], listed["gpu"], listed["texts"]) == ("cpu", "", 1)
+
+
+def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"the GPU of {device}")
+    assert gpu_name("cuda:1") == "the GPU of cuda:1"
+    assert gpu_name("cpu") is gpu_name("api") is None
+
+
+def test_every_gpu_of_a_model_is_listed_once(manifest):
+    (view,) = manifest["views"]
+    gpus = ["H200", "H100", None, "H100"]
+    (listed,) = provenance.passes([manifest | {"views": [view | {"gpu": gpu} for gpu in gpus]}])
+    assert listed["gpu"] == "H100, H200"
+    before = {key: value for key, value in view.items() if key != "gpu"}  # a record of an older version
+    assert provenance.passes([manifest | {"views": [before]}])[0]["gpu"] == ""
