@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
 from pretrace import models
 from pretrace.questions.job import answer_questions
 from pretrace.questions.local import LocalAnswerer
@@ -16,8 +14,7 @@ from pretrace.views.stored import read_views
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
-    torch.set_num_threads(snakemake.params.threads)
+with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
     name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),

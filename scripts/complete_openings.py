@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-
 from pretrace import models
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
@@ -13,8 +11,7 @@ from pretrace.views.zero_access import complete, read_prompts
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
-    torch.set_num_threads(snakemake.params.threads)
+with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
     target = models.load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.params.device,

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pretrace.models import torch_settings
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
@@ -10,7 +11,7 @@ from pretrace.views import stored
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
+with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     table = stored.make_view(
         snakemake.wildcards.view,
         read_parquet(snakemake.input.benchmark),

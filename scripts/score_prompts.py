@@ -20,7 +20,7 @@ with (
         snakemake.wildcards.model,
         snakemake.params.api,
         store=Path(snakemake.params.answers),
-        budget_usd=snakemake.config["budget_usd"],
+        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
     ) as client,
 ):
     tokenizer = snakemake.input.tokenizer
@@ -37,7 +37,7 @@ with (
         ),
         store=Path(snakemake.params.store),
         manifest=Path(snakemake.output[0]),
-        batch_tokens=snakemake.config["batch_tokens"],
+        batch_tokens=snakemake.params.batch_tokens,
         threads=1,
         shots=shots_reader(benchmark, snakemake.input.prefixes, [], views),
         views=views,

@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
 import tiny_models
 from loopback import Loopback, message
 from pretrace import models
-from pretrace.models.api import connected
 from pretrace.models.api import faults as faults_module
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.paraphrasing import ROUNDS, paraphrase, paraphrases_in, read_prompts
-from pretrace.questions.sampling import LocalWriter
-from pretrace.questions.writing import ApiWriter
+from pretrace.questions.writing import writer_of
 from pretrace.runtime.errors import InputError
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "paraphrase.yaml"
@@ -116,6 +115,14 @@ def test_a_model_that_never_follows_the_form_is_an_error():
         paraphrase(benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), read_prompts(PROMPTS), "tested")
 
 
+def writer_by(entry, folder):
+    """Who writes, by what an entry says: the API that it names, else the checkpoint of the folder."""
+    return writer_of(
+        entry, "tested", model="tested", checkpoint_json=folder / "tiny.json", store=folder / "a.sqlite",
+        budget_usd=0, batch_tokens=64, threads=1, device="cpu", gpus=0,
+    )  # fmt: skip
+
+
 def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(
     tmp_path, monkeypatch
 ):
@@ -131,8 +138,8 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
         price = {"input": 0, "output": 0}
         api = {"base_url": server.url, "model": "m", "endpoint": "chat", "price": price}
         for _ in range(2):
-            with connected("tested", api, store=tmp_path / "a.sqlite", budget_usd=0) as client:
-                view = paraphrase(benchmark_of(TEXT), ApiWriter(client), read_prompts(PROMPTS), "tested")
+            with writer_by({"api": api}, tmp_path) as writer:
+                view = paraphrase(benchmark_of(TEXT), writer, read_prompts(PROMPTS), "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
     assert bodies[0] == bodies[1]
@@ -142,11 +149,12 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
 
 def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
     models.register_local(tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json")
-    target = models.load_checkpoint(tmp_path / "tiny.json", dtype="float32", device="cpu")
     prompts = [Prompt("The state"), Prompt("In 1934 the"), Prompt("word " * 400)]
 
     def written(which, again):
-        return LocalWriter(target, "tiny", 64).write(which, [8] * len(which), again, lambda n: None)
+        with writer_by({"dtype": "float32"}, tmp_path) as writer:
+            assert torch.are_deterministic_algorithms_enabled()
+            return writer.write(which, [8] * len(which), again, lambda n: None)
 
     together = written(prompts, 0)
     assert written(prompts[1:2], 0) == together[1:2]

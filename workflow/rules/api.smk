@@ -25,6 +25,7 @@ rule score_prompts:
         answers="results/api/answers.sqlite",
         api=lambda wildcards: MODELS[wildcards.model]["api"],
         max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        batch_tokens=config["batch_tokens"],
     script:
         "../../scripts/score_prompts.py"
 
@@ -70,6 +71,7 @@ rule write_paraphrases:
         maker=makers(),
     conda:
         "../../envs/pretrace.yaml"
+    threads: asked("threads", config["threads"], writer)
     resources:
         gpu=asked("gpu", 0, writer),
         mem_mb=growing(asked("mem_mb", 4000, writer)),
@@ -79,6 +81,10 @@ rule write_paraphrases:
         answers="results/api/answers.sqlite",
         model=lambda wildcards: STUDY.models.shared[wildcards.maker],
         entry=entry_of_maker,
+        device=config["device"],
+        batch_tokens=config["batch_tokens"],
+        # not the directive's value, which Snakemake lowers to --cores: what is written depends on it
+        threads=asked("threads", config["threads"], writer),
     script:
         "../../scripts/write_paraphrases.py"
 

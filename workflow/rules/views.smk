@@ -10,6 +10,7 @@ rule make_view:
         view=r"(synonym|substitution|neighbours)_by_.+-\d+",
     conda:
         "../../envs/pretrace.yaml"
+    threads: asked("threads", config["threads"], entry_for_view)
     resources:
         gpu=asked("gpu", 0, entry_for_view),
         mem_mb=growing(asked("mem_mb", 4000, entry_for_view)),
@@ -17,6 +18,7 @@ rule make_view:
     params:
         code=sources("views"),
         device=config["device"],
+        threads=asked("threads", config["threads"], entry_for_view),
     script:
         "../../scripts/make_view.py"
 

@@ -3,6 +3,7 @@
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint, register_local, write_checkpoint
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.hub import fetch_model
+from pretrace.models.settings import torch_settings
 from pretrace.models.target import Target, load_checkpoint
 from pretrace.models.tokens import load_tokenizer, start_token_ids
 
@@ -16,5 +17,6 @@ __all__ = [
     "read_checkpoint",
     "register_local",
     "start_token_ids",
+    "torch_settings",
     "write_checkpoint",
 ]

@@ -1,13 +1,11 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
-import contextlib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.models import Target, start_token_ids
+from pretrace.models import Target, start_token_ids, torch_settings
 from pretrace.passes.cost import Cost
 from pretrace.passes.lead import Ids, Lead, Shots, lead_of
 from pretrace.passes.requests import (
@@ -66,7 +64,7 @@ def run(
     name = f"{names['model']}/{names['benchmark']}"
     log.info("%s: %d passes, %d of them stored", name, len(records), len(records) - len(missing))
     if missing:
-        with _torch_settings(threads):
+        with torch_settings(threads):
             records |= _compute(list(missing.values()), target, texts, kept, name, batch_tokens)
     entries = [
         {
@@ -218,19 +216,3 @@ def _tables(
         del requests, values
         yield table
         del table
-
-
-@contextlib.contextmanager
-def _torch_settings(threads: int) -> Iterator[None]:
-    """Fixed threads and deterministic kernels, for equal bytes; put back afterwards."""
-    import torch
-
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before[0])
-        torch.use_deterministic_algorithms(before[1])

@@ -1,14 +1,46 @@
 """Who writes paraphrases: a model behind an API, or a checkpoint that samples."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from pretrace.models.api import ApiClient
+from pretrace.models import load_checkpoint, torch_settings
+from pretrace.models.api import ApiClient, connected
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.over_api import reply_of, request_of
-from pretrace.questions.paraphrasing import TEMPERATURE
+from pretrace.questions.paraphrasing import TEMPERATURE, Writer
 
 _CUT = Reply(None, "cut at the highest number of tokens")
+
+
+@contextmanager
+def writer_of(
+    entry: Mapping[str, Any],
+    name: str,
+    *,
+    model: str,
+    checkpoint_json: str | Path,
+    store: Path,
+    budget_usd: float,
+    batch_tokens: int,
+    threads: int,
+    **placement: Any,
+) -> Iterator[Writer]:
+    """A model that writes: behind an API where `entry` has `api`, else a checkpoint that `entry` says how to load.
+
+    `model`, `store` (of answers) and `budget_usd` matter to an API alone, `checkpoint_json`, `batch_tokens`,
+    torch's `threads` and the `placement` (`device`, `gpus`) to a checkpoint alone. Raises `InputError` for a
+    model that cannot be used.
+    """
+    if "api" in entry:
+        with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
+            yield ApiWriter(client)
+        return
+    from pretrace.questions.sampling import LocalWriter
+
+    with torch_settings(threads):
+        yield LocalWriter(load_checkpoint(Path(checkpoint_json), **placement, **entry), name, batch_tokens)
 
 
 class ApiWriter:

@@ -1,0 +1,21 @@
+"""How torch computes wherever a model runs: with threads that are configured, and kernels that repeat themselves."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def torch_settings(threads: int) -> Iterator[None]:
+    """Within, torch has so many threads and deterministic kernels, for equal bytes; put back afterwards."""
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.use_deterministic_algorithms(before[1])
