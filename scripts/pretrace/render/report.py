@@ -10,6 +10,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from pretrace.render.glossary import Glossary
 from pretrace.render.markdown import ShownTable, parse
 from pretrace.render.registry import Artifact, outputs, renderer
 from pretrace.runtime.errors import InputError
@@ -56,10 +57,12 @@ def render_report(
     configuration: str,
     provenance: Mapping[str, Any],
     warnings: Sequence[str] = (),
+    names: Glossary = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
-    `configuration` is YAML text, shown as it is. Equal arguments and files give equal bytes.
+    `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. Equal arguments and
+    files give equal bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
     sections = [_section(artifact, folder) for artifact in artifacts]
@@ -80,6 +83,7 @@ def render_report(
         packages=sorted((provenance.get("packages") or {}).items()),
         passes=provenance.get("passes") or [],
         warnings=warnings,
+        names=names,
     )
     write_text(folder / "report.html", page)
     return page
