@@ -341,6 +341,8 @@ def test_headers_share_what_they_begin_with_and_the_last_line_stays_apart():
 def test_names_of_views_and_variants():
     assert view_label("delete-10") == "deletion 10 %"
     assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
+    assert view_label("neighbours_by_smollm2-135m-10") == "10 neighbours by smollm2-135m"
+    assert view_label("sotu_historic-tenth") == "sotu_historic-tenth"
     assert view_label("original") == "original"
     assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
     assert method_label("recall;separator=space") == "ReCall, separator space"

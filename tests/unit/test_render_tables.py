@@ -258,7 +258,7 @@ def test_setting_table_varies_one_parameter_and_marks_the_default(results: Resul
     assert table.columns == (("0.001",), ("0.01", "default"), ("0.1",), ("1",), ("10",))
     assert [cell.bold for cell in table.blocks[0].rows[0].cells] == [False, False, True, False, False]
     assert list(table.frame["setting"]) == [f"a={a:g}" for a in made_up.A_GRID]
-    assert "best at a = 0.1" in table.reading
+    assert "best at upper bound a = 0.1" in table.reading
 
 
 def test_selection_gap_counts_the_grid_without_ablation_switches(results: Results):

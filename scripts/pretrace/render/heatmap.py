@@ -16,6 +16,7 @@ from pretrace.render.names import (
     panel_label,
     parameter_label,
     parse_setting,
+    setting_words,
     where,
 )
 from pretrace.render.phrases import joined
@@ -162,11 +163,12 @@ def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
     text = (
         f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from "
         f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at "
-        f"{_named(best['setting'])}"
+        f"{joined(setting_words(best['method'], best['setting']))}"
     )
     default = of[of["default"]]
     if len(default):
-        text += f"; its default {_named(default.iloc[0]['setting'])} reaches {default.iloc[0]['value']:.3f}"
+        usual = joined(setting_words(best["method"], default.iloc[0]["setting"]))
+        text += f"; its default, {usual}, reaches {default.iloc[0]['value']:.3f}"
     sentences = [f"{text}. The highest was seen on the evaluated texts themselves, and no interval is drawn."]
     if chance is not None and (of["value"] <= chance).any():
         sentences.append(
@@ -178,7 +180,3 @@ def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
             f"In {int(of['hatched'].sum())} settings,{inside} over 5 % of the texts have no such token."
         )
     return " ".join(sentences)
-
-
-def _named(setting: str) -> str:
-    return joined([part.replace("=", " = ") for part in setting.split(";")])

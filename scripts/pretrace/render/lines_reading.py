@@ -69,7 +69,9 @@ def _best(facet: "Facet", metric: str) -> str:
     for method, line in facet.lines.items():
         place = max(line, key=lambda at: float(line[at][1]["value"]))
         best = estimate(line[place][1])
-        text = f"{method_label(method)} has its highest {metric_label(metric)} at {facet.x} = {place:g}, "
+        text = (
+            f"{method_label(method)} has its highest {metric_label(metric)} at {facet.x_label} = {place:g}, "
+        )
         text += with_interval(best)
         text += against_chance(best, metric)
         if facet.default is not None and facet.default in line and place != facet.default:
@@ -80,6 +82,6 @@ def _best(facet: "Facet", metric: str) -> str:
     levels = {method: estimate(row) for method, (_, row) in facet.levels.items() if not is_control(method)}
     if levels:
         top = max(levels, key=lambda method: levels[method][0])
-        text += f". Of the methods that {facet.x} does not change, {method_label(top)} has the highest "
+        text += f". Of the methods that this does not change, {method_label(top)} has the highest "
         text += f"{metric_label(metric)}, {with_interval(levels[top])}"
     return f"{text}."

@@ -109,6 +109,7 @@ CALIBRATION_LABELS = {
 VIEW_LABELS = {
     "original": "original",
     "delete": "deletion",
+    "lowercase": "lower case",
     "synonym": "synonyms",
     "synonym_by": "synonyms by",
     "substitution_by": "substitution by",
@@ -135,13 +136,15 @@ def is_control(method: str) -> bool:
 
 
 def view_label(view: str) -> str:
-    """`delete-10` as `deletion 10 %`; a view made by a model names it."""
-    name, _, rate = view.rpartition("-")
-    if not name or not rate.isdigit():
-        name, rate = view, ""
+    """`delete-10` as `deletion 10 %`; a view made by a model names it; what is no view, as it is."""
+    name, _, number = view.rpartition("-")
+    if not name or not number.isdigit():
+        name, number = view, ""
     start, by, model = name.partition("_by_")
-    label = VIEW_LABELS.get(start + ("_by" if by else ""), start.replace("_", " "))
-    words = [label, *([model] if model else []), *([f"{rate} %"] if rate else [])]
+    if start == "neighbours":
+        return " ".join([number, start, *(["by", model] if by else [])])
+    label = VIEW_LABELS.get(start + ("_by" if by else ""), start)
+    words = [label, *([model] if model else []), *([f"{number} %"] if number else [])]
     return " ".join(words)
 
 
@@ -186,6 +189,11 @@ def chance_level(metric: str) -> float | None:
 
 def parameter_label(method: str, parameter: str) -> str:
     return PARAMETER_LABELS.get((method, parameter), parameter)
+
+
+def setting_words(method: str, setting: str) -> list[str]:
+    """Each parameter of a setting as it is called in print: `upper bound a = 0.01`."""
+    return [f"{parameter_label(method, name)} = {value}" for name, value in parse_setting(setting).items()]
 
 
 def parse_setting(setting: str) -> dict[str, str]:

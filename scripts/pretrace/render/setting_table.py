@@ -103,12 +103,11 @@ def _reading(
 ) -> str:
     parameter, metric = artifact["options"]["parameter"], artifact.get("metric", "auc")
     method = method_label(artifact["options"]["method"])
+    named = parameter_label(artifact["options"]["method"], parameter)
     sentences = []
     for panel, by, default in zip(panels, rows, defaults, strict=True):
         best, usual = _best(by), default[parameter]
-        start = (
-            f"On {panel_label(panel)}, {method} is best at {parameter} = {best} ({_shown(by[best], metric)})"
-        )
+        start = f"On {panel_label(panel)}, {method} is best at {named} = {best} ({_shown(by[best], metric)})"
         if best == usual:
             sentences.append(f"{start}, which is its default.")
         elif usual in by:
