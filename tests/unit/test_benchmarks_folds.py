@@ -35,6 +35,16 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> 
             assert max(sizes) - min(sizes) <= slack
 
 
+def test_folds_depend_on_ids_and_not_on_the_order_of_the_texts() -> None:
+    texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
+    shuffled = random.Random(1).sample(texts, len(texts))
+    folds = [
+        dict(zip([one.text_id for one in order], assign_folds(order, seed=1).of, strict=True))
+        for order in (texts, shuffled)
+    ]
+    assert folds[0] == folds[1]
+
+
 def test_documents_stay_whole_where_each_class_has_five() -> None:
     texts = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
     folds = assign_folds(texts, seed=1)

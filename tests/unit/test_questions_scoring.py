@@ -76,6 +76,26 @@ def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(
     assert len(held) == 16
 
 
+def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
+    tmp_path, answers, benchmark, caplog
+):
+    same = answers_of(tmp_path, made_up.rows(documents=3, seed=7))
+    other = same.assign(paraphraser="another", **{name: same[name] / 2 for name in P})
+    held_benchmark = benchmark_of_answers({"oracle": same}, "held", seed=0)
+
+    def deltas(held):
+        table = calibrate(answers, benchmark, [made_up.run()], held=held, held_benchmark=held_benchmark)
+        return table.loc[
+            table["calibration"] == "held", ["delta_a", "delta_b", "delta_c", "delta_d"]
+        ].to_numpy()
+
+    both = pd.concat([same, other], ignore_index=True)
+    np.testing.assert_allclose(deltas(both), deltas(same))
+    assert "calibrate_on" not in caplog.text
+    assert (deltas(other) > deltas(same)).all()
+    assert "no clean document there is paraphrased by paraphrase" in caplog.text
+
+
 def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, benchmark):
     other = answers_of(tmp_path, made_up.rows(length=32))
     with pytest.raises(InputError, match=r"no clean document .* of length 64"):

@@ -69,12 +69,16 @@ def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
 
 
 def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
-    """Units, the largest first, each to the fold with the least of the unit's strata, as shares of these."""
+    """Units, the largest first, each to the fold with the least of the unit's strata, as shares of these.
+
+    Units of one size stand in an order that depends on the seed and their ids, not on the order of the texts.
+    """
     members = units.members()
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
     sizes = Counter(stratum for pair in strata for stratum in pair)
     loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
     folds = [0] * len(texts)
+    members.sort(key=lambda unit: min(texts[i].text_id for i in unit))
     random.Random(seed).shuffle(members)
     for unit in sorted(members, key=len, reverse=True):
         counts = Counter(stratum for i in unit for stratum in strata[i])

@@ -72,7 +72,7 @@ def log_frequencies(counts: Path, vocabulary: int) -> np.ndarray:
     """ln q(v) = ln((count(v) + 1) / (N + V)), natural logarithm: (V,) float64.
 
     N: all counted tokens; V = `vocabulary`: the size of the model's output layer. Zhang et al., Pretraining
-    Data Detection for Large Language Models: A Divergence-based Calibration Method, EMNLP 2024, equation 3.
+    Data Detection for Large Language Models: A Divergence-based Calibration Method, EMNLP 2024, equation 5.
     """
     table = read_table(counts, ["token_id", "count"])
     ids, found = table["token_id"].to_numpy(), table["count"].to_numpy()

@@ -15,6 +15,9 @@ from pretrace.views.prefixes import SEPARATORS, Prefix
 
 Ids = tuple[int, ...]
 
+_BORDER = "\n"
+"""Merges with nothing in tokenizers that prepend a space, so that what follows is tokenised as behind other text."""
+
 Shots = Callable[[dict[str, Any]], Sequence[str]]
 """Coordinates of a prefixed cell (`requests.COORDINATES`) -> the texts of its shots, first to last.
 
@@ -90,11 +93,21 @@ def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:
 
 
 def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """The shots' ids, then without the first shot, without the first two, ..., and none at last."""
+    """The shots' ids, then without the first shot, without the first two, ..., and none at last.
+
+    Tokenizers such as Llama's put a space before any text that they are given: only the first shot keeps it.
+    """
 
     def ids(of: list[str]) -> list[Ids]:
         found = tokenizer(of, add_special_tokens=False, return_attention_mask=False, verbose=False)
         return [tuple(one) for one in found["input_ids"]]
 
-    opening, following = ids(texts), ids([separator + text for text in texts])
+    border = ids([_BORDER])[0]
+
+    def behind_text(of: list[str]) -> list[Ids]:
+        return [one[len(border) :] for one in ids([_BORDER + text for text in of])]
+
+    opening = ids(texts)
+    prepends = ids(["x"]) != behind_text(["x"])
+    following = (behind_text if prepends else ids)([separator + text for text in texts])
     return [(opening[first], *following[first + 1 :]) for first in range(len(texts))] + [()]

@@ -124,17 +124,24 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
 
 
 def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
-    """The deltas of the clean documents of another benchmark, of the same length."""
+    """The deltas of the clean documents of another benchmark, of the same length and, where it has it, paraphraser."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     clean = held[held["label"].eq(0).fillna(False)]
-    for length, of in means.groupby("length"):
+    for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
         there = clean[clean["length"] == length]
         if there.empty:
             raise InputError(
                 f"calibrate_on: no clean document (label 0) of length {length} there has answers with probabilities; "
                 f"lengths: {sorted(set(clean['length'])) or 'none'}."
             )
-        deltas[means.index.get_indexer(of.index)] = deltas_of(there)
+        same = there[there["paraphraser"] == paraphraser]
+        if same.empty:
+            log.warning(
+                "calibrate_on: no clean document there is paraphrased by %s; its answers of length %s are calibrated "
+                "on those of %s",
+                paraphraser, length, ", ".join(sorted(set(there["paraphraser"]))),
+            )  # fmt: skip
+        deltas[means.index.get_indexer(of.index)] = deltas_of(there if same.empty else same)
     return deltas
 
 
