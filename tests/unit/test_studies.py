@@ -1,38 +1,25 @@
 """A study file is checked before any job: every message says what is wrong, where, and what would be right."""
 
+import re
 from pathlib import Path
 
 import pytest
 import yaml
+from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
-ROOT = Path(__file__).parents[2]
-CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
-RUN = {"model": "smollm2-135m", "benchmark": "sotu"}
-
 
 @pytest.fixture
 def load(tmp_path):
-    """Write a study file (a dict or raw text) and load it against the project's own registries."""
-
-    def write_and_load(study, **config):
-        path = tmp_path / "my_study.yaml"
-        path.write_text(study if isinstance(study, str) else yaml.safe_dump(study), encoding="utf-8")
-        return load_study(CONFIG | {"study": str(path)} | config, ROOT / "config")
-
-    return write_and_load
+    return lambda given, **config: load_written(tmp_path, given, **config)
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
     (tmp_path / "tiny").mkdir()
     return "tiny"
-
-
-def study(**keys):
-    return {"study": "mine", "runs": [RUN]} | keys
 
 
 def test_every_registered_study_resolves():
@@ -58,10 +45,6 @@ def test_defaults_of_a_run_are_filled_in(load):
 def test_the_control_is_always_among_the_methods(load):
     (run,) = load(study(runs=[RUN | {"methods": ["loss"]}])).runs
     assert [item["method"] for item in run["methods"]] == ["loss", "blind"]
-
-
-def test_a_study_without_artifacts_gets_the_results_tables(load):
-    assert list(load(study()).artifacts) == ["results_auc", "results_tpr"]
 
 
 def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
@@ -109,6 +92,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[]), ["runs"]),
         (study(study="my study"), ["study", "my study", "right form"]),
         (study(study="passes"), ["study", "reserved"]),
+        (study(study=".."), ["study", "right form"]),
         ({"runs": [RUN]}, ["missing key 'study'"]),
         (study(artifacts=["dc_pdd_tabel2"]), ["dc_pdd_tabel2", "dc_pdd_table"]),
         (
@@ -141,6 +125,13 @@ def test_a_mistake_is_named_with_its_place_and_remedy(load, broken, told):
         load(broken)
     for words in told:
         assert words in str(error.value)
+
+
+def test_no_study_is_called_as_a_folder_that_studies_share():
+    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "study.schema.yaml").read_text(encoding="utf-8"))
+    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    shared = set(re.findall(r"results/([a-z]+)/", rules))
+    assert sorted(shared) == schema["properties"]["study"]["not"]["enum"]
 
 
 def test_a_study_that_is_no_name_and_no_file_says_what_there_is():
@@ -200,42 +191,6 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]
 
 
-def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):
-    run = RUN | {"references": ["pico-en-small"], "methods": ["ref"], "start_token": "none"}
-    panels = {"panels": [{"model": "pico-en-small", "benchmark": "sotu"}]}
-    loaded = load(study(runs=[run], artifacts={"cost": panels}))
-    assert plan.artifact_pairs(loaded, "cost") == [("pico-en-small", "sotu")]
-    assert set(plan.artifact_pairs(loaded, "cost")) <= set(plan.pass_pairs(loaded))
-    assert loaded.artifacts["cost"]["panels"][0]["start_token"] == "none"
-    with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
-        load(study(runs=[run], artifacts={"blind_audit": panels}))
-
-
-def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
-    runs = [RUN | {"benchmark": "sotu_split", "methods": ["recall"], "draws": [0, 3]}]
-    panels = [{"model": "smollm2-135m", "benchmark": "sotu_split"}]
-    artifacts = {
-        "con_recall_table2": {"panels": panels},  # balanced
-        "repetitions": {"panels": panels, "options": {"across": {"draw": [0, 1]}}},  # without_prefixes
-        "dc_pdd_table2": {"panels": panels},  # all
-    }
-    loaded = load(study(runs=runs, artifacts=artifacts))
-    found = plan.draws_of_sets(loaded, "smollm2-135m", "sotu_split")
-    assert found == {"balanced": [0], "without_prefixes": [0, 1, 3]}
-
-
-def test_metrics_are_asked_of_the_cells_that_panels_show(load):
-    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
-    runs = [RUN | {"benchmark": "sotu_split"}, RUN]
-    artifacts = {
-        "dc_pdd_table2": {"panels": [at | {"subset": "", "length": 64}, at | {"subset": "*", "length": 32}]},
-        "dc_pdd_table3": {"panels": [at | {"subset": "", "length": 64}]},
-    }
-    loaded = load(study(runs=runs, artifacts=artifacts))
-    assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
-    assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
-
-
 def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_reads(load):
     run = RUN | {"calibrate_on": "sotu_placebo", "methods": ["loss"]}
     with pytest.raises(InputError, match=r"runs.0.calibrate_on: no run has smollm2-135m read sotu_placebo"):
@@ -243,41 +198,6 @@ def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_read
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_placebo"}], artifacts=["audit"]))
     assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_placebo"
     assert not plan.asks_metrics(loaded, "sotu"), "an audit needs no members"
-
-
-AT = {"model": "smollm2-135m", "benchmark": "sotu"}
-
-
-@pytest.mark.parametrize(
-    ("artifacts", "told"),
-    [
-        ({"results_auc": {"options": {"metrcs": ["auc"]}}}, ["metrcs", "did you mean 'metrics'"]),
-        ({"surp_figure4": {"options": {"x": "epss"}}}, ["options.x", "'epss'", "did you mean 'eps'"]),
-        ({"surp_figure4": {"options": {"method": "surpp"}}}, ["options.method", "did you mean 'surp'"]),
-        ({"con_recall_figure6": {"options": {"x": "gama"}}}, ["options.x", "did you mean 'gamma'"]),
-        ({"dc_pdd_table5": {"options": {"parameter": "eps"}}}, ["options.parameter", "'eps'"]),
-        ({"results_auc": {"methods": ["los"]}}, ["results_auc: methods: ", "'los'", "did you mean 'loss'"]),
-        (
-            {"results_auc": {"methods": ["surp;eps=2"]}},
-            ["surp has no variant 'eps=2'", "did you mean 'empty'"],
-        ),
-        ({"results_auc": {"methods": ["loss;form=perplexed"]}}, ["'perplexed'", "perplexity"]),
-        ({"results_auc": {"methods": ["de_cop;calibrated=held"]}}, ["de_cop", "calibration"]),
-    ],
-)
-def test_an_artifact_that_could_not_be_drawn_is_refused_before_anything_runs(load, artifacts, told):
-    artifacts = {slug: own | {"panels": [AT]} for slug, own in artifacts.items()}
-    with pytest.raises(InputError, match=r"my_study.yaml") as error:
-        load(study(artifacts=artifacts))
-    for words in told:
-        assert words in str(error.value)
-
-
-def test_variants_and_places_are_known(load):
-    methods = ["ref;form=ratio", "con_recall;access=zero", "de_cop;calibration=held"]
-    load(
-        study(artifacts={"results_auc": {"methods": methods}, "dc_pdd_figure3": {"options": {"x": "model"}}})
-    )
 
 
 def test_a_draw_that_is_not_drawn_is_refused(load):

@@ -1,0 +1,23 @@
+"""Study files for the tests of the studies room, read against the project's own registries."""
+
+from pathlib import Path
+
+import yaml
+
+from pretrace.studies import load_study
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+RUN = {"model": "smollm2-135m", "benchmark": "sotu"}
+
+
+def study(**keys):
+    """A study of one run, with these keys beside or in place of its own."""
+    return {"study": "mine", "runs": [RUN]} | keys
+
+
+def load_written(folder, given, **config):
+    """Write a study file (a dict or raw text) into a folder and load it."""
+    path = folder / "my_study.yaml"
+    path.write_text(given if isinstance(given, str) else yaml.safe_dump(given), encoding="utf-8")
+    return load_study(CONFIG | {"study": str(path)} | config, ROOT / "config")

@@ -1,0 +1,86 @@
+"""What a study's artifacts show, and which of them could not be drawn."""
+
+import pytest
+from made_up_studies import RUN, load_written, study
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies import plan
+
+AT = {"model": "smollm2-135m", "benchmark": "sotu"}
+
+
+@pytest.fixture
+def load(tmp_path):
+    return lambda given: load_written(tmp_path, given)
+
+
+def test_a_study_without_artifacts_gets_the_results_tables(load):
+    assert list(load(study()).artifacts) == ["results_auc", "results_tpr"]
+
+
+def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):
+    run = RUN | {"references": ["pico-en-small"], "methods": ["ref"], "start_token": "none"}
+    panels = {"panels": [{"model": "pico-en-small", "benchmark": "sotu"}]}
+    loaded = load(study(runs=[run], artifacts={"cost": panels}))
+    assert plan.artifact_pairs(loaded, "cost") == [("pico-en-small", "sotu")]
+    assert set(plan.artifact_pairs(loaded, "cost")) <= set(plan.pass_pairs(loaded))
+    assert loaded.artifacts["cost"]["panels"][0]["start_token"] == "none"
+    with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
+        load(study(runs=[run], artifacts={"blind_audit": panels}))
+
+
+def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
+    runs = [RUN | {"benchmark": "sotu_split", "methods": ["recall"], "draws": [0, 3]}]
+    panels = [{"model": "smollm2-135m", "benchmark": "sotu_split"}]
+    artifacts = {
+        "con_recall_table2": {"panels": panels},  # balanced
+        "repetitions": {"panels": panels, "options": {"across": {"draw": [0, 1]}}},  # without_prefixes
+        "dc_pdd_table2": {"panels": panels},  # all
+    }
+    loaded = load(study(runs=runs, artifacts=artifacts))
+    found = plan.draws_of_sets(loaded, "smollm2-135m", "sotu_split")
+    assert found == {"balanced": [0], "without_prefixes": [0, 1, 3]}
+
+
+def test_metrics_are_asked_of_the_cells_that_panels_show(load):
+    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
+    runs = [RUN | {"benchmark": "sotu_split"}, RUN]
+    artifacts = {
+        "dc_pdd_table2": {"panels": [at | {"subset": "", "length": 64}, at | {"subset": "*", "length": 32}]},
+        "dc_pdd_table3": {"panels": [at | {"subset": "", "length": 64}]},
+    }
+    loaded = load(study(runs=runs, artifacts=artifacts))
+    assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
+    assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "told"),
+    [
+        ({"results_auc": {"options": {"metrcs": ["auc"]}}}, ["metrcs", "did you mean 'metrics'"]),
+        ({"surp_figure4": {"options": {"x": "epss"}}}, ["options.x", "'epss'", "did you mean 'eps'"]),
+        ({"surp_figure4": {"options": {"method": "surpp"}}}, ["options.method", "did you mean 'surp'"]),
+        ({"con_recall_figure6": {"options": {"x": "gama"}}}, ["options.x", "did you mean 'gamma'"]),
+        ({"dc_pdd_table5": {"options": {"parameter": "eps"}}}, ["options.parameter", "'eps'"]),
+        ({"results_auc": {"methods": ["los"]}}, ["results_auc: methods: ", "'los'", "did you mean 'loss'"]),
+        (
+            {"results_auc": {"methods": ["surp;eps=2"]}},
+            ["surp has no variant 'eps=2'", "did you mean 'empty'"],
+        ),
+        ({"results_auc": {"methods": ["loss;form=perplexed"]}}, ["'perplexed'", "perplexity"]),
+        ({"results_auc": {"methods": ["de_cop;calibrated=held"]}}, ["de_cop", "calibration"]),
+    ],
+)
+def test_an_artifact_that_could_not_be_drawn_is_refused_before_anything_runs(load, artifacts, told):
+    artifacts = {slug: own | {"panels": [AT]} for slug, own in artifacts.items()}
+    with pytest.raises(InputError, match=r"my_study.yaml") as error:
+        load(study(artifacts=artifacts))
+    for words in told:
+        assert words in str(error.value)
+
+
+def test_variants_and_places_are_known(load):
+    methods = ["ref;form=ratio", "con_recall;access=zero", "de_cop;calibration=held"]
+    load(
+        study(artifacts={"results_auc": {"methods": methods}, "dc_pdd_figure3": {"options": {"x": "model"}}})
+    )
