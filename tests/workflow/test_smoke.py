@@ -86,6 +86,12 @@ def test_targets_that_a_person_would_type(finished, target):
     assert NOTHING in finished.smoke(target).stdout
 
 
+def test_editing_the_template_of_the_report_renders_it_anew(smoke):
+    template = smoke.path / "scripts" / "pretrace" / "render" / "report.html.jinja"
+    template.write_text(template.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert "render_report" in smoke.smoke("--dry-run").stdout
+
+
 def test_editing_a_library_file_reruns_its_stage_and_touching_it_does_not(smoke):
     code = smoke.path / "scripts" / "pretrace" / "evaluation" / "__init__.py"
     code.touch()

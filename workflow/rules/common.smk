@@ -67,8 +67,9 @@ def sources(*rooms):
     """
     digest = hashlib.sha256()
     for room in ("runtime", *rooms):
-        for path in sorted((ROOT / "scripts" / "pretrace" / room).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for path in sorted((ROOT / "scripts" / "pretrace" / room).rglob("*")):
+            if path.suffix in (".py", ".jinja"):
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
