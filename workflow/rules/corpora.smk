@@ -48,7 +48,6 @@ rule write_documents:
         code=sources("benchmarks", "corpora"),
         entry=lambda wildcards: CORPORA[wildcards.corpus],
         shards=lambda wildcards: shards_of(wildcards.corpus),
-        seed=config["seed"],
     script:
         "../../scripts/write_documents.py"
 
