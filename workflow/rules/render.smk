@@ -74,7 +74,7 @@ rule record_provenance:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("render"),
+        code=sources("studies", "render"),
         config=config,
         pins=pins,
     script:
