@@ -16,7 +16,7 @@ rule make_view:
         mem_mb=growing(asked("mem_mb", 4000, entry_for_view)),
         runtime=growing(asked("runtime", 240, entry_for_view)),
     params:
-        code=sources("views"),
+        code=sources("models", "views"),
         device=config["device"],
         threads=asked("threads", config["threads"], entry_for_view),
     script:
