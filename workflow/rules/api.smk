@@ -35,7 +35,7 @@ rule ask_questions:
         benchmark="results/benchmarks/{benchmark}.parquet",
         tokenizer=tokenizer_of_api,
         views=views_for_answers,
-        prompts=ROOT / "config" / "prompts" / "de_cop.yaml",
+        prompts="config/prompts/de_cop.yaml",
     output:
         answers="results/answers/{model}/{benchmark}/{study}.parquet",
         times="results/answers/{model}/{benchmark}/{study}.json",
@@ -62,7 +62,7 @@ rule write_paraphrases:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint=checkpoint_of_maker,
-        prompts=ROOT / "config" / "prompts" / "paraphrase.yaml",
+        prompts="config/prompts/paraphrase.yaml",
     output:
         "results/views/{benchmark}/paraphrase_by_{maker}.parquet",
     log:
