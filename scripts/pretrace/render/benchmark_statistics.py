@@ -12,46 +12,31 @@ from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
 from pretrace.render.table import DASH, Block, Cell, Row, Table
 
-COLUMNS = (
-    "Source",
-    "Language",
-    "Length (words)",
-    "Members",
-    "Non-members",
-    "Unlabelled",
-    "Documents",
-    "Models",
-)
+UNLABELLED = "Unlabelled"
+COLUMNS = ("Source", "Language", "Length (words)", "Members", "Non-members", UNLABELLED, "Documents")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """One row a benchmark, subset and length: its texts and documents by class, and the panels' models."""
-    records = [_record(panel, results, models) for panel, models in _places(artifact, results)]
+    """One row a benchmark, subset and length: its texts and documents by class."""
+    places = {
+        (panel["benchmark"], panel["subset"], panel["length"]): panel for panel in results.panels(artifact)
+    }
+    records = [_record(panel, results) for panel in places.values()]
+    columns = [name for name in COLUMNS if name != UNLABELLED or any(one["n_unlabelled"] for one in records)]
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Benchmark",
-        columns=tuple((column,) for column in COLUMNS),
-        blocks=(Block("", tuple(map(_row, records))),),
+        columns=tuple((column,) for column in columns),
+        blocks=(Block("", tuple(_row(record, columns) for record in records)),),
         notes=tuple(_notes(records)),
         frame=long_frame(records),
-        reading=_reading(records),
+        reading=" ".join([_reading(records), *_equal_benchmarks(results, records)]),
     )
 
 
-def _places(artifact: Artifact, results: Results) -> list[tuple[Panel, list[str]]]:
-    """Distinct benchmark, subset and length in the panels' order, each with the models of its panels."""
-    places: dict[tuple[Any, ...], tuple[Panel, list[str]]] = {}
-    for panel in results.panels(artifact):
-        key = (panel["benchmark"], panel["subset"], panel["length"])
-        models = places.setdefault(key, (panel, []))[1]
-        if panel["model"] not in models:
-            models.append(panel["model"])
-    return list(places.values())
-
-
-def _record(panel: Panel, results: Results, models: Sequence[str]) -> dict[str, Any]:
+def _record(panel: Panel, results: Results) -> dict[str, Any]:
     texts, entry = results.every_text(panel), results.entry(panel)
     label = texts["label"]
     return {
@@ -67,7 +52,6 @@ def _record(panel: Panel, results: Results, models: Sequence[str]) -> dict[str, 
         "n_unlabelled": int(label.isna().sum()),
         "member_documents": _documents(texts[(label == 1).fillna(False)]),
         "nonmember_documents": _documents(texts[(label == 0).fillna(False)]),
-        "models": ", ".join(models),
     }
 
 
@@ -76,7 +60,7 @@ def _documents(texts: pd.DataFrame) -> int:
     return int(texts.loc[texts["document"] != "", "document"].nunique())
 
 
-def _row(record: Mapping[str, Any]) -> Row:
+def _row(record: Mapping[str, Any], columns: Sequence[str]) -> Row:
     documents = (record["member_documents"], record["nonmember_documents"])
     words = (
         record["source"],
@@ -86,10 +70,10 @@ def _row(record: Mapping[str, Any]) -> Row:
         f"{record['n_nonmembers']:,}",
         f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH,
         f"{documents[0]} + {documents[1]}" if sum(documents) else DASH,
-        record["models"],
     )
+    cells = tuple(Cell(words=word) for name, word in zip(COLUMNS, words, strict=True) if name in columns)
     name = record["benchmark"] + (f" {record['subset']}" if record["subset"] else "")
-    return Row(name, tuple(Cell(words=word) for word in words), control=record["placebo"])
+    return Row(name, cells, control=record["placebo"])
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -133,3 +117,18 @@ def _fewest(record: Mapping[str, Any]) -> int:
 
 def _at_length(record: Mapping[str, Any]) -> str:
     return "" if record["length"] is None else f" at {record['length']} words"
+
+
+def _equal_benchmarks(results: Results, records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each set of benchmarks that hold the same texts in the same classes."""
+    groups: dict[frozenset[tuple[Any, ...]], list[str]] = {}
+    for name in dict.fromkeys(record["benchmark"] for record in records):
+        texts = results.benchmark(name)[["text", "label", "subset", "length"]].fillna(
+            {"label": -1, "length": -1}
+        )
+        groups.setdefault(frozenset(texts.itertuples(index=False, name=None)), []).append(name)
+    return [
+        f"{joined(names)} hold the same texts in the same classes and differ by the draw of shots and folds alone."
+        for names in groups.values()
+        if len(names) > 1
+    ]
