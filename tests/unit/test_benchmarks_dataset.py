@@ -17,7 +17,7 @@ from pretrace.benchmarks import build
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.studies.schema import check
+from pretrace.runtime.schema import check
 
 ROOT = Path(__file__).parents[2]
 NAME = "someone/books"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
+from pretrace.runtime.schema import read_yaml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,13 +52,8 @@ class ParaphrasePrompts:
 
 def read_prompts(path: Path) -> ParaphrasePrompts:
     """Read and check the file. Raises `InputError` naming the key that is missing or wrong."""
-    import yaml
-
-    try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read as YAML ({error}).") from error
-    if not isinstance(given, dict) or set(given) != {"short", "long", "long_from"}:
+    given = read_yaml(Path(path))
+    if set(given) != {"short", "long", "long_from"}:
         raise InputError(f"{path}: the keys short, long and long_from are needed, and no other.")
     for key in ("short", "long"):
         if not isinstance(given[key], str) or "{text}" not in given[key]:

@@ -9,6 +9,7 @@ from typing import Any
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import read_yaml
 
 _FIELDS = {
     ("de_cop", "system"): set(),
@@ -55,12 +56,7 @@ class Wording:
 
 def read_wording(path: Path) -> Wording:
     """Read and check the file. Raises `InputError` naming the key that is missing or has a wrong field."""
-    import yaml
-
-    try:
-        given = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read as YAML ({error}).") from error
+    given = read_yaml(Path(path))
     texts: dict[str, dict[str, str]] = {}
     for (section, key), fields in _FIELDS.items():
         texts.setdefault(section, {})[key] = _text(path, given, section, key, fields)
@@ -72,8 +68,8 @@ def read_wording(path: Path) -> Wording:
     return Wording(texts, questions)
 
 
-def _text(path: Path, given: Any, section: str, key: str, fields: set[str]) -> str:
-    own = given.get(section) if isinstance(given, dict) else None
+def _text(path: Path, given: Mapping[str, Any], section: str, key: str, fields: set[str]) -> str:
+    own = given.get(section)
     if not isinstance(own, dict) or key not in own:
         raise InputError(f"{path}: the key {section}.{key} is missing.")
     return _check(f"{path}: {section}.{key}", own[key], fields, needed=fields)

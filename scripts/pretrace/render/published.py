@@ -12,7 +12,7 @@ from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.measured import Found, Lookup, Measured
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
-from pretrace.studies.schema import check, read_yaml
+from pretrace.runtime.schema import check, read_yaml
 
 NAMES = "names"
 """The key of config/published/names.yaml among the published files, whose others are papers."""

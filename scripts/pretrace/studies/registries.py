@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.schema import check, read_yaml
+from pretrace.runtime.schema import check, read_yaml
 
 KINDS = ("models", "benchmarks", "corpora")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Kind, Pins, repositories_of
+from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.registries import Registry
-from pretrace.studies.schema import check, read_yaml
 
 _KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
 _REPOSITORIES = (("hub", "revision"), ("views_hub", "views_revision"))

@@ -7,6 +7,7 @@ from typing import Any
 from pretrace.methods import METHODS, applies
 from pretrace.methods.needs import prefix_needs
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
 from pretrace.studies.artifacts import Artifact, Run, artifact_map, resolve_artifact
 from pretrace.studies.questions import (
@@ -17,7 +18,6 @@ from pretrace.studies.questions import (
     resolve_questions,
 )
 from pretrace.studies.registries import KINDS, Registry, load_registry, override
-from pretrace.studies.schema import check, read_yaml
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 

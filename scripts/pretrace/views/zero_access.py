@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.models.generation import written
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_yaml
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def read_prompts(path: Path) -> list[str]:
-    """The openings, in order, of a YAML file with the key `prompts`."""
-    import yaml
-
-    prompts = (yaml.safe_load(Path(path).read_text(encoding="utf-8")) or {}).get("prompts")
-    if not prompts or not all(isinstance(prompt, str) and prompt for prompt in prompts):
-        raise InputError(f"{path}: the key prompts must hold a list of texts, one for each shot.")
+    """The openings, in order, of a YAML file with the key `prompts`. Raises `InputError` where it has anything else."""
+    given = read_yaml(Path(path))
+    prompts = given.get("prompts")
+    texts = isinstance(prompts, list) and all(isinstance(one, str) and one.strip() for one in prompts)
+    if set(given) != {"prompts"} or not prompts or not texts:
+        raise InputError(
+            f"{path}: the key prompts must hold a list of texts, one for each shot, and be the only key."
+        )
     return list(prompts)
 
 
