@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import shutil
 
 import pandas as pd
@@ -136,6 +137,17 @@ def test_a_study_behind_an_api(served):
     assert any(path.suffix == ".sqlite" for path in written)
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
     assert KEY not in first.stdout + second.stdout + told
+
+
+def test_only_the_machine_that_starts_the_workflow_asks(served):
+    project, _ = served
+    planned = set(re.findall(r"^rule (\w+):", run(project, "-n").stdout, re.MULTILINE))
+    asking = {"score_prompts", "ask_questions", "ask_for_paraphrases"}
+    assert asking <= planned
+    assert "write_paraphrases" not in planned
+    rules = (project.path / "workflow" / "rules" / "api.smk").read_text(encoding="utf-8")
+    local = rules.split("localrules:\n")[1].split("\n\n")[0]
+    assert asking <= set(re.findall(r"\w+", local))
 
 
 def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):

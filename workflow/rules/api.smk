@@ -1,7 +1,11 @@
 # What is asked of models behind OpenAI-compatible APIs. Every answer goes to one store, which is no file of the DAG: a
-# rerun, a higher budget or another study finds there what was paid for.
+# rerun, a higher budget or another study finds there what was paid for. The machine that starts the workflow asks: the
+# nodes of a cluster may have no network, and the store's locks hold within one machine.
 localrules:
     cost_estimate,
+    score_prompts,
+    ask_questions,
+    ask_for_paraphrases,
 
 
 rule score_prompts:
@@ -55,7 +59,7 @@ rule ask_questions:
         "../../scripts/ask_questions.py"
 
 
-ruleorder: bring_view > write_paraphrases
+ruleorder: bring_view > write_paraphrases > ask_for_paraphrases
 
 
 rule write_paraphrases:
@@ -68,7 +72,7 @@ rule write_paraphrases:
     log:
         "results/logs/write_paraphrases/{benchmark}/{maker}.log",
     wildcard_constraints:
-        maker=makers(),
+        maker=makers(behind_api=False),
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"], writer)
@@ -87,6 +91,13 @@ rule write_paraphrases:
         threads=asked("threads", config["threads"], writer),
     script:
         "../../scripts/write_paraphrases.py"
+
+
+use rule write_paraphrases as ask_for_paraphrases with:
+    log:
+        "results/logs/ask_for_paraphrases/{benchmark}/{maker}.log",
+    wildcard_constraints:
+        maker=makers(behind_api=True),
 
 
 # no output, so that it always shows what the store holds now

@@ -328,9 +328,13 @@ def tokenizer_of_api(wildcards):
     )
 
 
-def makers():
-    """The models, by the study's own slugs, that can write."""
-    return alternatives(slug for slug, entry in STUDY.models.entries.items() if entry["source"] != "answers")
+def makers(behind_api):
+    """The models that can write, here or behind an API, by the study's own slugs."""
+    return alternatives(
+        slug
+        for slug, entry in STUDY.models.entries.items()
+        if entry["source"] != "answers" and ("api" in entry) == behind_api
+    )
 
 
 def checkpoint_of_maker(wildcards):
