@@ -1,6 +1,7 @@
 """A made-up study on disk in the contract's columns, for the tests of the render room."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.render.results import Results
-from pretrace.runtime.files import write_json, write_parquet
+from pretrace.render.table import Row, Table
+from pretrace.runtime.files import read_parquet, write_json, write_parquet
 
 MODEL, BENCHMARK, PLACEBO, LENGTH, TOKEN = "tiny-135m", "speeches", "speeches_placebo", 64, "<|endoftext|>"
 MEMBERS = NONMEMBERS = 160
@@ -238,3 +240,17 @@ def artifact(renderer: str, **other: Any) -> dict[str, Any]:
         "panels": [PANEL],
         "options": {},
     } | other
+
+
+def changed(
+    results: Results, folder: Path, kind: str, change: Callable[[pd.DataFrame], pd.DataFrame]
+) -> Results:
+    """The same results with the benchmark's metrics or tests changed."""
+    paths = getattr(results, kind)
+    path = folder / f"{kind}.parquet"
+    write_parquet(path, change(read_parquet(paths[MODEL, BENCHMARK])))
+    return replace(results, **{kind: paths | {(MODEL, BENCHMARK): path}})
+
+
+def row_of(table: Table, label: str, block: int = 0) -> Row:
+    return next(row for row in table.blocks[block].rows if row.label == label)

@@ -97,6 +97,9 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
     assert set(frame["method"]) == {COMBINED, "loss"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}
+    assert "Members' documents with so many texts: 40 with 1 to 8." in files["reading"].read_text(
+        encoding="utf-8"
+    )
 
 
 def test_too_few_documents_have_no_power_to_show(tmp_path: Path):

@@ -171,6 +171,28 @@ def test_reading_of_tokens_says_when_the_interval_includes_zero(results: Results
     assert "includes 0" in entropy_scatter.render(SCATTER, results, lambda *_, **__: same).reading
 
 
+def test_a_handful_of_surprising_tokens_has_no_mean_line(results: Results):
+    table = made_up.pass_table()
+    first = table["text_id"] == f"t{made_up.MEMBERS:04d}"  # a non-member; nothing else is certain of anything
+    table["entropies"] = table["entropies"].where(first, table["entropies"] + 2.0)
+    drawing = entropy_scatter.render(SCATTER, results, lambda *_, **__: table)
+    shown = drawing.frame[drawing.frame["drawn"] == "token"]
+    assert 0 < len(shown) < entropy_scatter.FEWEST
+    assert set(shown["label"]) == {0}
+    assert "mean" not in set(drawing.frame["drawn"])
+    assert f"none of 12,800 tokens of members and {len(shown)} of 12,800 tokens" in drawing.reading
+    assert "too few to compare the classes" in drawing.reading
+    low, high = drawing.figure.axes[2].get_ylim()
+    assert low < shown["logprob"].min() < shown["logprob"].max() < high
+
+
+def test_roc_says_which_curve_is_one_large_tie(results: Results):
+    rows = {"surp": {"marks": "convention_default;over_5_percent_empty"}, "loss": {"marks": ""}}
+    assert roc._ties(rows, ["surp", "loss"]).startswith(" By SURP, over 5 % of the texts")
+    assert roc._ties(rows, ["loss"]) == ""
+    assert "straight" not in draw(ROC, results).reading
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import made_up_prefixes as made_up
 import numpy as np
@@ -25,10 +24,9 @@ from pretrace.render import (
     selection_gap,
 )
 from pretrace.render.averages import average
-from pretrace.render.names import method_label, view_label
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
-from pretrace.render.table import Block, Cell, Row, Table, header_rows, said_once
+from pretrace.render.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
@@ -150,43 +148,6 @@ def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(results: Re
     assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (control, no model)"}
 
 
-def test_lines_over_shots_are_the_grid_and_others_are_level(results: Results, metrics):
-    drawing = draw("method_lines", results)
-    lines = drawing.frame[drawing.frame["drawn"] == "line"]
-    assert set(lines["method"]) == {"recall", "con_recall"}
-    assert set(drawing.frame.loc[drawing.frame["drawn"] == "level", "method"]) == {"loss", "blind"}
-    con = lines[lines["method"] == "con_recall"]
-    assert list(con["setting"]) == [f"gamma=0.5;shots={shots}" for shots in made_up.SHOTS]
-    assert con[["low", "high"]].notna().all(axis=None)
-    recall = one(metrics, method="recall", setting="shots=3", selection="grid", subset="")
-    at_3 = lines[(lines["method"] == "recall") & (lines["x_value"] == 3)].iloc[0]
-    assert (at_3["value"], at_3["low"]) == (recall["value"], recall["low"])
-
-
-def test_con_recall_without_weight_of_members_is_recall(results: Results):
-    drawing = draw(
-        "method_lines",
-        results,
-        methods=["recall", "con_recall"],
-        options={"x": "gamma", "vertical": {0: "ReCall"}},
-    )
-    frame = drawing.frame.set_index(["method", "x_value"])
-    assert frame.loc[("con_recall", 0.0), "value"] == pytest.approx(
-        float(drawing.frame.loc[drawing.frame["method"] == "recall", "value"].iloc[0])
-    )
-    assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["ReCall"]
-
-
-def test_a_parameter_that_no_method_has_is_an_error(results: Results):
-    with pytest.raises(InputError, match="no method has a parameter 'eps'"):
-        draw("method_lines", results, options={"x": "eps"})
-
-
-def test_lines_over_lengths_need_panels_that_differ_in_length_alone(results: Results):
-    with pytest.raises(InputError, match="no two of its panels differ in length alone"):
-        draw("method_lines", results, options={"x": "length"})
-
-
 def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     drawing = draw("roc", results)
     texts = read_parquet(results.benchmarks[made_up.BENCHMARK])
@@ -284,7 +245,7 @@ def test_costs_are_summed_and_name_what_was_read(results: Results):
     assert len(shown.frame) == 2 * (1 + 2 * len(made_up.SHOTS))
     by_read = {row.label: [cell.number for cell in row.cells] for row in shown.blocks[1].rows}
     assert by_read["tiny-small: the text"] == ["2", "240", "8,000", "4.0", "2,000", "500"]
-    assert "tiny-small: the text after nonmember shots" in by_read
+    assert "tiny-small: the text after shots of non-members" in by_read
     assert shown.blocks[2].rows[0].cells[2].number == "72,000"
     assert any("32 texts were truncated" in note for note in shown.notes)
 
@@ -315,46 +276,3 @@ def test_settings_beyond_the_methods_own_grid_are_no_choice(results: Results):
     frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
     inside = sum(gamma >= 0.1 for gamma in made_up.GAMMAS) * len(made_up.SHOTS)
     assert dict(frame["settings"]) == {"loss": 1, "recall": 4, "con_recall": inside, "blind": 1}
-
-
-def test_what_every_number_carries_is_said_once():
-    def row(*signs: tuple[str, ...]) -> Row:
-        return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
-
-    columns = (("x",), ("y",))
-    block = Block(
-        "", (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell()))), columns
-    )
-    (shown,), notes = said_once([block])
-    assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[(), ()], [("e",), ()]]
-    assert shown.columns == (("x",), ("y (d)",))
-    assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]
-
-
-def test_headers_share_what_they_begin_with_and_the_last_line_stays_apart():
-    columns = (("m", "b", "AUC"), ("m", "b", "AUC"), ("m", "c", "AUC"), ("n", "c", "AUC"))
-    assert header_rows(columns) == [
-        [("m", 3), ("n", 1)], [("b", 2), ("c", 1), ("c", 1)], [("AUC", 1)] * 4,
-    ]  # fmt: skip
-
-
-def test_names_of_views_and_variants():
-    assert view_label("delete-10") == "deletion 10 %"
-    assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
-    assert view_label("neighbours_by_smollm2-135m-10") == "10 neighbours by smollm2-135m"
-    assert view_label("sotu_historic-tenth") == "sotu_historic-tenth"
-    assert view_label("original") == "original"
-    assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
-    assert method_label("recall;separator=space") == "ReCall, separator space"
-
-
-def test_lines_over_lengths_go_from_the_shortest_to_the_longest():
-    lengths = (128, 32, 64)
-    panels = [made_up.PANEL | {"length": length} for length in lengths]
-    found = SimpleNamespace(
-        selected=lambda artifact, panel, selection: {"loss": {"value": panel["length"] / 1000}}
-    )
-    facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "length", panels)
-    assert list(facet.lines["loss"]) == [5.0, 6.0, 7.0]
-    assert [row["value"] for _, row in facet.lines["loss"].values()] == [0.032, 0.064, 0.128]
-    assert facet.ticks == {5.0: "32", 6.0: "64", 7.0: "128"}

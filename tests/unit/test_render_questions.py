@@ -10,7 +10,7 @@ import yaml
 from pretrace.render import accuracy_table, calibration_table, document_times, letter_bars, welch_table
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.table import DASH, Table
+from pretrace.render.table import DASH, Cell, Row, Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 
@@ -82,6 +82,37 @@ def test_accuracies_stand_beside_their_gap_for_every_setting(results):
     assert gaps["DE-COP, calibrated (cross-fitted)"].star
     assert not gaps["Completion, 32 tokens given"].star
     assert any(note.startswith("c: cross-fitted") for note in table.notes)
+
+
+def test_no_gap_is_bold_where_none_is_above_0():
+    found = {"value": 0.0, "low": 0.0, "high": 0.0}
+    line = ("completion", "k=32")
+    one = accuracy_table.Accuracies(
+        PANEL, {metric: {line: found} for metric in accuracy_table.ACCURACIES}, {}
+    )
+    rows = [Row(name, (Cell(0.2), Cell(gap, signed=True))) for name, gap in (("a", 0.0004), ("b", -0.2))]
+    assert not any(cell.bold for row in accuracy_table._bold_gaps(rows) for cell in row.cells)
+    text = accuracy_table._reading(one)
+    assert "no gap is above 0, the widest that of Completion, 32 tokens given" in text
+    assert "has the widest gap" not in text
+
+
+def test_a_table_of_differences_alone_names_no_bootstrap(results):
+    notes = " ".join(welch_table.render(artifact("de_cop_table11"), results).notes)
+    assert "bootstrap" not in notes
+    assert "A dash means" in notes
+    assert "bootstrap" in " ".join(welch_table.render(artifact("de_cop_table1"), results).notes)
+
+
+def test_differences_and_p_are_printed_to_a_fixed_precision():
+    values = (0.01, -0.0035, 12.3, 0.0)
+    assert [welch_table._in_own_unit(value) for value in values] == ["+0.010", "−0.0035", "+12", "0.0"]  # noqa: RUF001
+    assert [welch_table._p(value) for value in (1.0, 0.2, 0.001, 2.2e-5)] == [
+        "1.000",
+        "0.200",
+        "0.001",
+        "< 0.001",
+    ]
 
 
 def test_a_table_without_controls_says_so(tmp_path):

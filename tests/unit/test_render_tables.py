@@ -1,4 +1,4 @@
-"""Tables: who is bold, who is starred, what is a dash, and what the readings say."""
+"""Tables: who is starred, what is a dash, what is counted, and what is refused."""
 
 import re
 from pathlib import Path
@@ -7,16 +7,17 @@ import made_up_results as made_up
 import numpy as np
 import pandas as pd
 import pytest
+from made_up_results import changed, row_of
 
-from pretrace.render import blind_audit, method_table, selection_gap, setting_table
+from pretrace.render import benchmark_statistics, blind_audit, method_table, selection_gap, setting_table
 from pretrace.render.latex import latex
-from pretrace.render.markdown import markdown, parse
+from pretrace.render.markdown import markdown
 from pretrace.render.phrases import difference
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.table import Block, Cell, Row, Table, bold_best, csv_text, signed
+from pretrace.render.table import csv_text
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet
 
 BOTH = [made_up.PANEL, made_up.PLACEBO_PANEL]
 
@@ -24,50 +25,6 @@ BOTH = [made_up.PANEL, made_up.PLACEBO_PANEL]
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return made_up.make_study(tmp_path_factory.mktemp("study"))
-
-
-def changed(results: Results, folder: Path, kind: str, change) -> Results:
-    """The same results with the benchmark's metrics or tests changed."""
-    paths = dict(getattr(results, kind))
-    pair = (made_up.MODEL, made_up.BENCHMARK)
-    path = folder / f"{kind}.parquet"
-    write_parquet(path, change(read_parquet(paths[pair])))
-    return Results(**{**vars_of(results), kind: paths | {pair: path}})
-
-
-def vars_of(results: Results) -> dict:
-    names = (
-        "metrics",
-        "tests",
-        "scores",
-        "benchmarks",
-        "manifests",
-        "prefixes",
-        "training",
-        "store",
-        "entries",
-    )
-    return {name: getattr(results, name) for name in names}
-
-
-def row_of(table: Table, label: str, block: int = 0) -> Row:
-    return next(row for row in table.blocks[block].rows if row.label == label)
-
-
-def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Table:
-    return Table("a title", "label", "Method", columns, (Block("", rows),), notes, pd.DataFrame(), "")
-
-
-def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
-    rows = bold_best([
-        Row("a", (Cell(0.6204), Cell())),
-        Row("b", (Cell(0.6196), Cell(0.4))),
-        Row("c", (Cell(0.5), Cell(0.3))),
-        Row("blind", (Cell(0.9), Cell(0.9)), control=True),
-    ])  # fmt: skip
-    assert [[cell.bold for cell in row.cells] for row in rows] == [
-        [True, False], [True, True], [False, False], [False, False],
-    ]  # fmt: skip
 
 
 def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_on_held_out(
@@ -144,38 +101,6 @@ def test_a_mark_has_its_sign_in_the_cell_and_its_note_below(results: Results):
     assert not any(note.startswith("a: ") for note in table.notes)
 
 
-def test_markdown_reads_back_what_was_written():
-    hostile = r"a_b & c|d * <e> [f] \g 5 %"
-    table = a_table(
-        Row(hostile, (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=hostile))),
-        Row("Blind", (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell()), control=True),
-        columns=(("model", "bench & co", "64 words"), (hostile,)),
-        notes=(hostile, "* a star"),
-    )
-    shown = parse(markdown(table))
-    (block,) = shown.blocks
-    assert (block.stub, block.columns) == ("Method", (("model", "bench & co", "64 words"), (hostile,)))
-    (first_control, first), (second_control, second) = block.rows
-    assert (first_control, second_control) == (False, True)
-    assert (first[0].main, first[2].main) == (hostile, hostile)
-    assert (first[1].main, first[1].rest, first[1].bold) == ("0.626", "* [0.56, 0.69]", True)
-    assert second[1].rest.startswith(" (a) (b) [")
-    assert shown.notes == (hostile, "* a star")
-
-
-def test_latex_escapes_what_would_break_it():
-    text = latex(a_table(Row("a_b & 5% {x} <y> ~^\\ $#", (Cell(0.626, 0.561, 0.689, bold=True, star=True),))))
-    line = next(line for line in text.splitlines() if line.startswith("a"))
-    assert line == (
-        r"a\_b \& 5\% \{x\} \textless{}y\textgreater{} \textasciitilde{}\textasciicircum{}"
-        r"\textbackslash{} \$\# & "
-        r"\textbf{0.626}\textsuperscript{*} {\scriptsize {[}0.56, 0.69]} \\"
-    )
-    for begin, end in ((r"\begin{tabular}", r"\end{tabular}"), (r"\toprule", r"\bottomrule")):
-        assert text.count(begin) == text.count(end) == 1
-    assert text.count("{") == text.count("}") + text.count(r"\{") - text.count(r"\}")
-
-
 def test_rows_of_latex_have_a_cell_for_every_column(results: Results):
     text = latex(method_table.render(made_up.artifact("method_table", panels=BOTH), results))
     lines = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
@@ -190,10 +115,6 @@ def test_difference_of_independent_intervals_is_the_recovered_variance():
     assert difference((0.7, None, None), (0.5, 0.4, 0.6))[1:] == (None, None)
 
 
-def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
-    assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
-
-
 def test_audit_takes_the_placebo_of_the_same_model_and_length(results: Results):
     frame = blind_audit.render(made_up.artifact("blind_audit", panels=BOTH), results).frame.set_index(
         "method"
@@ -204,52 +125,6 @@ def test_audit_takes_the_placebo_of_the_same_model_and_length(results: Results):
         assert row["excess_value"] == pytest.approx(row["value"] - row["placebo_value"])
     alone = blind_audit.render(made_up.artifact("blind_audit"), results).frame
     assert alone["excess_value"].isna().all()
-
-
-@pytest.mark.parametrize(
-    ("difference_to_blind", "p_holm", "said"),
-    [(0.1, 0.01, "Loss beats it"), (0.1, 0.2, "none of the 7 methods beats it")],
-)  # fmt: skip
-def test_audit_says_who_beats_blind(results, tmp_path, difference_to_blind: float, p_holm: float, said: str):
-    def change(tests: pd.DataFrame) -> pd.DataFrame:
-        of = (tests["baseline"] == "blind") & (tests["method"] == "loss")
-        tests.loc[of, ["difference", "p_holm"]] = [difference_to_blind, p_holm]
-        return tests
-
-    table = blind_audit.render(made_up.artifact("blind_audit"), changed(results, tmp_path, "tests", change))
-    assert said in table.reading
-
-
-def test_audit_without_tests_claims_nothing(results: Results, tmp_path: Path):
-    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "blind"])
-    table = blind_audit.render(made_up.artifact("blind_audit"), untested)
-    assert "no method was tested against it" in table.reading
-    assert row_of(table, "Loss").cells[3].value is row_of(table, "Loss").cells[3].words is None
-
-
-def test_reading_of_methods_follows_the_data(tmp_path: Path):
-    weak = dict.fromkeys(made_up.SEPARATION, 0.02)
-    text = method_table.render(
-        made_up.artifact("method_table", panels=BOTH), made_up.make_study(tmp_path / "weak", separation=weak)
-    ).reading
-    assert "includes chance (0.5)" in text
-    assert "the placebo can explain all of it" in text
-    strong = dict.fromkeys(made_up.SEPARATION, 0.02) | {"dc_pdd": 3.5}
-    text = method_table.render(
-        made_up.artifact("method_table", panels=BOTH),
-        made_up.make_study(tmp_path / "strong", separation=strong),
-    ).reading
-    assert "DC-PDD" in text
-    assert "includes chance (0.5) on" not in text
-    assert "only this excess may be called membership" in text
-    assert "less than DC-PDD" in text
-
-
-def test_reading_says_nothing_of_a_baseline_that_was_not_tested(results: Results, tmp_path: Path):
-    artifact = made_up.artifact("method_table", baseline="min_k")
-    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "min_k"])
-    assert "ignificantly above" not in method_table.render(artifact, untested).reading
-    assert "ignificantly above" in method_table.render(artifact, results).reading
 
 
 def test_setting_table_varies_one_parameter_and_marks_the_default(results: Results):
@@ -277,6 +152,12 @@ def test_statistics_count_texts_and_documents_by_class(results: Results, tmp_pat
     assert list(frame["member_documents"]) == [8, 8]
     assert list(frame["nonmember_documents"]) == [1, 1]
     assert "fewer than 5 documents" in (tmp_path / "readings" / "a_benchmark_statistics.md").read_text()
+
+
+def test_statistics_have_no_empty_column_and_say_which_benchmarks_are_equal(results: Results):
+    table = benchmark_statistics.render(made_up.artifact("benchmark_statistics", panels=BOTH), results)
+    assert ("Unlabelled",) not in table.columns
+    assert "speeches and speeches_placebo hold the same texts in the same classes" in table.reading
 
 
 def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):

@@ -1,0 +1,94 @@
+"""Lines over a hyperparameter or a length: what is drawn, and what their reading says."""
+
+from types import SimpleNamespace
+
+import made_up_prefixes as made_up
+import pandas as pd
+import pytest
+
+from pretrace.render import method_lines
+from pretrace.render.drawing import Drawing
+from pretrace.render.lines_reading import reading
+from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def draw(results: Results, **other) -> Drawing:
+    return method_lines.render(made_up.artifact("method_lines", options={"x": "shots"}) | other, results)
+
+
+def test_lines_over_shots_are_the_grid_and_others_are_level(results: Results):
+    drawing = draw(results)
+    lines = drawing.frame[drawing.frame["drawn"] == "line"]
+    assert set(lines["method"]) == {"recall", "con_recall"}
+    assert set(drawing.frame.loc[drawing.frame["drawn"] == "level", "method"]) == {"loss", "blind"}
+    con = lines[lines["method"] == "con_recall"]
+    assert list(con["setting"]) == [f"gamma=0.5;shots={shots}" for shots in made_up.SHOTS]
+    assert con[["low", "high"]].notna().all(axis=None)
+    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
+    chosen = {
+        "method": "recall",
+        "setting": "shots=3",
+        "selection": "grid",
+        "subset": "",
+        "metric": "auc",
+        "draw": 0,
+    }
+    at_setting = (metrics[list(chosen)] == pd.Series(chosen)).all(axis=1)
+    recall = metrics[at_setting & metrics["evaluation_set"].eq("without_prefixes")].squeeze()
+    at_3 = lines[(lines["method"] == "recall") & (lines["x_value"] == 3)].iloc[0]
+    assert (at_3["value"], at_3["low"]) == (recall["value"], recall["low"])
+
+
+def test_con_recall_without_weight_of_members_is_recall(results: Results):
+    drawing = draw(
+        results,
+        methods=["recall", "con_recall"],
+        options={"x": "gamma", "vertical": {0: "ReCall"}},
+    )
+    frame = drawing.frame.set_index(["method", "x_value"])
+    assert frame.loc[("con_recall", 0.0), "value"] == pytest.approx(
+        float(drawing.frame.loc[drawing.frame["method"] == "recall", "value"].iloc[0])
+    )
+    assert [text.get_text() for text in drawing.figure.axes[0].texts] == ["ReCall"]
+
+
+def test_a_parameter_that_no_method_has_is_an_error(results: Results):
+    with pytest.raises(InputError, match="no method has a parameter 'eps'"):
+        draw(results, options={"x": "eps"})
+
+
+def test_lines_over_lengths_need_panels_that_differ_in_length_alone(results: Results):
+    with pytest.raises(InputError, match="no two of its panels differ in length alone"):
+        draw(results, options={"x": "length"})
+
+
+def test_the_largest_change_over_a_length_may_be_a_fall():
+    moves = {"loss": (0.9, 0.5), "zlib": (0.5, 0.6)}
+    found = SimpleNamespace(
+        selected=lambda artifact, panel, selection: {
+            method: {"value": ends[panel["length"] == 64], "low": None, "high": None}
+            for method, ends in moves.items()
+        }
+    )
+    panels = [made_up.PANEL | {"length": length} for length in (32, 64)]
+    facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "length", panels)
+    assert "The largest change is that of Loss, from 0.900 to 0.500" in reading({"metric": "auc"}, [facet])
+
+
+def test_lines_over_lengths_go_from_the_shortest_to_the_longest():
+    lengths = (128, 32, 64)
+    panels = [made_up.PANEL | {"length": length} for length in lengths]
+    found = SimpleNamespace(
+        selected=lambda artifact, panel, selection: {"loss": {"value": panel["length"] / 1000}}
+    )
+    facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "length", panels)
+    assert list(facet.lines["loss"]) == [5.0, 6.0, 7.0]
+    assert [row["value"] for _, row in facet.lines["loss"].values()] == [0.032, 0.064, 0.128]
+    assert facet.ticks == {5.0: "32", 6.0: "64", 7.0: "128"}

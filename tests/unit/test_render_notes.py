@@ -1,0 +1,133 @@
+"""What tables say of themselves, in notes and readings."""
+
+import re
+from pathlib import Path
+
+import made_up_results as made_up
+import pandas as pd
+import pytest
+from made_up_results import changed, row_of
+
+from pretrace.render import blind_audit, method_table
+from pretrace.render.phrases import conditions
+from pretrace.render.results import Results
+
+BOTH = [made_up.PANEL, made_up.PLACEBO_PANEL]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, tmp_path: Path):
+    weak = changed(results, tmp_path, "tests", lambda tests: tests.assign(p_holm=1.0))
+    starred, plain = (
+        method_table.render(made_up.artifact("method_table", baseline="min_k"), one)
+        for one in (results, weak)
+    )
+    assert any(note.startswith("* above Min-K%") for note in starred.notes)
+    assert not any(note.startswith("*") for note in plain.notes)
+    alone = method_table.render(made_up.artifact("method_table", methods=["dc_pdd"], panels=BOTH), results)
+    assert any(note.startswith("Bold") for note in plain.notes)
+    assert not any(note.startswith("Bold") for note in alone.notes)
+    assert "of DC-PDD is 0." in alone.reading
+    assert "in 1" not in alone.reading
+
+
+def test_one_method_is_compared_with_itself_over_the_columns(results: Results, tmp_path: Path):
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        shorter = frame.assign(length=32, value=frame["value"] - 0.2)
+        return pd.concat([frame, shorter], ignore_index=True)
+
+    both = changed(results, tmp_path, "metrics", change)
+    panels = [made_up.PANEL, made_up.PANEL | {"length": 32}]
+    text = method_table.render(
+        made_up.artifact("method_table", methods=["zlib"], panels=panels), both
+    ).reading
+    assert re.search(
+        r"of Zlib is highest, 0\.\d+ \[.*\] on .*64 words.*, and lowest, 0\.\d+ .*32 words", text
+    )
+
+
+def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results: Results, tmp_path: Path):
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame[(frame["metric"] == "auc") | (frame["selection"] != "held_out")]
+
+    artifact = made_up.artifact("method_table", options={"metrics": ["auc", made_up.TPR]})
+    table = method_table.render(artifact, changed(results, tmp_path, "metrics", change))
+    assert [len(table.columns_of(block)) for block in table.blocks] == [1, 2, 2]
+    assert not table.frame["value"].isna().any()
+    assert any(note.startswith("Settings are chosen for each metric by itself") for note in table.notes)
+
+
+def test_a_method_on_other_texts_than_the_rest_is_named(results: Results, tmp_path: Path):
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame.loc[frame["method"] == "zlib", "n_members"] = 100
+        return frame
+
+    fewer = changed(results, tmp_path, "metrics", change)
+    for renderer, name in ((method_table, "method_table"), (blind_audit, "blind_audit")):
+        (note,) = [
+            one for one in renderer.render(made_up.artifact(name), fewer).notes if "number of texts" in one
+        ]
+        assert note.endswith(": Zlib on tiny-135m on speeches, 64 words (260, not 320).")
+        assert not any(
+            "number of texts" in one for one in renderer.render(made_up.artifact(name), results).notes
+        )
+
+
+def test_several_evaluation_sets_are_said_with_their_benchmarks():
+    rows = [
+        {"evaluation_set": name, "benchmark": benchmark, "start_token": "", "reference": "", "method": "loss"}
+        for name, benchmark in (("all", "news"), ("without_prefixes", "b"), ("without_prefixes", "a"))
+    ]
+    (note,) = conditions({"metric": "auc"}, rows)
+    assert "all (all texts) of news and without_prefixes" in note
+    assert note.endswith(") of a and b.")
+
+
+@pytest.mark.parametrize(
+    ("difference_to_blind", "p_holm", "said"),
+    [(0.1, 0.01, "Loss beats it"), (0.1, 0.2, "none of the 7 methods beats it")],
+)  # fmt: skip
+def test_audit_says_who_beats_blind(results, tmp_path, difference_to_blind: float, p_holm: float, said: str):
+    def change(tests: pd.DataFrame) -> pd.DataFrame:
+        of = (tests["baseline"] == "blind") & (tests["method"] == "loss")
+        tests.loc[of, ["difference", "p_holm"]] = [difference_to_blind, p_holm]
+        return tests
+
+    table = blind_audit.render(made_up.artifact("blind_audit"), changed(results, tmp_path, "tests", change))
+    assert said in table.reading
+
+
+def test_audit_without_tests_claims_nothing(results: Results, tmp_path: Path):
+    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "blind"])
+    table = blind_audit.render(made_up.artifact("blind_audit"), untested)
+    assert "no method was tested against it" in table.reading
+    assert row_of(table, "Loss").cells[3].value is row_of(table, "Loss").cells[3].words is None
+
+
+def test_reading_of_methods_follows_the_data(tmp_path: Path):
+    weak = dict.fromkeys(made_up.SEPARATION, 0.02)
+    text = method_table.render(
+        made_up.artifact("method_table", panels=BOTH), made_up.make_study(tmp_path / "weak", separation=weak)
+    ).reading
+    assert "includes chance (0.5)" in text
+    assert "the placebo can explain all of it" in text
+    strong = dict.fromkeys(made_up.SEPARATION, 0.02) | {"dc_pdd": 3.5}
+    text = method_table.render(
+        made_up.artifact("method_table", panels=BOTH),
+        made_up.make_study(tmp_path / "strong", separation=strong),
+    ).reading
+    assert "DC-PDD" in text
+    assert "includes chance (0.5) on" not in text
+    assert "only this excess may be called membership" in text
+    assert "less than DC-PDD" in text
+
+
+def test_reading_says_nothing_of_a_baseline_that_was_not_tested(results: Results, tmp_path: Path):
+    artifact = made_up.artifact("method_table", baseline="min_k")
+    untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "min_k"])
+    assert "ignificantly above" not in method_table.render(artifact, untested).reading
+    assert "ignificantly above" in method_table.render(artifact, results).reading
