@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -228,7 +227,6 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
 
 ASKING = """
 import sys
-from pathlib import Path
 sys.path[:0] = sys.argv[3:]
 from test_models_api import ask
 ask(sys.argv[1], Path(sys.argv[2]), count=200, concurrency=4)
@@ -254,10 +252,3 @@ def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
         assert server.requests - before == 200 - stored
     with AnswerStore(path) as store:
         assert store.counts()["tested"][0] == 200
-
-
-def test_a_file_that_is_no_store_is_named(tmp_path):
-    path = Path(tmp_path / "a.sqlite")
-    path.write_text("this is no database, but a text that is long enough to be taken for one " * 20)
-    with pytest.raises(InputError, match=r"a\.sqlite"):
-        AnswerStore(path)

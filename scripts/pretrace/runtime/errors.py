@@ -1,6 +1,7 @@
 """Errors that are shown to users: what is wrong, where, and what would be right."""
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -9,6 +10,19 @@ class InputError(Exception):
 
     Say what is wrong, where (file, key or line) and what would be right.
     """
+
+
+_REMEDIES = {
+    errno.ENOSPC: "Make room on that disk and run the same command again.",
+    errno.EDQUOT: "Make room in your quota and run the same command again.",
+    errno.EROFS: "Make that folder writable and run the same command again.",
+    errno.EACCES: "Make that file or folder accessible to you and run the same command again.",
+}
+
+
+def remedy(error: BaseException, otherwise: str = "") -> str:
+    """What to do where `error` is the machine's refusal, for which no file is to blame; else `otherwise`."""
+    return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
 
 
 def nearest(name: object, valid: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_REMEDY}") from error
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}). {_REMEDY}") from error
+        raise InputError(f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}") from error
 
 
 _SEAL, _OPEN = b"pretrace:sha256:", b"0" * 64

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.logs import Progress, log
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class Fetcher:
                 _remember(answer, mark)
                 size = _copy(answer, part, append=answer.status_code == 206)
         except (httpx2.HTTPError, OSError) as error:
+            if advice := remedy(error):
+                raise InputError(f"{url} cannot be saved as {out}: {error}. {advice}") from error
             return 0.0, f"{type(error).__name__}: {error}"
         if part.stat().st_size != size:
             return 0.0, f"cut short: {part.stat().st_size} of {size} bytes came"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
@@ -221,8 +221,8 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
         raise InputError(f"{hub} at '{revision}' lacks a file: {_first_line(error)}") from error
     except (errors.HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         raise InputError(
-            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {_first_line(error)}. What "
-            "has come is kept; run again."
+            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {_first_line(error)}. "
+            f"{remedy(error, 'What has come is kept; run again.')}"
         ) from error
 
 

@@ -1,6 +1,5 @@
 """One log a job, and progress that says what, how far and how fast, in the log and on the terminal."""
 
-import errno
 import logging
 import sys
 import time
@@ -12,24 +11,17 @@ from typing import Self
 
 from tqdm import tqdm
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 
 log = logging.getLogger("pretrace")
-
-_REMEDIES = {
-    errno.ENOSPC: "Make room on that disk and run the same command again.",
-    errno.EDQUOT: "Make room in your quota and run the same command again.",
-    errno.EROFS: "Make that folder writable and run the same command again.",
-    errno.EACCES: "Make that file or folder accessible to you and run the same command again.",
-}
-"""What the machine refuses, which is no defect of ours, and what to do about it."""
 
 
 @contextmanager
 def job_log(path: str | Path) -> Iterator[None]:
     """Send log lines and warnings to `path` and to the terminal; end the job at an error, without a bare traceback.
 
-    An `InputError` shows its message alone. Anything else is a defect of ours: its traceback goes to the log file
+    An `InputError` shows its message alone, and what the machine refuses (a full disk) its remedy. Anything else is a
+    defect of ours: its traceback goes to the log file
     and the terminal says where.
     """
     path = Path(path)
@@ -51,8 +43,8 @@ def job_log(path: str | Path) -> Iterator[None]:
         log.error("error: %s", error)
         sys.exit(1)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _REMEDIES:
-            log.error("error: %s. %s", error, _REMEDIES[error.errno])
+        if advice := remedy(error):
+            log.error("error: %s. %s", error, advice)
             sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
         log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",

@@ -8,7 +8,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, remedy
 
 SCHEMAS = Path(__file__).parents[3] / "workflow" / "schemas"
 
@@ -46,7 +46,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping.
 
     Raises:
-        InputError: the file is missing, is not UTF-8, is not YAML, repeats a key or is not a mapping.
+        InputError: the file is missing, cannot be read, is not UTF-8, is not YAML, repeats a key or is not a mapping.
     """
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
@@ -56,6 +56,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         ) from error
     except IsADirectoryError as error:
         raise InputError(f"{path} is a folder; a YAML file is needed.") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). {remedy(error)}".rstrip()) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -125,9 +125,12 @@ class _Asking:
             max_retries=0,  # retries are counted, logged and paid for here
         ) as client:
             workers = min(self.endpoint.concurrency, len(self.missing))
-            async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(self._work(client, queue))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(workers):
+                        group.create_task(self._work(client, queue))
+            except ExceptionGroup as failures:
+                raise failures.exceptions[0] from None  # the first ends the others
 
     async def _work(self, client: openai.AsyncOpenAI, queue: Iterator[tuple[str, ApiRequest]]) -> None:
         while self._failure is None:

@@ -30,6 +30,14 @@ CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
 _LOOKED_UP_AT_ONCE = 500
+_REMEDIES = {
+    sqlite3.SQLITE_FULL: "Make room on that disk and run the same command again.",
+    sqlite3.SQLITE_BUSY: "Another program holds it: end that, or run fewer jobs at once, and start again.",
+    sqlite3.SQLITE_READONLY: "Make it and its folder writable and run the same command again.",
+    sqlite3.SQLITE_CANTOPEN: "Make it and its folder accessible to you and run the same command again.",
+    sqlite3.SQLITE_IOERR: "Put results/ on a disk that keeps and locks files, and run the same command again.",
+}
+_DAMAGED = "Move it away to start a new one: the answers in it would be asked, and paid for, again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +54,20 @@ class Answer:
 
 
 class AnswerStore:
-    """Use as a context manager, or `close` it."""
+    """Use as a context manager, or `close` it.
+
+    Raises `InputError` with the remedy wherever the file cannot be read or written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with self._explained():
             self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")
             # A killed process loses nothing; a power failure may lose the last answers, never the file.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_TABLES)
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.path}, the store of API answers, cannot be used ({error}). Move it away to start a new "
-                "one: the answers in it would be asked, and paid for, again."
-            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -73,14 +79,30 @@ class AnswerStore:
         self._database.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")
+    def _explained(self) -> Iterator[None]:
         try:
             yield
+        except sqlite3.DatabaseError as error:
+            # the lowest byte is the kind of error, the others say more of it
+            told = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
+            raise InputError(
+                f"{self.path}, the store of API answers, cannot be used ({error}). {told}"
+            ) from error
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._explained():
+            return self._database.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._rows("COMMIT")
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # a full disk ends it by itself
+                self._rows("ROLLBACK")
             raise
-        self._database.execute("COMMIT")
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Those of the keys that have an answer."""
@@ -88,16 +110,16 @@ class AnswerStore:
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))
-            rows = self._database.execute(f"SELECT key FROM answers WHERE key IN ({marks})", part)
+            rows = self._rows(f"SELECT key FROM answers WHERE key IN ({marks})", part)
             found.update(key for (key,) in rows)
         return found
 
     def answer(self, key: str) -> dict[str, Any]:
         """The parsed answer; `KeyError` where there is none."""
-        row = self._database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        if row is None:
+        rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
+        if not rows:
             raise KeyError(key)
-        parsed: dict[str, Any] = json.loads(row[0])
+        parsed: dict[str, Any] = json.loads(rows[0][0])
         return parsed
 
     def put_aside(self, cost: int, budget: int) -> bool:
@@ -111,7 +133,7 @@ class AnswerStore:
             spent, aside = self.money()
             if spent + aside + cost > budget:
                 return False
-            self._database.execute("UPDATE money SET aside = aside + ?", (cost,))
+            self._rows("UPDATE money SET aside = aside + ?", (cost,))
         return True
 
     def give_back(self, cost: int, *, paid: bool) -> None:
@@ -125,24 +147,22 @@ class AnswerStore:
         with self._transaction():
             row = (answer.key, answer.model, answer.request, answer.answer)
             counts = (answer.prompt_tokens, answer.completion_tokens, answer.cost)
-            self._database.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *counts)
-            )
+            self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *counts))
             if aside or answer.cost:
                 self._move(aside, answer.cost)
 
     def remove(self, key: str) -> None:
-        self._database.execute("DELETE FROM answers WHERE key = ?", (key,))
+        self._rows("DELETE FROM answers WHERE key = ?", (key,))
 
     def _move(self, aside: int, spent: int) -> None:
-        self._database.execute("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
+        self._rows("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
 
     def money(self) -> tuple[int, int]:
         """(spent, put aside) in billionths of a dollar."""
-        spent, aside = self._database.execute("SELECT spent, aside FROM money").fetchone()
+        [(spent, aside)] = self._rows("SELECT spent, aside FROM money")
         return spent, aside
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Model -> (answers stored, their cost in billionths of a dollar)."""
-        rows = self._database.execute("SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model")
+        rows = self._rows("SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model")
         return {model: (answers, cost) for model, answers, cost in rows}

@@ -1,0 +1,91 @@
+"""What the machine refuses is told as that, wherever it is met, and no file is blamed for it."""
+
+import errno
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hub_server import Hub
+from pretrace.benchmarks.gutenberg import books_in
+from pretrace.benchmarks.snownlp import lines_of
+from pretrace.runtime import archives
+from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.files import read_table, write_parquet
+from pretrace.runtime.http import Fetcher
+from pretrace.runtime.hub import explained
+from pretrace.runtime.logs import job_log
+from pretrace.runtime.schema import read_yaml
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+DENIED = PermissionError(errno.EACCES, "Permission denied")
+
+
+def refuse(monkeypatch, error: OSError) -> None:
+    """From now on this machine opens no file."""
+
+    def opened(*_, **__):
+        raise error
+
+    monkeypatch.setattr("builtins.open", opened)
+    monkeypatch.setattr("io.open", opened)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [read_table, read_yaml, lambda path: list(books_in(path)), lambda path: lines_of(path, ("a",))],
+    ids=["table", "yaml", "books", "lines"],
+)
+def test_a_file_that_may_not_be_read_is_not_to_be_deleted(tmp_path, monkeypatch, read):
+    path = tmp_path / "a.parquet"
+    write_parquet(path, pa.table({"id": ["a"]}))
+    refuse(monkeypatch, DENIED)
+    with pytest.raises(InputError, match=r"a\.parquet.*Make that file or folder accessible") as told:
+        read(path)
+    assert "elete" not in str(told.value)
+
+
+def test_an_archive_is_not_to_be_deleted_where_the_disk_is_full(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.jsonl", b"{}")
+
+    def copied(*_):
+        raise FULL
+
+    monkeypatch.setattr(archives.shutil, "copyfileobj", copied)
+    with pytest.raises(InputError, match=r"a\.zip.*No space left.*Make room on that disk") as told:
+        archives.unpack(tmp_path / "a.zip", tmp_path / "out", (".jsonl",))
+    assert "elete" not in str(told.value)
+
+
+def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.runtime.http._copy", lambda *_, **__: (_ for _ in ()).throw(FULL))
+    with Hub() as server:
+        server.pages["/a.txt"] = b"text"
+        with pytest.raises(InputError, match=r"a\.txt.*No space left.*Make room on that disk"):
+            Fetcher(3, 0.0, lambda seconds: None).save(f"{server.url}/a.txt", tmp_path / "a.txt")
+        assert len(server.asked) == 1
+
+
+def test_a_full_disk_is_not_the_hubs_fault():
+    with (
+        pytest.raises(InputError, match=r"No space left.*Make room on that disk"),
+        explained("a/b", "model", "main"),
+    ):
+        raise FULL
+
+
+@pytest.mark.parametrize("error", [FULL, DENIED])
+def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path: Path, capsys, error):
+    with pytest.raises(SystemExit), job_log(tmp_path / "log"):
+        raise error
+    said = (tmp_path / "log").read_text()
+    assert remedy(error)
+    assert said.rstrip().endswith(remedy(error))
+    assert "Traceback" not in said
+
+
+def test_other_errors_have_no_remedy_of_the_machines():
+    assert remedy(ValueError("a")) == ""
+    assert remedy(FileNotFoundError(errno.ENOENT, "No such file"), "Look again.") == "Look again."
