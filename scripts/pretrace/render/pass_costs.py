@@ -38,7 +38,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         label=artifact["artifact"],
         stub="Passes of",
         columns=tuple((column,) for column in COLUMNS),
-        blocks=(*blocks, Block("All of these", (_row("All passes shown", frame),))),
+        blocks=(*blocks, Block("Together", (_row("All passes shown", frame),))),
         notes=tuple(_notes(frame, [pair for pair in pairs if pair not in read])),
         frame=frame,
         reading=_reading(frame),
