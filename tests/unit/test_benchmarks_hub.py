@@ -1,9 +1,7 @@
 """The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and real files."""
 
-import io
 import json
 import random
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,6 @@ from pretrace.benchmarks import LOADERS, brought, build
 from pretrace.benchmarks.bookmia import printable
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.benchmarks.gutenberg import released_since, without_licence
-from pretrace.runtime import archives
-from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 
@@ -195,46 +191,6 @@ def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
         assert text.text == "".join(jieba_words(whole)[: text.length])
     names = {path.name for path in (tmp_path / "texts").rglob("*.jsonl")}
     assert names == {"PatentMIA.jsonl", "BookMIA.jsonl"}, "what macOS adds is left out"
-
-
-def archive(**files):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as opened:
-        for name, data in files.items():
-            opened.writestr(name, data)
-    return out.getvalue()
-
-
-@pytest.mark.parametrize(
-    "name", ["../out.jsonl", "/tmp/out.jsonl", "a/../../out.jsonl", "..\\out.jsonl", "c:/out.jsonl"]
-)
-def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(tmp_path, name):
-    (tmp_path / "bad.zip").write_bytes(archive(**{"good.jsonl": b"{}", name: b"{}"}))
-    with pytest.raises(InputError, match="leads out of the folder"):
-        unpack(tmp_path / "bad.zip", tmp_path / "out", (".jsonl",))
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_a_bomb_is_refused_by_its_ratio_and_by_its_size(tmp_path):
-    (tmp_path / "bomb.zip").write_bytes(archive(**{"zeros.jsonl": b"0" * (8 << 20)}))
-    with pytest.raises(InputError, match="far more than text does"):
-        unpack(tmp_path / "bomb.zip", tmp_path / "out", (".jsonl",))
-    with pytest.raises(InputError, match="more than 1000 are not unpacked"):
-        unpack(tmp_path / "bomb.zip", tmp_path / "out", (".jsonl",), most_bytes=1000)
-
-
-def test_a_link_and_too_many_files_are_refused(tmp_path, monkeypatch):
-    link = zipfile.ZipInfo("link.jsonl")
-    link.external_attr = 0o120777 << 16
-    with zipfile.ZipFile(tmp_path / "link.zip", "w") as opened:
-        opened.writestr(link, "/etc/passwd")
-    with pytest.raises(InputError, match="is a link"):
-        unpack(tmp_path / "link.zip", tmp_path / "out", (".jsonl",))
-    monkeypatch.setattr(archives, "MOST_FILES", 1)
-    (tmp_path / "many.zip").write_bytes(archive(**{"a.jsonl": b"1", "b.jsonl": b"2"}))
-    with pytest.raises(InputError, match="holds 2 files"):
-        unpack(tmp_path / "many.zip", tmp_path / "out", (".jsonl",))
 
 
 PATENTS = {"source": "patents", "language": "zh", "lengths": [16, 32], "texts": 3,
