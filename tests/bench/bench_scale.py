@@ -41,8 +41,7 @@ def check(folder: Path) -> None:
     """What planning does with a file of texts before any job."""
     from pretrace.benchmarks import local
 
-    summary = local.check(folder / "texts.jsonl", metrics=True)
-    print(summary.members + summary.nonmembers, file=sys.stderr)
+    local.check(folder / "texts.jsonl", metrics=True)
 
 
 def build(folder: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_bad_row_is_named_with_file_line_and_column(tmp_path, rows, message):
 def test_metrics_need_documents_of_both_labels(tmp_path):
     rows = [row for row in made_up.rows(documents=2, passages=1) if row["label"] == 1]
     path = written(tmp_path / "a.parquet", rows)
-    assert check(path, metrics=False).documents == {1: 2}
+    check(path, metrics=False)
     with pytest.raises(InputError, match="2 with label 1 and 0 with label 0"):
         check(path, metrics=True)
 

@@ -6,10 +6,9 @@ taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,7 @@ from pretrace.benchmarks.loaders import Text, loader
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
 
-__all__ = ["Summary", "check", "checked", "load", "numbered", "rows", "texts"]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a file holds: texts by label, texts equal to an earlier one, different texts in both classes."""
-
-    members: int
-    nonmembers: int
-    unlabelled: int
-    repeated: int
-    in_both_classes: int
-    subsets: tuple[str, ...]
-    lengths: tuple[int, ...]
+__all__ = ["check", "checked", "load", "numbered", "rows", "texts"]
 
 
 @loader("local")
@@ -54,35 +40,18 @@ def numbered(found: Iterable[Text]) -> list[Text]:
     return passages
 
 
-def check(path: Path, *, metrics: bool) -> Summary:
+def check(path: Path, *, metrics: bool) -> None:
     """Read the whole file and raise `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    found: dict[int | None, int] = {1: 0, 0: 0, None: 0}
-    labels_of: dict[bytes, set[int | None]] = {}
-    subsets: set[str] = set()
-    lengths: set[int | None] = set()
-    for text in texts(path):
-        found[text.label] += 1
-        subsets.add(text.subset)
-        lengths.add(text.length)
-        labels_of.setdefault(hashlib.sha256(text.text.encode()).digest(), set()).add(text.label)
+    found = Counter(text.label for text in texts(path))
     if metrics and not (found[0] and found[1]):
         raise InputError(
             f"{path}: metrics need members (label 1) and non-members (label 0), and it holds {found[1]} "
             f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class, or, to audit "
             "texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
         )
-    return Summary(
-        members=found[1],
-        nonmembers=found[0],
-        unlabelled=found[None],
-        repeated=sum(found.values()) - len(labels_of),
-        in_both_classes=sum({0, 1} <= labels for labels in labels_of.values()),
-        subsets=tuple(sorted(subsets)),
-        lengths=tuple(sorted(length for length in lengths if length is not None)),
-    )
 
 
 def texts(path: Path) -> Iterator[Text]:

@@ -8,7 +8,6 @@ and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `s
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +25,15 @@ ORDERS = 24
 _KEY = ("task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation")
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What a file holds: answers, those that are unusable, and documents by label."""
-
-    answers: int
-    unusable: int
-    documents: dict[int | None, int]
-
-
-def check(path: Path, *, metrics: bool) -> Summary:
+def check(path: Path, *, metrics: bool) -> None:
     """Read the whole file; raise `InputError` (file, row, column, remedy) at the first thing wrong in it.
 
     With `metrics`, documents of both labels must be there.
     """
-    unusable = total = 0
+    usable = False
     label_of: dict[str, int | None] = {}
     for answer in collected(path):
-        total += 1
-        unusable += answer["answer"] is None
+        usable |= answer["answer"] is not None
         label_of[answer["document"]] = answer["label"]
     documents = Counter(label_of.values())
     if metrics and not (documents[0] and documents[1]):
@@ -52,9 +41,8 @@ def check(path: Path, *, metrics: bool) -> Summary:
             f"{path}: metrics need documents of both labels, and it holds {documents[1]} with label 1 and "
             f"{documents[0]} with label 0. Add those that are missing."
         )
-    if unusable == total:
+    if not usable:
         raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
-    return Summary(total, unusable, dict(documents))
 
 
 def collected(path: Path) -> Iterator[Answer]:
