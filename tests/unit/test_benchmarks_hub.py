@@ -11,7 +11,6 @@ import hub_datasets as made
 from pretrace.benchmarks import LOADERS, brought, build
 from pretrace.benchmarks.bookmia import printable
 from pretrace.benchmarks.fetching import fetch_dataset
-from pretrace.benchmarks.gutenberg import released_since, without_licence
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 
@@ -246,71 +245,3 @@ def test_too_few_patents_of_a_class_and_a_wrong_date_are_named(tmp_path):
     path = write_patents(tmp_path / "wrong.jsonl", [own_patents()[0] | {"published": "1.5.2019"}])
     with pytest.raises(InputError, match=r"wrong.jsonl:1: published is '1.5.2019'; write it as YYYY-MM-DD"):
         LOADERS["patents"](PATENTS, [path], 0)
-
-
-BOOKS = {"documents": 4, "lengths": [512, 1024]}
-
-
-def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.benchmarks.dolma_book.PAUSE", 0)
-    made.gutenberg(hub, books=6, before=2)
-    made.dolma(hub, books=8, files=2)
-    entry, source = fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
-    table = build("dolma_book", entry, [source])
-    counts = table.groupby(["subset", "length", "label"]).size().to_dict()
-    assert counts == {
-        (subset, length, label): 8 if subset == "tail" else 4
-        for subset in ("head", "middle", "tail") for length in (512, 1024) for label in (0, 1)
-    }  # fmt: skip
-    assert (table["text"].str.split().str.len() == table["length"]).all()
-    assert not table["text"].str.contains("Gutenberg|General Terms|STARTOF", regex=True).any()
-    ids = table.loc[table["label"] == 0, "document"].str.removeprefix("nonmember-").astype(int)
-    assert (ids >= 70002).all(), "books released before 2024 are not later ones"
-    one = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
-    last = one[one["length"] == 1024]["text_id"].str[-5:].astype(int).tolist()
-    assert last == [1, 2], "the last two of three segments"
-    texts = [path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path]
-    assert len(texts) == len(set(texts)) == 4, "no more books are asked for than are needed, each once"
-    assert not list((tmp_path / "texts" / "dolma").iterdir()), "Dolma's own files are not kept"
-
-
-def test_dolma_book_goes_on_where_a_run_stopped(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.benchmarks.dolma_book.PAUSE", 0)
-    monkeypatch.setattr("pretrace.runtime.http.time.sleep", lambda seconds: None)
-    made.gutenberg(hub)
-    made.dolma(hub)
-    missing = {
-        path: hub.pages.pop(path) for path in sorted(hub.pages) if "/epub/7" in path and "pg70005" in path
-    }
-    hub.cut["books-0001.json.gz"] = 5
-    with pytest.raises(InputError, match=r"books-0001.*could not be fetched.*run again to go on"):
-        fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
-    hub.cut.clear()
-    hub.pages |= missing
-    before = len([path for _, path, _ in hub.asked if path.endswith("books-0000.json.gz")])
-    fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
-    assert len([path for _, path, _ in hub.asked if path.endswith("books-0000.json.gz")]) == before
-    assert any(
-        span.startswith("bytes=") for _, path, span in hub.asked if path.endswith("books-0001.json.gz")
-    )
-
-
-def test_header_and_licence_are_stripped_and_texts_without_marks_are_whole():
-    marked = made.gutenberg_text("A Title", "It was\r\na dark night.").decode("utf-8-sig")
-    assert without_licence(marked) == "It was\na dark night."
-    old = "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of Project Gutenberg's A, by B\nmore"
-    assert without_licence(old) == "Text."
-    assert without_licence("No marks.") == "No marks."
-
-
-def test_the_catalogue_gives_english_texts_from_the_day_on(hub, tmp_path):
-    made.gutenberg(hub, books=3, before=2)
-    (tmp_path / "catalogue.csv").write_bytes(hub.pages["/cache/epub/feeds/pg_catalog.csv"])
-    assert [book.id for book in released_since(tmp_path / "catalogue.csv", "2024-01-01")] == [
-        "70002",
-        "70003",
-        "70004",
-    ]
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="not Project Gutenberg's catalogue"):
-        released_since(tmp_path / "other.csv", "2024-01-01")

@@ -6,6 +6,7 @@ segments, of 1,024 and of 512 words. The authors released no texts.
 """
 
 import heapq
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,14 @@ from pretrace.benchmarks.sotu import nested_lengths
 from pretrace.benchmarks.sotu_segments import SEGMENTS_NEEDED, segments
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
-from pretrace.runtime.http import Fetcher
+from pretrace.runtime.http import Fetcher, NotThereError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
 
 _FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
 _URLS = "urls/v1_5.txt"  # the version that OLMo-1B and -7B were trained on
 _BOOKS = "/books/"
+_DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
 
 
 @loader("dolma_book")
@@ -67,7 +69,7 @@ def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int
     """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
 
     Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long
-    enough. What a run that was cut short has fetched is kept in `folder`.
+    enough. What a run that was cut short has fetched is kept in `folder`; Dolma's files go when all is done.
     """
     wanted = entry["documents"]
     needed = SEGMENTS_NEEDED * max(entry["lengths"])
@@ -81,6 +83,7 @@ def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int
     write_json(
         folder / MANIFEST, {"repositories": [described | {"files": dict.fromkeys(_FILES.values(), "")}]}
     )
+    shutil.rmtree(folder / _DOLMA)
 
 
 def _gutenberg(
@@ -101,9 +104,7 @@ def _gutenberg(
                 break
             try:
                 text = fetch_text(entry["gutenberg"], book, folder / "gutenberg", fetcher)
-            except InputError as error:
-                if "HTTP 404" not in str(error):
-                    raise
+            except NotThereError:
                 without.append(book.id)
                 continue
             if len(text.split()) >= needed:
@@ -127,12 +128,10 @@ def _dolma(
     fetcher = Fetcher(attempts)
     found: list[Book] = []
     for url in urls:
-        path = folder / "dolma" / url.rpartition("/")[2]
+        path = folder / _DOLMA / url.rpartition("/")[2]
         if not path.exists():
             fetcher.save(url, path)
         found = _smallest([*found, *_smallest(_long(books_in(path), needed), seed, wanted)], seed, wanted)
-    for url in urls:
-        (folder / "dolma" / url.rpartition("/")[2]).unlink()
     return listed, found
 
 

@@ -18,6 +18,10 @@ _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
 
 
+class NotThereError(InputError):
+    """The server has no such file (HTTP 404)."""
+
+
 class Fetcher:
     """Fetches files to disk, each whole or not at all; what broke off is continued, also by a later run.
 
@@ -31,7 +35,7 @@ class Fetcher:
         self._asked = False
 
     def save(self, url: str, out: Path) -> None:
-        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer."""
+        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer, a 404 as `NotThereError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
             if self._asked and self._pause:
@@ -61,6 +65,8 @@ class Fetcher:
                 if answer.status_code == 416:
                     part.unlink()
                     return 0.0, "what had come before does not fit the file any more"
+                if answer.status_code == 404:
+                    raise NotThereError(f"{url} is not there (HTTP 404): check the address.")
                 if answer.status_code not in (200, 206):
                     return _wait(answer), f"HTTP {answer.status_code}"
                 _remember(answer, mark)
