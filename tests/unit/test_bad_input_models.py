@@ -187,7 +187,7 @@ def is_sound(found) -> bool:
     "body", [*JUNK, {"choices": []}, {"choices": [5]}, {"choices": [{"text": None}]}, {"error": {"code": 1}}]
 )
 def test_what_is_no_answer_is_asked_for_again(reader, body):
-    read(reader, body)
+    assert read(reader, body) is None
 
 
 @pytest.mark.parametrize("logprob", [math.nan, math.inf, 1e9, -math.inf, 0.5, "x", None, [], True])

@@ -6,10 +6,9 @@ for a prompt without a start token), that ignores `echo`, or that scores another
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError
+from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
 from pretrace.passes.alignment import Echo, echo_of, span_of
 from pretrace.passes.lead import Ids
 from pretrace.runtime.errors import InputError
@@ -25,7 +24,6 @@ _TOLERANCE = 0.1, 0.02  # nats, and relative: reduced precision differs between 
 _TOP = 5  # as many as every API gives
 
 Prompt = str | list[int]
-Body = Mapping[str, Any]
 
 
 def echo_request(prompt: Prompt) -> ApiRequest:
@@ -121,7 +119,7 @@ class Probe:
 
     def _choice(self, request: ApiRequest) -> dict[str, Any]:
         self._asked.append(request)
-        (choice,) = self._client.ask([request], _choice_of)
+        (choice,) = self._client.ask([request], choice_of)
         return choice
 
     def _says(self, what: str) -> str:
@@ -130,10 +128,3 @@ class Probe:
             f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the model has no gray-box methods: "
             "leave `echo` out of its entry to ask it questions only."
         )
-
-
-def _choice_of(body: Body) -> dict[str, Any]:
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise MalformedAnswerError("no choices")
-    return choices[0]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError
+from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_words
 
 Body = Mapping[str, Any]
@@ -87,7 +87,7 @@ def reply_of(body: Body) -> Reply:
     Raises:
         MalformedAnswerError: there is no choice, or no text in it.
     """
-    choice = _choice(body)
+    choice = choice_of(body)
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else choice.get("text")
     if isinstance(message, dict) and message.get("refusal"):
@@ -99,13 +99,6 @@ def reply_of(body: Body) -> Reply:
     if not isinstance(text, str):
         raise MalformedAnswerError("no text")
     return Reply(text)
-
-
-def _choice(body: Body) -> dict[str, Any]:
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise MalformedAnswerError("no choices")
-    return choices[0]
 
 
 def _letter_of_text(body: Body) -> Letters:
@@ -121,7 +114,7 @@ def _letter_of_logprobs(body: Body) -> Letters:
     if reply.text is None:
         return Letters(None, None, reply.reason)
     shares = dict.fromkeys(LETTERS, 0.0)
-    for token, logprob in _first_logprobs(_choice(body), reply.text):
+    for token, logprob in _first_logprobs(choice_of(body), reply.text):
         if token.strip() in shares:
             shares[token.strip()] += math.exp(logprob)
     total = sum(shares.values())

@@ -28,6 +28,14 @@ class MalformedAnswerError(ValueError):
     """An answer that lacks what every answer to its request has; it is asked for again."""
 
 
+def choice_of(body: Any) -> dict[str, Any]:
+    """The first choice of an answer, of either endpoint; `MalformedAnswerError` where there is none."""
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise MalformedAnswerError("no choices")
+    return choices[0]
+
+
 class ApiClient:
     """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever."""
 
