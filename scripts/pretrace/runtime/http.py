@@ -35,7 +35,7 @@ class Fetcher:
         self._asked = False
 
     def save(self, url: str, out: Path) -> None:
-        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer, a 404 as `NotThereError`."""
+        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer; 404: `NotThereError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
             if self._asked and self._pause:
