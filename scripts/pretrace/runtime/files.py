@@ -28,16 +28,17 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        part.chmod(0o666 & ~_umask())
-        part.replace(target)
+        move_finished(part, target)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def move_finished(part: Path, target: Path) -> None:
+    """Put a temporary file in the place of `target`, on the same disk, with the permissions of a new file."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    part.chmod(0o666 & ~mask)
+    part.replace(target)
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -1,11 +1,10 @@
 """From a benchmark's members to a checkpoint that is loaded like any other."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.models.checkpoint import Checkpoint, write_checkpoint
+from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
 from pretrace.models.target import computes_in_bfloat16
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
@@ -74,15 +73,9 @@ def train_model(
 
 
 def _write(model: Any, tokenizer: Any, curve: "pd.DataFrame", out_dir: Path, source: str) -> Checkpoint:
-    record = out_dir / "checkpoint.json"
-    record.unlink(missing_ok=True)
-    out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out_dir.parent, prefix=f".{out_dir.name}.", suffix=".part") as part:
+    with placed(out_dir) as built:
         model.config.use_cache = True
-        model.save_pretrained(part)
-        tokenizer.save_pretrained(part)
-        for file in sorted(Path(part).iterdir()):
-            file.chmod(0o666 & ~0o022)
-            file.replace(out_dir / file.name)
+        model.save_pretrained(built)
+        tokenizer.save_pretrained(built)
     write_parquet(out_dir / "training.parquet", curve)
-    return write_checkpoint(out_dir, record, source)
+    return write_checkpoint(out_dir, out_dir / RECORD, source)
