@@ -11,12 +11,13 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from pretrace.evaluation import METRICS, EvaluationSet, known, selection
+from pretrace.evaluation import METRICS, EvaluationSet, selection
 from pretrace.evaluation.cells import Cell
 from pretrace.evaluation.columns import Column
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.selection import Estimate, Part, Rankings
 from pretrace.evaluation.significance import percentile_interval
+from pretrace.questions import known
 
 
 def test_a_grid_row_a_setting_and_intervals_only_where_asked():

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 
+from pretrace.methods import METHODS
+from pretrace.questions.known import is_control
 from pretrace.render import ablation_bars, entropy_scatter, heatmap, roc
-from pretrace.render.drawing import line_styles
-from pretrace.render.names import METHOD_LABELS, is_control
+from pretrace.render.drawing import letter, line_styles
+from pretrace.render.names import METHOD_LABELS
 from pretrace.render.registry import KINDS, RENDERERS, check, outputs, render, renderer
 from pretrace.render.results import Results
-from pretrace.render.surprising import resampled_means, tokens_of
+from pretrace.render.surprising import Tokens, resampled_means, tokens_of
 from pretrace.runtime.errors import InputError
 
 SETTINGS = {
@@ -142,6 +144,35 @@ def test_surprising_tokens_are_those_below_both_thresholds(results: Results):
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1, seed=1)
     assert set(means[:, 0]) == {-5.0}
+
+
+def test_means_of_surprising_tokens_are_resampled_by_document():
+    """Ten texts of each of eight documents, which all their tokens are like: eight numbers, not eighty."""
+    document = np.repeat(np.arange(8), 10)
+    texts = pd.DataFrame(
+        {"text": [str(n) for n in range(80)], "label": 1, "document": [f"d{n}" for n in document]}
+    )
+    frame = pd.DataFrame(
+        {"text": np.arange(80), "entropy": 0.0, "logprob": -1.0 * document, "surprising": True}
+    )
+    groups = np.zeros(80, dtype=int)
+
+    def spread(texts: pd.DataFrame) -> float:
+        return float(resampled_means(Tokens(1, frame, texts), groups, 1, seed=1)[1:].std())
+
+    assert spread(texts) == pytest.approx(np.arange(8).std() / np.sqrt(8), rel=0.1)
+    assert spread(texts.assign(document="")) == pytest.approx(np.arange(8).std() / np.sqrt(80), rel=0.1)
+
+
+def test_axes_are_lettered_beyond_z():
+    assert [letter(place) for place in (0, 25, 26, 52)] == ["(a) ", "(z) ", "(aa) ", "(ba) "]
+
+
+def test_a_control_of_ones_own_is_grey(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(METHODS, "words", METHODS["blind"])
+    styles = line_styles(["blind", "words", "loss"])
+    assert styles["words"].color == styles["blind"].color != styles["loss"].color
+    assert styles["words"].dashes != styles["blind"].dashes
 
 
 def test_reader_gets_the_coordinates_of_the_manifest(results: Results):

@@ -14,9 +14,9 @@ from pretrace.evaluation.evidence import (
     empirical_p,
     p_of_cauchy,
 )
-from pretrace.evaluation.known import is_control
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
+from pretrace.questions.known import is_control
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 

@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.evaluation.audit import COMBINED, cross_p_values, mute_methods
 from pretrace.evaluation.audit_scores import Side, audit_scores
 from pretrace.evaluation.evidence import LEVEL, cauchy_variable, p_of_cauchy
-from pretrace.evaluation.known import is_control
+from pretrace.questions.known import is_control
 from pretrace.runtime.files import seed_of
 
 COLUMNS = ["method", "texts", "label", "documents", "value"]

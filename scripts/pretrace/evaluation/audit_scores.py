@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.known import METHODS, is_control, is_question, parse_setting
 from pretrace.evaluation.selection import variant_of
 from pretrace.questions.documents import document_units
+from pretrace.questions.known import METHODS, is_control, is_question, parse_setting
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import excluded
 

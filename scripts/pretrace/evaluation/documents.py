@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.known import is_question
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
 from pretrace.questions.documents import document_units
+from pretrace.questions.known import is_question
 
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")

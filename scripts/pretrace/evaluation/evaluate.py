@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation import known
 from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells, text_units
 from pretrace.evaluation.columns import Column, OfUnit, columns_of
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
@@ -30,6 +29,7 @@ from pretrace.evaluation.selection import (
     widening,
 )
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval, widened
+from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress, log

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pretrace.evaluation.roc import Flags, Floats, Whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
@@ -76,8 +80,22 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
         part = min(at_once, resamples - start)
         weights = np.empty((texts, part))
         for rows, stream in zip(classes, streams, strict=True):
-            weights[rows] = _draw(stream, groups.of_text[rows], part)
+            if len(rows):
+                weights[rows] = _draw(stream, groups.of_text[rows], part)
         yield weights
+
+
+def text_weights(texts: "pd.DataFrame", resamples: int, seed: int) -> Floats:
+    """The weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
+    import pandas as pd
+
+    documents = texts["document"].to_numpy()
+    groups = resampling_groups(
+        pd.factorize(texts["text"])[0],
+        np.where(documents == "", -1, pd.factorize(documents)[0]),
+        texts["label"].eq(1).to_numpy(dtype=bool),
+    )
+    return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
 
 
 def _draw(stream: np.random.Generator, of_text: Whole, part: int) -> Floats:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pretrace.evaluation.documents import ACCURACIES, MEAN_SCORE
+from pretrace.questions.known import is_control
 from pretrace.questions.registry import CONTROLS, QUESTION_METHODS, parse_question_setting
-from pretrace.render.names import is_control, method_label, metric_label, panel_label, panel_lines, row_label
+from pretrace.render.names import method_label, metric_label, panel_label, panel_lines, row_label
 from pretrace.render.phrases import (
     INTERVALS,
     Estimate,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.questions.known import is_control
 from pretrace.render.by_panel import by_panel
-from pretrace.render.names import is_control, method_label, ordered, panel_label, row_label
+from pretrace.render.names import method_label, ordered, panel_label, row_label
 from pretrace.render.phrases import (
     INTERVALS,
     Estimate,

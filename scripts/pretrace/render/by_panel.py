@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from pretrace.render.names import is_control, method_label, ordered, panel_label
+from pretrace.questions.known import is_control
+from pretrace.render.names import method_label, ordered, panel_label
 from pretrace.render.registry import Artifact
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.table import Block, Cell, Row

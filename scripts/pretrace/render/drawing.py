@@ -13,8 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from pretrace.questions.known import is_control
 from pretrace.render.chinese import chinese_family
-from pretrace.render.names import CONTROLS, METHOD_LABELS, is_control
+from pretrace.render.names import METHOD_LABELS
 from pretrace.render.table import csv_text, is_wide
 from pretrace.runtime.files import atomic_path, write_text
 
@@ -111,6 +112,12 @@ def facet_grid(
     return figure, grid
 
 
+def letter(place: int) -> str:
+    """`(a) ` for the first axes of a figure, `(b) ` for the second, and `(aa) ` after `(z) `."""
+    round, at = divmod(place, 26)
+    return f"({chr(ord('a') + round - 1) if round else ''}{chr(ord('a') + at)}) "
+
+
 def lay_out(figure: Figure) -> None:
     """Place everything once, so that each file format shows the same and none computes it again."""
     _add_chinese(figure)
@@ -158,27 +165,24 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """A line style each: a method has the same one in every figure; controls are grey."""
-    places = [method for method in METHOD_LABELS if not is_control(method)]
     unknown = sorted({method for method in methods if method not in METHOD_LABELS})
-    order = {
-        method: place
-        for place, method in enumerate(
-            [*_CONTRASTING, *(m for m in places if m not in _CONTRASTING), *unknown]
-        )
-    }
+    known = [*_CONTRASTING, *(method for method in METHOD_LABELS if method not in _CONTRASTING), *unknown]
+    controls = [method for method in known if is_control(method)]
+    order = {method: place for place, method in enumerate(m for m in known if m not in controls)}
     return {
-        method: control_style(method) if is_control(method) else nth_style(order[method])
+        method: _control_style(controls.index(method)) if method in controls else nth_style(order[method])
         for method in methods
     }
 
 
-def control_style(method: str) -> LineStyle:
+def _control_style(place: int) -> LineStyle:
     """Grey, and told from other controls by dashes and marker."""
-    place = CONTROLS.index(method)
-    return LineStyle(GREY, _CONTROL_DASHES[place], 1.4, marker=_MARKERS[place])
+    return LineStyle(
+        GREY, _CONTROL_DASHES[place % len(_CONTROL_DASHES)], 1.4, marker=_MARKERS[place % len(_MARKERS)]
+    )
 
 
-_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)))
+_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)))
 
 _CONTRASTING = (
     "dc_pdd",

@@ -1,6 +1,7 @@
 """Token entropy against the log-probability of the true token, members and non-members: SURP figure 2."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
-from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, new_figure, style
+from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, letter, new_figure, style
 from pretrace.render.log_likelihoods import Reader
 from pretrace.render.names import panel_label
 from pretrace.render.phrases import Estimate, contains, signed_interval
@@ -78,15 +79,15 @@ def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, 
         figure = new_figure(PAGE, 2.6 * len(panels) + 0.25)
         grid = figure.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         densities = []
-        letters = iter("abcdefghijklmnopqrstuvwxyz")
+        letters = map(letter, count())
         for axes, (panel, tokens), of in zip(grid, panels, means, strict=True):
             densities.append(_densities(figure, axes, tokens, chosen["eps"]))
             _surprising(axes[2], tokens, of, chosen)
             axes[0].set_title(
-                f"({next(letters)}) {panel_label(panel)}\nall tokens of members", loc="left", fontsize=7
+                f"{next(letters)}{panel_label(panel)}\nall tokens of members", loc="left", fontsize=7
             )
             axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
-            axes[2].set_title(f"({next(letters)}) {_title(tokens)}", loc="left", fontsize=7)
+            axes[2].set_title(f"{next(letters)}{_title(tokens)}", loc="left", fontsize=7)
         handles = [
             Line2D([], [], color=color, linestyle=dashes, marker=marker, markersize=4, label=name)
             for _, name, color, marker, dashes in CLASSES

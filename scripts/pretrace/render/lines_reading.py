@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pretrace.render.names import is_control, method_label, metric_label
+from pretrace.questions.known import is_control
+from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import Estimate, against_chance, joined, with_interval
 from pretrace.render.records import estimate
 from pretrace.render.registry import Artifact

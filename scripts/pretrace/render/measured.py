@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
-from pretrace.methods import METHODS
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.known import METHODS
 from pretrace.render.names import parse_setting
 from pretrace.render.records import number
 from pretrace.render.results import Pair, Results
@@ -186,7 +185,7 @@ class Measured:
 
 
 def _variant(method: str, setting: str) -> str:
-    known = METHODS.get(method) or QUESTION_METHODS.get(method)
+    known = METHODS.get(method)
     return variant_of(setting, known.grid if known else ())
 
 
@@ -194,7 +193,7 @@ def _is_meant(lookup: Lookup, setting: str) -> bool:
     """Whether a setting is of the variant, has the fixed parameters, and lies in the grid without what is left out."""
     if _variant(lookup.method, setting) != lookup.variant:
         return False
-    method = METHODS.get(lookup.method) or QUESTION_METHODS.get(lookup.method)
+    method = METHODS.get(lookup.method)
     given = {
         name: float(value) for name, value in parse_setting(setting).items() if method and name in method.grid
     }

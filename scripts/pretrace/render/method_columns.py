@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.questions.known import is_control
 from pretrace.render import averages
-from pretrace.render.names import is_control, metric_label, panel_lines
+from pretrace.render.names import metric_label, panel_lines
 from pretrace.render.phrases import Estimate
 from pretrace.render.records import estimate, long_frame, number_record, panel_record, test_record
 from pretrace.render.registry import Artifact

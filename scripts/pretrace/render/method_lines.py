@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import NullLocator
 
-from pretrace.render.drawing import GREY, Drawing, LineStyle, facet_grid, lay_out, line_styles, style
+from pretrace.questions.known import is_control
+from pretrace.render.drawing import GREY, Drawing, LineStyle, facet_grid, lay_out, letter, line_styles, style
 from pretrace.render.lines_reading import reading
 from pretrace.render.names import (
     chance_level,
-    is_control,
     method_label,
     metric_label,
     ordered,
@@ -150,9 +150,9 @@ def _figure(artifact: Artifact, facets: Sequence[Facet]) -> Any:
         figure, grid = facet_grid(len(facets), row=2.35, rest=0.3 + 0.15 * (len(methods) // 3 + 1))
         for at, axis in enumerate(grid.flat[: len(facets)]):
             _draw(axis, artifact, facets[at], styles)
-            letter = f"({'abcdefghijklmnop'[at]}) " if len(facets) > 1 else ""
+            lettered = letter(at) if len(facets) > 1 else ""
             title = facets[at].title.replace(" on ", "\non ", 1) if grid.shape[1] > 2 else facets[at].title
-            axis.set_title(letter + title, loc="left", fontsize=7)
+            axis.set_title(lettered + title, loc="left", fontsize=7)
         for axis in grid[:, 0]:
             axis.set_ylabel(f"{metric_label(metric)}, with 95 % interval")
         _legend(figure, facets, methods, styles)

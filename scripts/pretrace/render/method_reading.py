@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pretrace.questions.known import is_control
 from pretrace.render.method_columns import Column
 from pretrace.render.names import (
     chance_level,
-    is_control,
     method_label,
     metric_label,
     panel_label,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from pretrace.questions.known import is_control
 from pretrace.render.averages import note as average_note
 from pretrace.render.method_columns import (
     Average,
@@ -16,7 +17,6 @@ from pretrace.render.method_reading import reading
 from pretrace.render.names import (
     SELECTION_LABELS,
     SELECTION_NOTES,
-    is_control,
     method_label,
     ordered,
     row_label,

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pretrace.questions.known import is_control
+
 METHOD_LABELS = {
     "loss": "Loss",
     "zlib": "Zlib",
@@ -25,9 +27,6 @@ METHOD_LABELS = {
     "combined": "All methods combined",
 }
 """In the order of every table and legend."""
-
-CONTROLS = ("blind", "prefix_similarity", "longest_option", "odd_one_out")
-"""Methods that see no model: what they reach shows nothing about one."""
 
 VARIANT_LABELS = {
     "con_recall;access=zero": "Con-ReCall, zero access",
@@ -129,10 +128,6 @@ def method_label(method: str) -> str:
 def row_label(method: str) -> str:
     """A method as the label of a table's row, where a control says what it is."""
     return method_label(method) + (" (control, no model)" if is_control(method) else "")
-
-
-def is_control(method: str) -> bool:
-    return method in CONTROLS
 
 
 def view_label(view: str) -> str:

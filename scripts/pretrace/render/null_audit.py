@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.null import LEVEL, Misses, misses
-from pretrace.render.names import chance_level, is_control, method_label, panel_label
+from pretrace.questions.known import is_control
+from pretrace.render.names import chance_level, method_label, panel_label
 from pretrace.render.phrases import conditions, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact

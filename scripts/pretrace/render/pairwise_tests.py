@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from pretrace.render.names import is_control, method_label, metric_label, ordered, panel_label, row_label
+from pretrace.questions.known import is_control
+from pretrace.render.names import method_label, metric_label, ordered, panel_label, row_label
 from pretrace.render.phrases import conditions, joined, signed_interval
 from pretrace.render.records import STAR_LEVEL, long_frame, number, panel_record
 from pretrace.render.registry import Artifact

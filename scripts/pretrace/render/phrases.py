@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.known import is_question
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
     METRIC_NOTES,
@@ -78,7 +78,7 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
     shown = sorted({row["start_token"] for row in rows} - {""})
     if shown:
         notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
-    asked = [row for row in rows if row["method"].split(";")[0] in QUESTION_METHODS]
+    asked = [row for row in rows if is_question(row["method"])]
     if paraphrasers := sorted({row["reference"] for row in asked} - {""}):
         notes.append(f"Wrong options: {joined([view_label(view) for view in paraphrasers])}.")
     if references := sorted({row["reference"] for row in rows} - {"", *paraphrasers}):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.wasserstein import resampled_distances, signed_wasserstein
 from pretrace.render.drawing import (
     GREY,
@@ -16,6 +16,7 @@ from pretrace.render.drawing import (
     facet_grid,
     interval_of,
     lay_out,
+    letter,
     style,
 )
 from pretrace.render.log_likelihoods import Reader, log_likelihoods, shots_of
@@ -57,7 +58,9 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
 def _distances(artifact: Artifact, results: Results, panel: Panel, read: Reader | None) -> pd.DataFrame:
     """One row a class of texts, kind of prefix and number of shots."""
     texts = results.evaluated(artifact, panel)
-    weights = _weights(texts, seed_of(artifact["artifact"], panel["model"], panel["benchmark"]))
+    weights = text_weights(
+        texts, RESAMPLES, seed_of(artifact["artifact"], panel["model"], panel["benchmark"])
+    )
     plain = log_likelihoods(artifact, results, panel, read, prefix="", draw=None, shots=None)
     records = []
     draw = draw_of(artifact, panel)
@@ -76,24 +79,13 @@ def _distances(artifact: Artifact, results: Results, panel: Panel, read: Reader 
     return long_frame(records)
 
 
-def _weights(texts: pd.DataFrame, seed: int) -> np.ndarray:
-    """How often each text was drawn, shape (texts, RESAMPLES); each class is drawn by itself."""
-    documents = texts["document"].to_numpy()
-    groups = resampling_groups(
-        pd.factorize(texts["text"])[0],
-        np.where(documents == "", -1, pd.factorize(documents)[0]),
-        texts["label"].eq(1).to_numpy(dtype=bool),
-    )
-    return np.concatenate(list(resample(groups, RESAMPLES, seed)), axis=1)
-
-
 def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
     with style():
         figure, grid = facet_grid(len(panels), row=2.4, rest=0.45)
         for at, axis in enumerate(grid.flat[: len(panels)]):
             _draw(axis, frames[at])
-            letter = f"({'abcdefghijklmnop'[at]}) " if len(panels) > 1 else ""
-            axis.set_title(letter + panel_label(panels[at]), loc="left", fontsize=7)
+            lettered = letter(at) if len(panels) > 1 else ""
+            axis.set_title(lettered + panel_label(panels[at]), loc="left", fontsize=7)
         for axis in grid[:, 0]:
             axis.set_ylabel("signed Wasserstein distance\n(nats a token), with 95 % interval")
         handles, labels = grid[0, 0].get_legend_handles_labels()

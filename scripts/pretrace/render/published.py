@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pretrace.methods import METHODS
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.known import METHODS
 from pretrace.render.measured import Found, Lookup, Measured
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
@@ -139,7 +138,7 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
             free.add(parameter["is"])
         elif key in settings:
             fixed[parameter["is"]] = round(float(settings[key]) * parameter.get("times", 1), 9)
-    method = METHODS.get(use["method"]) or QUESTION_METHODS.get(use["method"])
+    method = METHODS.get(use["method"])
     if method is not None and not tuned:
         fixed = {name: method.defaults[name] for name in method.grid if name not in free} | fixed
     return Lookup(

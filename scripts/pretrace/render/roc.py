@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.ticker import NullLocator
 from sklearn.metrics import roc_curve
 
+from pretrace.questions.known import is_control
 from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, line_styles, new_figure, style
-from pretrace.render.names import EMPTY, MARK_NOTES, is_control, method_label, ordered, panel_label, where
+from pretrace.render.names import EMPTY, MARK_NOTES, method_label, ordered, panel_label, where
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact

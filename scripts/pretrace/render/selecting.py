@@ -6,8 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
-from pretrace.methods import METHODS
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.known import METHODS
 from pretrace.render.names import where
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
@@ -74,7 +73,7 @@ def with_variants(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def named_variant(method: str, setting: str) -> str:
-    known = METHODS.get(method) or QUESTION_METHODS.get(method)
+    known = METHODS.get(method)
     variant = variant_of(setting, known.grid if known else ())
     return f"{method};{variant}" if variant else method
 

@@ -6,10 +6,10 @@ from typing import Any
 import pandas as pd
 
 from pretrace.methods import METHODS
+from pretrace.questions.known import is_control
 from pretrace.render.by_panel import by_panel
 from pretrace.render.names import (
     format_value,
-    is_control,
     method_label,
     metric_label,
     ordered,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.resampling import text_weights
 from pretrace.render.drawing import interval_of
 from pretrace.render.log_likelihoods import Reader, passes_of
 from pretrace.render.names import where
@@ -18,10 +19,12 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`."""
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`; its texts."""
 
     label: int
     frame: pd.DataFrame
+    texts: pd.DataFrame
+    """Rows of the benchmark, by number."""
 
     @property
     def surprising(self) -> pd.DataFrame:
@@ -37,17 +40,17 @@ def tokens_of(
     percentile of its own text (Zhang et al., SURP): both strict.
     """
     frame = passes_of(artifact, results, panel, read, prefix="", statistics="full")
-    labels = results.texts(artifact, panel).set_index("text_id")["label"]
-    frame = frame[frame["text_id"].isin(labels.index) & (frame["logprobs"].map(len) > 0)]
+    texts = results.texts(artifact, panel).set_index("text_id")
+    frame = frame[frame["text_id"].isin(texts.index) & (frame["logprobs"].map(len) > 0)]
     if frame["entropies"].isna().any():
         raise InputError(f"{where(artifact, panel)}: the pass holds no entropies")
     tokens = {}
     for label in (1, 0):
-        of = frame[frame["text_id"].map(labels) == label]
+        of = frame[frame["text_id"].map(texts["label"]) == label]
         if of.empty:
             kind = "member" if label else "non-member"
             raise InputError(f"{where(artifact, panel)}: no {kind} has tokens")
-        tokens[label] = Tokens(label, _token_frame(of, eps, percentile))
+        tokens[label] = Tokens(label, _token_frame(of, eps, percentile), texts.loc[of["text_id"]])
     return tokens
 
 
@@ -69,18 +72,17 @@ def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataF
 
 
 def resampled_means(tokens: Tokens, groups: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Mean log-probability of surprising tokens by group, first as they are, then resampling texts.
+    """Mean log-probability of surprising tokens by group, first as they are, then resampling documents (or texts).
 
     `groups` gives each surprising token's group, 0..count-1. Shape (1 + RESAMPLES, count), NaN where a
     resample has no token in a group.
     """
     frame = tokens.surprising
-    texts = int(tokens.frame["text"].max()) + 1
+    texts = len(tokens.texts)
     sums, sizes = np.zeros((texts, count)), np.zeros((texts, count))
     np.add.at(sums, (frame["text"].to_numpy(), groups), frame["logprob"].to_numpy())
     np.add.at(sizes, (frame["text"].to_numpy(), groups), 1)
-    drawn = np.random.default_rng(seed).multinomial(texts, np.full(texts, 1 / texts), size=RESAMPLES)
-    weights = np.vstack([np.ones(texts), drawn])
+    weights = np.vstack([np.ones(texts), text_weights(tokens.texts, RESAMPLES, seed).T])
     with np.errstate(invalid="ignore"):
         return np.asarray((weights @ sums) / (weights @ sizes))
 

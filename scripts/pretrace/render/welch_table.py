@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pretrace.questions.known import is_control
 from pretrace.render.accuracy_table import welch_tests_of, without_controls
 from pretrace.render.names import (
-    is_control,
     method_label,
     metric_label,
     ordered,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pretrace.evaluation import known
 from pretrace.methods import METHODS, method
+from pretrace.questions import known
 from pretrace.questions.registry import QUESTION_METHODS
 
 CONTROLS = {"blind", "prefix_similarity", "longest_option", "odd_one_out"}

@@ -12,14 +12,14 @@ METHODS: Mapping[str, Any] = ChainMap[str, Any](methods.METHODS, QUESTION_METHOD
 
 
 def is_question(method: str) -> bool:
-    """Whether a method asks questions; any other scores texts."""
-    return method in QUESTION_METHODS
+    """Whether a method, or a variant of one, asks questions; any other scores texts."""
+    return method.split(";")[0] in QUESTION_METHODS
 
 
 def is_control(method: str) -> bool:
-    """Whether a method sees no model, so that what it reaches shows nothing about one; a variant is its method's."""
+    """Whether a method sees no model, so that what it reaches shows nothing about one; so of a variant."""
     id = method.split(";")[0]
-    if is_question(id):
+    if id in QUESTION_METHODS:
         return QUESTION_METHODS[id].control
     return id in methods.METHODS and methods.METHODS[id].scope == "benchmark"
 
