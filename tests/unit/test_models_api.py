@@ -227,6 +227,7 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
 
 ASKING = """
 import sys
+from pathlib import Path
 sys.path[:0] = sys.argv[3:]
 from test_models_api import ask
 ask(sys.argv[1], Path(sys.argv[2]), count=200, concurrency=4)
