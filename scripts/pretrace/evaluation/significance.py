@@ -132,7 +132,9 @@ def chance(metric: str, nonmembers: Floats) -> Floats:
     """What a score that knows nothing reaches on average, given the non-members: 0.5, or near the FPR level.
 
     With k false positives allowed, a TPR is the share of members above the (k+1)-th highest of n non-members,
-    on average (k + 1) / (n + 1): the level itself only where n is large.
+    on average (k + 1) / (n + 1): the level itself only where n is large. Takes texts as exchangeable: of the few
+    highest, those of one document go together, which puts the average of a TPR above this and its test above its level
+    (in a simulation of 24 documents of 12 texts, correlated by 0.7, to 8 % at 5 %).
     """
     if level_of(metric) is None:
         return np.full_like(nonmembers, 0.5)
