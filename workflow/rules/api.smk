@@ -12,8 +12,8 @@ rule score_prompts:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         tokenizer=tokenizer_of_api,
-        prefixes=prefixes_for_passes,
-        views=views_for_passes,
+        prefixes=of_shared_pair(paths.prefixes_read),
+        views=of_shared_pair(paths.views_read),
     output:
         "results/passes/{model}/{benchmark}/{study}.json",
     log:
@@ -24,7 +24,7 @@ rule score_prompts:
         "../../envs/pretrace.yaml"
     params:
         code=sources("models", "views", "passes"),
-        requests=requests_of,
+        requests=of_shared_pair(plan.pass_requests),
         store="results/passes/store",
         answers="results/api/answers.sqlite",
         api=lambda wildcards: MODELS[wildcards.model]["api"],
@@ -38,7 +38,7 @@ rule ask_questions:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         tokenizer=tokenizer_of_api,
-        views=views_for_answers,
+        views=of_shared_pair(paths.views_of_options),
         prompts="config/prompts/de_cop.yaml",
     output:
         answers="results/answers/{model}/{benchmark}/{study}.parquet",
@@ -51,7 +51,7 @@ rule ask_questions:
         "../../envs/pretrace.yaml"
     params:
         code=sources("models", "views", "questions"),
-        requests=answer_requests_of,
+        requests=of_shared_pair(plan.answer_requests),
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
         answers="results/api/answers.sqlite",
         api=lambda wildcards: MODELS[wildcards.model]["api"],
@@ -83,7 +83,7 @@ rule write_paraphrases:
     params:
         code=sources("models", "passes", "questions"),
         answers="results/api/answers.sqlite",
-        model=lambda wildcards: STUDY.models.shared[wildcards.maker],
+        model=lambda wildcards: wildcards.maker,
         entry=entry_of_maker,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
@@ -103,7 +103,7 @@ use rule write_paraphrases as ask_for_paraphrases with:
 # no output, so that it always shows what the store holds now
 rule cost_estimate:
     input:
-        [table_of(benchmark) for benchmark in benchmarks_of_apis()],
+        [paths.table(STUDY, benchmark) for benchmark in benchmarks_of_apis()],
     log:
         f"results/{STUDY.name}/logs/cost_estimate.log",
     conda:

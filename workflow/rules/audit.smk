@@ -1,13 +1,13 @@
 rule audit_texts:
     input:
         scores="results/{study}/scores/{model}/{benchmark}.parquet",
-        benchmark=lambda wildcards: table_of(wildcards.benchmark),
-        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
+        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
+        prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
         known_scores=lambda wildcards: (
             f"results/{wildcards.study}/scores/{wildcards.model}/{known_benchmark(wildcards)}.parquet"
         ),
-        known=lambda wildcards: table_of(known_benchmark(wildcards)),
-        known_prefixes=lambda wildcards: prefixes_of(known_benchmark(wildcards)),
+        known=lambda wildcards: paths.table(STUDY, known_benchmark(wildcards)),
+        known_prefixes=lambda wildcards: paths.prefixes(STUDY, known_benchmark(wildcards)),
     output:
         "results/{study}/audit/{model}/{benchmark}.parquet",
     log:
@@ -16,7 +16,7 @@ rule audit_texts:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
-        runs=runs_of,
+        runs=of_pair(plan.runs_of),
         known=lambda wildcards: known_benchmark(wildcards),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
     script:

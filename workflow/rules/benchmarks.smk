@@ -1,6 +1,6 @@
 rule build_benchmark:
     input:
-        source=lambda wildcards: source_of(BENCHMARKS[wildcards.benchmark], wildcards.benchmark),
+        source=lambda wildcards: paths.source(STUDY, BENCHMARKS[wildcards.benchmark], wildcards.benchmark),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:

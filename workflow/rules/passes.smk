@@ -2,9 +2,9 @@ rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
-        prefixes=prefixes_for_passes,
-        completions=completions_for_passes,
-        views=views_for_passes,
+        prefixes=of_shared_pair(paths.prefixes_read),
+        completions=of_shared_pair(paths.completions),
+        views=of_shared_pair(paths.views_read),
     output:
         "results/passes/{model}/{benchmark}/{study}.json",
     log:
@@ -20,7 +20,7 @@ rule run_passes:
         runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views", "passes"),
-        requests=requests_of,
+        requests=of_shared_pair(plan.pass_requests),
         store="results/passes/store",
         loading=loading_of,
         device=config["device"],

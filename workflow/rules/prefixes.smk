@@ -21,9 +21,9 @@ rule complete_openings:
         checkpoint="results/models/{model}/checkpoint.json",
         prompts="config/prompts/con_recall_zero_access.yaml",
     output:
-        "results/completions/{model}/{benchmark}.parquet",
+        "results/completions/{model}/{benchmark}/{study}.parquet",
     log:
-        "results/logs/complete_openings/{model}/{benchmark}.log",
+        "results/logs/complete_openings/{model}/{benchmark}/{study}.log",
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"])
@@ -33,7 +33,7 @@ rule complete_openings:
         runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views"),
-        lengths=lambda wildcards: plan.completed_lengths(STUDY, *pair_of(wildcards)),
+        lengths=of_shared_pair(plan.completed_lengths),
         loading=loading_of,
         device=config["device"],
         threads=asked("threads", config["threads"]),

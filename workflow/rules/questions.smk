@@ -2,7 +2,7 @@ rule answer_questions:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
-        views=views_for_answers,
+        views=of_shared_pair(paths.views_of_options),
         prompts="config/prompts/de_cop.yaml",
     output:
         answers="results/answers/{model}/{benchmark}/{study}.parquet",
@@ -20,7 +20,7 @@ rule answer_questions:
         runtime=growing(asked("runtime", 240)),
     params:
         code=sources("models", "views", "passes", "questions"),
-        requests=answer_requests_of,
+        requests=of_shared_pair(plan.answer_requests),
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
         loading=loading_of,
         device=config["device"],
@@ -50,7 +50,7 @@ rule bring_answers:
 
 rule gather_documents:
     input:
-        answers=lambda wildcards: [answers_of(*pair) for pair in pairs_on(wildcards.benchmark)],
+        answers=lambda wildcards: [paths.answers(STUDY, *pair) for pair in pairs_on(wildcards.benchmark)],
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -69,11 +69,11 @@ rule gather_documents:
 
 rule calibrate_answers:
     input:
-        answers=lambda wildcards: answers_of(wildcards.model, wildcards.benchmark),
-        benchmark=lambda wildcards: table_of(wildcards.benchmark),
-        held_answers=lambda wildcards: held_for_calibration(wildcards, answers_of),
+        answers=of_pair(paths.answers),
+        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
+        held_answers=lambda wildcards: held_for_calibration(wildcards, paths.answers),
         held_benchmark=lambda wildcards: held_for_calibration(
-            wildcards, lambda model, benchmark: table_of(benchmark)
+            wildcards, lambda study, model, benchmark: paths.table(study, benchmark)
         ),
     output:
         "results/{study}/calibration/{model}/{benchmark}.parquet",
@@ -83,7 +83,7 @@ rule calibrate_answers:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "questions"),
-        runs=runs_of,
-        given=lambda wildcards: plan.calibration_of(STUDY, wildcards.model, wildcards.benchmark),
+        runs=of_pair(plan.runs_of),
+        given=of_pair(plan.calibration_of),
     script:
         "../../scripts/calibrate_answers.py"

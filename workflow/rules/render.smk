@@ -59,11 +59,13 @@ rule render_figure:
 
 rule record_provenance:
     input:
-        manifests=[manifest_of(*pair) for pair in plan.pass_pairs(STUDY)],
-        read_of_hub=checkpoints_of_study() + fetched_of_study() + streamed_of_study(),
+        manifests=[paths.manifest(STUDY, *pair) for pair in plan.pass_pairs(STUDY)],
+        read_of_hub=paths.checkpoints_of_study(STUDY)
+        + paths.fetched_of_study(STUDY)
+        + paths.streamed_of_study(STUDY),
         # not read: the record is made again whenever what it is about is
-        tables=tables_of_study,
-        figures=figures_of_study,
+        tables=TABLES,
+        figures=FIGURES,
         study=str(STUDY.path),
     output:
         provenance="results/{study}/provenance.json",
@@ -83,8 +85,8 @@ rule record_provenance:
 
 rule render_report:
     input:
-        tables=tables_of_study,
-        figures=figures_of_study,
+        tables=TABLES,
+        figures=FIGURES,
         provenance="results/{study}/provenance.json",
         study=str(STUDY.path),
     output:

@@ -1,15 +1,13 @@
 rule score_methods:
     input:
-        manifest=manifest_for_scores,
-        benchmark=lambda wildcards: table_of(wildcards.benchmark),
-        references=lambda wildcards: [
-            manifest_of(model, wildcards.benchmark) for model in references_of(wildcards)
-        ],
-        counts=lambda wildcards: [counts_of(corpus, wildcards.model) for corpus in corpora_of(wildcards)],
-        prefixes=lambda wildcards: prefixes_of(wildcards.benchmark),
-        views=views_for_scores,
-        answers=lambda wildcards: answers_of(wildcards.model, wildcards.benchmark),
-        calibration=lambda wildcards: calibration_of(wildcards.model, wildcards.benchmark),
+        manifest=of_pair(paths.manifest),
+        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
+        references=of_pair(paths.references),
+        counts=of_pair(paths.counts),
+        prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
+        views=of_pair(paths.views_read),
+        answers=of_pair(paths.answers),
+        calibration=of_pair(paths.calibration),
     output:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:
@@ -18,9 +16,9 @@ rule score_methods:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "corpora", "views", "passes", "methods", "questions"),
-        runs=runs_of,
-        references=references_of,
-        corpora=corpora_of,
+        runs=of_pair(plan.runs_of),
+        references=of_pair(plan.references_of),
+        corpora=of_pair(plan.corpora_of),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
         store="results/passes/store",
     script:

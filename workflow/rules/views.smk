@@ -1,7 +1,7 @@
 rule make_view:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint=lambda wildcards: f"results/models/{maker_of(wildcards.view)}/checkpoint.json",
+        checkpoint=lambda wildcards: paths.checkpoint(VIEWS[wildcards.view].model),
     output:
         "results/views/{benchmark}/{view}.parquet",
     log:
@@ -26,7 +26,9 @@ rule make_view:
 rule bring_view:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        source=file_of_view,
+        source=lambda wildcards: paths.source_of_view(
+            STUDY, wildcards.view, BENCHMARKS[wildcards.benchmark], wildcards.benchmark
+        ),
     output:
         "results/views/{benchmark}/{view}.parquet",
     log:

@@ -86,7 +86,7 @@ def check_view(view: str, where: str, slug: str, benchmark: Entry, models: Regis
     """
     if VIEWS[view].source == "text" or view in benchmark.get("views", {}):
         return
-    maker = VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
+    maker = maker_of(view, benchmark)
     if maker and models.entries[models.require(maker, where)]["source"] == "answers":
         raise InputError(
             f"{where}: {maker} brings answers, and writes nothing; give its paraphrases as a view of {slug}, or name a "
@@ -97,6 +97,13 @@ def check_view(view: str, where: str, slug: str, benchmark: Entry, models: Regis
             f"{where}: {slug} brings no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
             "a view that a model makes."
         )
+
+
+def maker_of(view: str, benchmark: Entry) -> str:
+    """The slug of the model that makes a stored view of a benchmark, or writes it; "" where the benchmark brings it."""
+    if view in benchmark.get("views", {}):
+        return ""
+    return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
 
 
 def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[Asked]]:

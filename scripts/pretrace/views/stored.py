@@ -1,5 +1,6 @@
 """Views that are stored tables: made once by a model, or brought by a benchmark; and what a pass sends."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,8 +147,8 @@ def read_view(path: Path) -> StoredView:
 
 
 def read_views(paths: Sequence[str | Path]) -> dict[str, StoredView]:
-    """Stored views by name, the name of each file."""
-    return {Path(path).stem: read_view(Path(path)) for path in paths}
+    """Stored views by name: that of each file, less the study's name before a model that the study itself defines."""
+    return {re.sub("(?<=_by_)[^~]+~", "", Path(path).stem): read_view(Path(path)) for path in paths}
 
 
 def viewed(

@@ -1,0 +1,273 @@
+"""Where a study's files lie, its own and those of the shared stages: what rules read.
+
+Models, benchmarks and corpora are the study's own slugs. A file that is not needed is [], as an input of a rule
+takes it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pretrace.render.registry import RENDERERS, SUFFIXES
+from pretrace.studies import plan
+from pretrace.studies.plan import Pair
+from pretrace.studies.questions import maker_of
+from pretrace.studies.registries import Registry
+from pretrace.studies.study import Study
+
+Entry = dict[str, Any]
+File = str | list[str]
+
+OF_SOURCES = r"paraphrase|neighbours-\d+"
+"""The views that a benchmark's source may hold beside its texts, as a regular expression."""
+
+
+def slug_of(registry: Registry, shared_name: str) -> str:
+    """The study's own slug of an entry that the shared stages know as `shared_name`."""
+    return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
+
+
+def table(study: Study, benchmark: str) -> str:
+    return f"results/benchmarks/{study.benchmarks.shared[benchmark]}.parquet"
+
+
+def prefixes(study: Study, benchmark: str) -> File:
+    """The shots drawn from a benchmark, where its entry says that there are any."""
+    if "prefix" not in study.benchmarks.entries[benchmark]:
+        return []
+    return f"results/prefixes/{study.benchmarks.shared[benchmark]}.parquet"
+
+
+def prefixes_read(study: Study, model: str, benchmark: str) -> File:
+    """The shots drawn from a benchmark, where the pair's passes read texts after them."""
+    drawn = plan.prefix_kinds(study, model, benchmark) - {"zero_access"}
+    return prefixes(study, benchmark) if drawn else []
+
+
+def completions(study: Study, model: str, benchmark: str) -> File:
+    """The openings that a model completes to the lengths of the texts that it reads after them."""
+    if "zero_access" not in plan.prefix_kinds(study, model, benchmark):
+        return []
+    return f"results/completions/{_shared(study, model, benchmark)}/{study.name}.parquet"
+
+
+def views_read(study: Study, model: str, benchmark: str) -> list[str]:
+    """The stored views that the pair's passes read."""
+    return _views(study, benchmark, plan.stored_views(study, model, benchmark))
+
+
+def views_of_options(study: Study, model: str, benchmark: str) -> list[str]:
+    """The stored views that the pair's questions take their options from."""
+    return _views(study, benchmark, plan.paraphrasers_of(study, model, benchmark))
+
+
+def _views(study: Study, benchmark: str, names: Iterable[str]) -> list[str]:
+    shared = study.benchmarks.shared[benchmark]
+    return [f"results/views/{shared}/{shared_view(study, benchmark, name)}.parquet" for name in names]
+
+
+def shared_view(study: Study, benchmark: str, view: str) -> str:
+    """A view's name in the shared stages: with the shared name of the model that makes it, if one does."""
+    maker = maker_of(view, study.benchmarks.entries[benchmark])
+    return view.replace(f"_by_{maker}", f"_by_{study.models.shared[maker]}", 1) if maker else view
+
+
+def manifest(study: Study, model: str, benchmark: str) -> File:
+    """What says where the pair's passes are, where a method or a reference needs any."""
+    if not plan.pass_requests(study, model, benchmark):
+        return []
+    return f"results/passes/{_shared(study, model, benchmark)}/{study.name}.json"
+
+
+def references(study: Study, model: str, benchmark: str) -> list[File]:
+    """The manifests of the reference models of a pair's runs."""
+    return [manifest(study, other, benchmark) for other in plan.references_of(study, model, benchmark)]
+
+
+def answers(study: Study, model: str, benchmark: str) -> File:
+    """The answers to the questions that the study's runs of a pair ask, if any."""
+    if not plan.asks_questions(study, model, benchmark):
+        return []
+    return f"results/answers/{_shared(study, model, benchmark)}/{study.name}.parquet"
+
+
+def times(study: Study, model: str, benchmark: str) -> File:
+    """What asking took, as measured; nothing where the answers come from elsewhere."""
+    asked = answers(study, model, benchmark)
+    if study.models.entries[model]["source"] == "answers" or not isinstance(asked, str):
+        return []
+    return asked.replace(".parquet", ".json")
+
+
+def calibration(study: Study, model: str, benchmark: str) -> File:
+    if not plan.asks_questions(study, model, benchmark):
+        return []
+    return own(study, "calibration", model, benchmark)
+
+
+def own(study: Study, kind: str, model: str, benchmark: str) -> str:
+    """A pair's file of one of the study's own stages: `scores`, `metrics`, `tests`, `audit` or `calibration`."""
+    return f"results/{study.name}/{kind}/{model}/{benchmark}.parquet"
+
+
+def _shared(study: Study, model: str, benchmark: str) -> str:
+    return f"{study.models.shared[model]}/{study.benchmarks.shared[benchmark]}"
+
+
+def counts(study: Study, model: str, benchmark: str) -> list[str]:
+    """The counts of the corpora of a pair's runs, by the tokenizer that stands for the model's."""
+    tokenizer = study.models.shared[plan.tokenizer_of(study, model)]
+    corpora = [study.corpora.shared[corpus] for corpus in plan.corpora_of(study, model, benchmark)]
+    return [f"results/corpora/{corpus}/counts/{tokenizer}.parquet" for corpus in corpora]
+
+
+def documents(corpus: str, entry: Entry) -> list[str]:
+    """The shards of a corpus, which the shared stages know by that name."""
+    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards(entry))]
+
+
+def shards(entry: Entry) -> int:
+    """How many parts a corpus is read in."""
+    return int(entry.get("shards", 1))
+
+
+def commit_of_shard(corpus: str, shard: int | str) -> str:
+    """What says which file of the hub a shard is."""
+    return f"results/corpora/{corpus}/commits/{shard}.json"
+
+
+def checkpoint(shared_model: str) -> str:
+    return f"results/models/{shared_model}/checkpoint.json"
+
+
+def curve(study: Study, model: str) -> File:
+    """The loss curve of a model that is trained here."""
+    trained = study.models.entries[model]["source"] == "trained"
+    return f"results/models/{study.models.shared[model]}/training.parquet" if trained else []
+
+
+def is_fetched(entry: Entry) -> bool:
+    """Whether a benchmark is fetched from the hub, or from the web."""
+    return "hub" in entry or "url" in entry
+
+
+def fetched_for(shared_benchmark: str, part: str) -> str:
+    """What says which files were fetched for a benchmark: its `texts`, or the `views` beside them."""
+    return f"results/downloads/{shared_benchmark}/{part}/files.json"
+
+
+def download(study: Study, entry: Entry) -> File:
+    """The downloaded file that a registry entry reads, if any."""
+    return f"results/downloads/{study.downloads[entry['download']]['file']}" if "download" in entry else []
+
+
+def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
+    """What a registry entry reads: the user's own path, what is fetched for a benchmark, or a downloaded file."""
+    if "path" in entry:
+        return str(entry["path"])
+    fetched = shared_benchmark and is_fetched(entry)
+    return fetched_for(shared_benchmark, "texts") if fetched else download(study, entry)
+
+
+def source_of_view(study: Study, view: str, entry: Entry, shared_benchmark: str) -> File:
+    """The file of a view that a benchmark brings: one of its own, one fetched beside its texts, else theirs."""
+    if view in entry.get("views", {}):
+        return str(entry["views"][view])
+    if _fetches_views(entry):
+        return fetched_for(shared_benchmark, "views")
+    return source(study, entry, shared_benchmark)
+
+
+def _fetches_views(entry: Entry) -> bool:
+    return "neighbours" in entry and "path" not in entry
+
+
+def stored_views_of_study(study: Study) -> set[Pair]:
+    """(benchmark, view) of each stored view that is read, or that questions take their options from."""
+    read = {
+        (benchmark, view)
+        for model, benchmark in plan.pass_pairs(study)
+        for view in plan.stored_views(study, model, benchmark)
+    }
+    return read | {
+        (benchmark, view)
+        for model, benchmark in plan.question_pairs(study)
+        for view in plan.paraphrasers_of(study, model, benchmark)
+    }
+
+
+def checkpoints_of_study(study: Study) -> list[str]:
+    """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
+    entries, benchmarks = study.models.entries, study.benchmarks.entries
+    models = {model for model, _ in plan.pass_pairs(study) + plan.question_pairs(study)}
+    local = {model for model in models if entries[model]["source"] not in ("answers", "openai")}
+    beside = {
+        plan.tokenizer_of(study, run["model"])
+        for run in study.runs
+        if run["corpora"] or "api" in entries[run["model"]]
+    }
+    beside |= {maker_of(view, benchmarks[slug]) for slug, view in stored_views_of_study(study)} - {""}
+    local |= {model for model in beside if entries[model]["source"] == "hub"}
+    return [checkpoint(study.models.shared[model]) for model in sorted(local)]
+
+
+def fetched_of_study(study: Study) -> list[str]:
+    """What was fetched for the benchmarks of the study's runs, and for the views that they bring."""
+    entries = study.benchmarks.entries
+    wanted = {(run["benchmark"], "texts") for run in study.runs}
+    wanted |= {
+        (slug, "views")
+        for slug, view in stored_views_of_study(study)
+        if re.fullmatch(OF_SOURCES, view)
+        and _fetches_views(entries[slug])
+        and view not in entries[slug].get("views", {})
+    }
+    return [
+        fetched_for(study.benchmarks.shared[slug], part)
+        for slug, part in sorted(wanted)
+        if is_fetched(entries[slug]) and "path" not in entries[slug]
+    ]
+
+
+def streamed_of_study(study: Study) -> list[str]:
+    """What says which files of the hub the corpora of the study's runs are."""
+    entries, shared = study.corpora.entries, study.corpora.shared
+    corpora = sorted({corpus for run in study.runs for corpus in run["corpora"]})
+    return [
+        commit_of_shard(shared[slug], shard)
+        for slug in corpora
+        if entries[slug]["source"] == "hub"
+        for shard in range(shards(entries[slug]))
+    ]
+
+
+def rendered(study: Study, kind: str) -> list[str]:
+    """Every file of the study's artifacts of a kind, `table` or `figure`."""
+    return [
+        f"results/{study.name}/{kind}s/{artifact}.{suffix}"
+        for artifact in plan.artifacts_of_kind(study, kind)
+        for suffix in SUFFIXES[kind]
+    ]
+
+
+def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file.
+
+    `published`: (paper, path) of each file of the papers' numbers.
+    """
+    needs = RENDERERS[study.artifacts[artifact]["renderer"]].needs
+    pairs = plan.artifact_pairs(study, artifact)
+    of_pair = {"passes": manifest, "answers": answers, "times": times, "calibration": calibration}
+    files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
+    for kind in ("metrics", "tests", "scores", "audit"):
+        files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
+    benchmarks = sorted({benchmark for _, benchmark in pairs})
+    files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]
+    files += [("prefixes", "", benchmark, prefixes(study, benchmark)) for benchmark in benchmarks]
+    files += [("training", model, "", curve(study, model)) for model in sorted({model for model, _ in pairs})]
+    files += [("published", "", paper, path) for paper, path in published]
+    return [
+        [kind, model, benchmark, path]
+        for kind, model, benchmark, path in files
+        if kind in needs and isinstance(path, str)
+    ]

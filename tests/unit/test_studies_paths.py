@@ -1,0 +1,159 @@
+"""Where a study's files lie: what its pairs and artifacts read, and what two studies never share."""
+
+import pandas as pd
+import pytest
+from made_up_studies import CONFIG, ROOT, RUN, load_written, study
+
+from pretrace.runtime.files import write_parquet
+from pretrace.studies import load_study, paths, plan
+from pretrace.views.stored import read_views
+
+MODEL, BENCHMARK = "smollm2-135m", "sotu"
+PAIR = (MODEL, BENCHMARK)
+TABLE = "results/benchmarks/sotu.parquet"
+
+
+@pytest.fixture
+def load(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
+    (tmp_path / "answers.csv").write_text("document,label\n")
+    own = {
+        "models": {
+            "tiny": {"source": "local", "path": "tiny"},
+            "given": {"source": "answers", "path": "answers.csv"},
+        },
+        "benchmarks": {
+            "texts": {
+                "source": "local",
+                "path": "texts.jsonl",
+                "question": "book",
+                "views": {"paraphrase": "texts.jsonl"},
+            }
+        },
+    }
+    return lambda *runs, **keys: load_written(tmp_path, study(**(own | keys), runs=list(runs)))
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return load_study(CONFIG | {"study": "paper"}, ROOT / "config")
+
+
+def test_a_pair_without_passes_or_questions_has_no_file_of_them(load):
+    loaded = load(RUN | {"methods": ["blind"]})
+    assert paths.table(loaded, BENCHMARK) == TABLE
+    for path in (paths.manifest, paths.answers, paths.times, paths.calibration, paths.completions):
+        assert path(loaded, *PAIR) == []
+    assert paths.prefixes(loaded, BENCHMARK) == "results/prefixes/sotu.parquet"
+    assert paths.prefixes_read(loaded, *PAIR) == []
+
+
+def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
+    zero = {"con_recall": {"access": ["zero"]}}
+    loaded = load(RUN | {"methods": ["recall", zero], "references": ["tiny"], "corpora": ["docstrings"]})
+    assert paths.manifest(loaded, *PAIR) == "results/passes/smollm2-135m/sotu/mine.json"
+    assert paths.completions(loaded, *PAIR) == "results/completions/smollm2-135m/sotu/mine.parquet"
+    assert paths.prefixes_read(loaded, *PAIR) == "results/prefixes/sotu.parquet"
+    assert paths.counts(loaded, *PAIR) == ["results/corpora/docstrings/counts/smollm2-135m.parquet"]
+    referring = load(RUN | {"methods": ["ref"], "references": ["tiny"]})
+    assert paths.references(referring, *PAIR) == ["results/passes/mine~tiny/sotu/mine.json"]
+
+
+def test_a_view_by_a_model_of_the_study_is_named_apart(load):
+    views = ["original", "synonym_by_smollm2-135m-10", "synonym_by_tiny-10"]
+    loaded = load(RUN | {"methods": ["loss"], "views": views})
+    assert paths.views_read(loaded, *PAIR) == [
+        "results/views/sotu/synonym_by_smollm2-135m-10.parquet",
+        "results/views/sotu/synonym_by_mine~tiny-10.parquet",
+    ]
+    asking = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
+    loaded = load(asking | {"paraphraser": "paraphrase_by_tiny"}, asking)
+    assert paths.views_of_options(loaded, MODEL, "texts") == [
+        "results/views/mine~texts/paraphrase.parquet",
+        "results/views/mine~texts/paraphrase_by_mine~tiny.parquet",
+    ]
+
+
+def test_a_stored_view_is_read_under_the_name_that_the_study_has_for_it(load, tmp_path):
+    loaded = load(RUN | {"methods": ["loss"], "views": ["synonym_by_tiny-10", "synonym_by_smollm2-135m-10"]})
+    files = [tmp_path / path for path in paths.views_read(loaded, *PAIR)]
+    for file in files:
+        write_parquet(file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]}))
+    assert read_views(files).keys() == set(loaded.runs[0]["views"])
+
+
+def test_answers_from_elsewhere_were_not_timed(load):
+    loaded = load(
+        *({"model": model, "benchmark": "texts", "methods": ["de_cop"]} for model in (MODEL, "given"))
+    )
+    answers = "results/answers/{}/mine~texts/mine.{}"
+    assert paths.answers(loaded, "given", "texts") == answers.format("mine~given", "parquet")
+    assert paths.times(loaded, "given", "texts") == []
+    assert paths.times(loaded, MODEL, "texts") == answers.format(MODEL, "json")
+    assert paths.calibration(loaded, MODEL, "texts") == f"results/mine/calibration/{MODEL}/texts.parquet"
+
+
+def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper):
+    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10}
+    fetched = "results/downloads/wikimia/texts/files.json"
+    assert paths.source(paper, entry, "wikimia") == fetched
+    assert paths.source(paper, entry | {"path": "mine.csv"}, "wikimia") == "mine.csv"
+    slug, downloaded = next(iter(paper.downloads.items()))
+    assert paths.source(paper, {"download": slug}) == f"results/downloads/{downloaded['file']}"
+    assert paths.source(paper, {"source": "answers"}, "answered") == []
+
+
+def test_a_brought_view_is_read_from_its_own_file_first(paper):
+    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10, "views": {"paraphrase": "mine.jsonl"}}
+    assert paths.source_of_view(paper, "paraphrase", entry, "wikimia") == "mine.jsonl"
+    beside = "results/downloads/wikimia/views/files.json"
+    assert paths.source_of_view(paper, "neighbours-10", entry, "wikimia") == beside
+    whole = {"source": "booktection", "hub": "a/b"}
+    assert paths.source_of_view(paper, "paraphrase", whole, "books").endswith("books/texts/files.json")
+
+
+def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
+    fetched = paths.fetched_of_study(paper)
+    assert "results/downloads/wikimia/texts/files.json" in fetched
+    assert "results/downloads/wikimia/views/files.json" in fetched
+    assert not any("bookmia/views" in path for path in fetched), "it brings no views"
+    checkpoints = paths.checkpoints_of_study(paper)
+    reading = {model for model, _ in plan.pass_pairs(paper)}
+    assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)
+    corpora = {corpus for run in paper.runs for corpus in run["corpora"]}
+    shards = sum(
+        paths.shards(paper.corpora.entries[corpus])
+        for corpus in corpora
+        if paper.corpora.entries[corpus]["source"] == "hub"
+    )
+    assert len(set(paths.streamed_of_study(paper))) == shards > len(corpora)
+
+
+def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
+    run = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
+    loaded = load(run | {"paraphraser": "paraphrase_by_pythia-70m"})
+    assert "results/models/pythia-70m/checkpoint.json" in paths.checkpoints_of_study(loaded)
+
+
+def test_a_renderer_reads_what_it_needs_of_each_pair(load):
+    runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_placebo", "methods": ["loss"]}]
+    loaded = load(*runs, artifacts=["results_auc", "reproduction"])
+    metrics = "results/mine/metrics/smollm2-135m/{}.parquet"
+    read = paths.read_by(loaded, "results_auc", [("surp", "surp.csv")])
+    assert ["metrics", MODEL, "sotu_placebo", metrics.format("sotu_placebo")] in read
+    assert {kind for kind, *_ in read} == {"metrics", "tests"}
+    read = paths.read_by(loaded, "reproduction", [("surp", "surp.csv")])
+    assert ["published", "", "surp", "surp.csv"] in read
+    assert ["benchmarks", "", BENCHMARK, TABLE] in read
+
+
+def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
+    loaded = load(
+        RUN, artifacts={"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
+    )
+    tables, figures = paths.rendered(loaded, "table"), paths.rendered(loaded, "figure")
+    assert tables == [f"results/mine/tables/results_auc.{suffix}" for suffix in ("csv", "md", "tex")]
+    assert sorted(figures) == [
+        f"results/mine/figures/surp_figure3.{end}" for end in ("csv", "pdf", "png", "svg")
+    ]
