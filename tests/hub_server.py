@@ -54,9 +54,8 @@ class Hub:
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.hub = self
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self.store = (
-            f"http://localhost:{self._server.server_port}"  # another host, as the hub's store of blobs is
-        )
+        # another host, as the hub's store of blobs is
+        self.store = f"http://localhost:{self._server.server_port}"
 
     def __enter__(self) -> "Hub":
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -99,10 +98,9 @@ class Hub:
         """The same for this process, which may have read its environment already; no token is left."""
         from huggingface_hub import constants
 
-        template = self.url + "/{repo_id}/resolve/{revision}/{filename}"
         for name, value in {
             "ENDPOINT": self.url,
-            "HUGGINGFACE_CO_URL_TEMPLATE": template,
+            "HUGGINGFACE_CO_URL_TEMPLATE": self.url + "/{repo_id}/resolve/{revision}/{filename}",
             "HF_HUB_CACHE": str(folder / "cache"),
             "HF_TOKEN_PATH": str(folder / "token"),
             "HF_HUB_DISABLE_XET": True,
@@ -285,8 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _revision(repository: Repository, rest: str) -> tuple[str, str] | None:
     """(sha, path) of `{revision}/{path}`, whose revision may hold slashes."""
-    names = [*repository.commits, *sorted(repository.revisions, key=len, reverse=True)]
-    for name in names:
+    for name in (*repository.commits, *sorted(repository.revisions, key=len, reverse=True)):
         if rest == name or rest.startswith(f"{name}/"):
             return repository.revisions.get(name, name), rest[len(name) + 1 :]
     return None

@@ -1,0 +1,85 @@
+"""What holds of every file of the project: its length, and what it imports."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = ROOT / "scripts" / "pretrace"
+LINES = 300
+SUFFIXES = {".py", ".smk", ".jinja", ".sh", ".yaml"}
+LONG_TESTS = {
+    "test_bad_input.py",
+    "test_benchmarks_dataset.py",
+    "test_corpora_counts.py",
+    "test_methods_formulas.py",
+    "test_methods_scoring.py",
+    "test_passes_job.py",
+    "faults.py",
+}
+"""Of one subject, whose fixtures every test uses."""
+
+ROOMS = (
+    "runtime",
+    "benchmarks",
+    "corpora",
+    "models",
+    "views",
+    "passes",
+    "methods",
+    "questions",
+    "evaluation",
+    "render",
+    "studies",
+)
+"""A file imports from its own room and from those before it."""
+
+
+def test_no_file_is_longer_than_a_reader_can_hold():
+    files = [
+        path
+        for folder in ("scripts", "workflow", "tests")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in SUFFIXES and path.name not in LONG_TESTS
+    ]
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert len(lengths) > 100
+    assert {str(path): lines for path, lines in lengths.items() if lines > LINES} == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_from_those_before_it(room):
+    allowed = ROOMS[: ROOMS.index(room) + 1]
+    imported = {
+        (path.relative_to(LIBRARY).as_posix(), of)
+        for path in (LIBRARY / room).rglob("*.py")
+        for of in rooms_imported(path)
+    }
+    assert imported
+    assert {(path, of) for path, of in imported if of not in allowed} == set()
+
+
+def test_every_room_has_its_place():
+    assert {path.parent.name for path in LIBRARY.glob("*/__init__.py")} == set(ROOMS)
+
+
+def test_the_library_never_sees_snakemake():
+    imports = {module for path in LIBRARY.rglob("*.py") for module in modules_imported(path)}
+    assert not {module for module in imports if module.split(".")[0] == "snakemake"}
+
+
+def rooms_imported(path: Path) -> Iterator[str]:
+    return (name.split(".")[1] for name in modules_imported(path) if name.startswith("pretrace."))
+
+
+def modules_imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, in functions too; a name from `pretrace` itself as a module of it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "pretrace":
+            yield from (f"pretrace.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
