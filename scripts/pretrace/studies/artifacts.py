@@ -117,8 +117,8 @@ def _check_parameters(options: dict[str, Any]) -> None:
     known = PLACES.union(*([of[chosen]] if chosen else of.values()))
     for key in PARAMETERS:
         given = options.get(key, [])
-        for parameter in [given] if isinstance(given, str) else given:
-            if parameter not in known:
+        for parameter in given if isinstance(given, list) else [given]:
+            if str(parameter) not in known:
                 hint = nearest(parameter, known)
                 raise InputError(f"options.{key}: no parameter is called {parameter!r}: {hint}")
 
