@@ -2,6 +2,9 @@
 
 import pandas as pd
 
+import tiny_models
+from pretrace import models, passes
+
 NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 
 
@@ -35,3 +38,30 @@ def benchmark_of(texts, length=None, subset=""):
             "fold": 0,
         }
     )
+
+
+def tiny_checkpoints(folder):
+    """The record of a tiny checkpoint of each kind."""
+    for kind in tiny_models.KINDS:
+        models.register_local(tiny_models.tiny_model(kind, folder / kind), folder / f"{kind}.json")
+    return {kind: folder / f"{kind}.json" for kind in tiny_models.KINDS}
+
+
+def runner(checkpoints, folder, texts):
+    """Runs a job in a store of its own; returns the manifest. Keywords replace the job's usual arguments."""
+
+    def run(requests=None, *, kind="llama", texts=texts, dtype="float32", target=None, **changes):
+        arguments = {
+            "benchmark": benchmark_of(texts),
+            "names": NAMES,
+            "target": target or models.load_checkpoint(checkpoints[kind], dtype=dtype, device="cpu"),
+            "store": run.store,
+            "manifest": run.manifest,
+            "batch_tokens": 64,
+            "threads": 1,
+        }
+        return passes.run(requests or [request(statistics="full")], **(arguments | changes))
+
+    run.store = folder / "passes" / "store"
+    run.manifest = folder / "passes" / "tiny" / "texts" / "study.json"
+    return run

@@ -1,0 +1,161 @@
+"""What a job of passes finds in the store: nothing is computed twice, and nothing that is damaged is believed."""
+
+import made_up_jobs
+import pytest
+from test_passes_job import TEXTS, request, rows
+
+import tiny_models
+from pretrace import models
+from pretrace.passes.engine import Engine
+from pretrace.runtime.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    return made_up_jobs.tiny_checkpoints(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def job(checkpoints, tmp_path):
+    return made_up_jobs.runner(checkpoints, tmp_path, TEXTS)
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """The number of times that weights were loaded, in a list of one."""
+    count = [0]
+    load = models.Target.load
+
+    def counted(self):
+        count[0] += 1
+        return load(self)
+
+    monkeypatch.setattr(models.Target, "load", counted)
+    return count
+
+
+def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, checkpoints, tmp_path):
+    def key(*arguments, **changes):
+        return job(*arguments, **changes)["views"][0]["file"]
+
+    usual = key()
+    assert key() == key(batch_tokens=32, threads=2) == usual
+    reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
+    models.register_local(reseeded, tmp_path / "reseeded.json")
+    others = [
+        key(texts=[*TEXTS[:-1], TEXTS[-1] + "."]),
+        key(texts=[*TEXTS[:-2], TEXTS[-1], TEXTS[-2]]),
+        key([request(start_token="none")]),
+        key([request(start_token="</s>")]),
+        key([request(statistics="logprobs")]),
+        key(
+            target=models.load_checkpoint(checkpoints["llama"], dtype="float32", device="cpu", max_length=10)
+        ),
+        key(target=models.load_checkpoint(tmp_path / "reseeded.json", dtype="float32", device="cpu")),
+        key(dtype="bfloat16"),
+        key(dtype="bfloat16", batch_tokens=32),
+        key(dtype="bfloat16", threads=2),
+    ]
+    assert len({usual, *others}) == 1 + len(others)
+    assert key([request(start_token="<s>")]) == usual  # the same tokens by another name
+
+
+def test_weights_are_not_loaded_when_all_is_stored(job, loaded):
+    first = job()
+    assert loaded == [1]
+    assert job() == first
+    assert loaded == [1]
+    job([request(), request(companion="lowercase", statistics="logprobs")])
+    assert loaded == [2]
+
+
+def test_equal_jobs_give_equal_bytes(job, tmp_path):
+    file = job.store / job()["views"][0]["file"]
+    other = tmp_path / "elsewhere"
+    assert (other / job(store=other)["views"][0]["file"]).read_bytes() == file.read_bytes()
+
+
+def test_a_job_that_failed_midway_goes_on_where_it_stopped(job, monkeypatch):
+    requests = [request(companion="lowercase", statistics="logprobs"), request(), request(start_token="none")]
+    statistics, cells = Engine.statistics, []
+
+    def failing(self, window, start, **rest):
+        cells.append(start)
+        if len(cells) == 3:
+            raise KeyboardInterrupt
+        return statistics(self, window, start, **rest)
+
+    monkeypatch.setattr(Engine, "statistics", failing)
+    with pytest.raises(KeyboardInterrupt):
+        job(requests)
+    assert not job.manifest.exists()
+    assert len(list(job.store.glob("*.parquet"))) == 2
+    assert not list(job.store.glob(".*"))
+    manifest = job(requests)
+    assert len(cells) == 4
+    assert len({entry["file"] for entry in manifest["views"]}) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_weights_that_give_no_number_end_the_job_and_store_nothing(job, tmp_path, dtype):
+    path = tiny_models.tiny_model("llama", tmp_path / "broken")
+    target = models.load_checkpoint(_with_nan(path, tmp_path), dtype=dtype, device="cpu")
+    with pytest.raises(
+        InputError, match=r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32"
+    ):
+        job(target=target)
+    assert not job.manifest.exists()
+    assert not list(job.store.glob("*"))
+
+
+def _with_nan(path, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(path / "model.safetensors")
+    weights["model.layers.1.mlp.down_proj.weight"][0, 0] = float("nan")
+    save_file(weights, path / "model.safetensors", metadata={"format": "pt"})
+    models.register_local(path, tmp_path / "broken.json")
+    return tmp_path / "broken.json"
+
+
+def test_a_damaged_stored_pass_is_computed_again(job, loaded):
+    first = job()
+    file = job.store / first["views"][0]["file"]
+    whole = file.read_bytes()
+    for damaged in (whole[:-10], whole[:50] + bytes([whole[50] ^ 1]) + whole[51:], b"", None):
+        if damaged is None:
+            file.unlink()
+        else:
+            file.write_bytes(damaged)
+        assert job()["views"][0]["sha256"] == first["views"][0]["sha256"]
+        assert file.read_bytes() == whole
+    assert loaded == [5]
+
+
+def test_a_file_whose_record_was_never_written_is_not_trusted(job, loaded):
+    file = job.store / job()["views"][0]["file"]
+    file.with_suffix(".json").unlink()
+    job()
+    assert loaded == [2]
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_reader_of_a_damaged_pass_makes_the_same_command_repair_it(job, damage):
+    manifest = job()
+    file = job.store / manifest["views"][0]["file"]
+    whole = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match=rf"{file.name} is (damaged|missing).*same command"):
+        rows(job, manifest)
+    assert not file.exists()
+    assert not job.manifest.exists()
+    job()
+    assert file.read_bytes() == whole
+    assert job.manifest.exists()
+
+
+def test_a_pass_that_the_manifest_lacks_is_an_error(job):
+    with pytest.raises(InputError, match="tiny on texts"):
+        rows(job, job(), "none")
