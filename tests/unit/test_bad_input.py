@@ -3,12 +3,10 @@
 By hand, and seeded by hypothesis from good files: `refuses` fails at any other exception than `InputError`.
 """
 
-import copy
 import gzip
 import json
 import random
 import shutil
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,16 +15,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from spoiling import damaged, refuses, seeds, spoiled
 
 from pretrace import benchmarks
 from pretrace.benchmarks.local import check
 from pretrace.corpora.local import local
 from pretrace.questions.collected import check as check_answers
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet, write_text
-from pretrace.studies import load_study, plan
+from pretrace.studies import load_study, paths, plan
 from pretrace.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -35,52 +31,6 @@ STUDY = yaml.safe_load((ROOT / "config" / "studies" / "embedded.yaml").read_text
     "study": "mine"
 }
 REGISTRIES = ("models", "benchmarks", "corpora", "artifacts", "downloads")
-JUNK = (None, "", " ", "\0", -1, 0, 1.5, float("nan"), float("inf"), 10**30, True, [], {}, [None], [[]], {"": ""},
-        {"a": {"b": []}}, "none", "../../etc/passwd", "/", "é\u202e", "x" * 10_000, "${HOME}")  # fmt: skip
-
-
-def seeds(count: int) -> Callable[[Any], Any]:
-    """Run a test with so many values of `seed`, the same ones every time."""
-    how = settings(max_examples=count, derandomize=True, deadline=None, database=None)
-    return lambda test: how(given(seed=st.integers(0, 2**32))(test))
-
-
-def refuses(read: Callable[[], Any]) -> str:
-    """What an `InputError` said, or "" where the input was read after all. Any other exception fails the test."""
-    try:
-        read()
-    except InputError as error:
-        said = str(error)
-    else:
-        return ""
-    assert said.strip()
-    assert "Traceback" not in said
-    return said
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value inside a value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for key, inner in items for found in [(*path, key), *places(inner, (*path, key))]]
-
-
-def spoiled(value: Any, draw: random.Random) -> Any:
-    """A copy in which one value is junk, dropped, doubled, or stands under another key."""
-    value = copy.deepcopy(value)
-    *path, last = draw.choice(places(value))
-    holder = value
-    for key in path:
-        holder = holder[key]
-    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap"))
-    if how == "junk":
-        holder[last] = draw.choice(JUNK)
-    elif how == "wrap":
-        holder[last] = [holder[last]]
-    else:
-        moved = holder.pop(last)
-        if how == "rename" and isinstance(holder, dict):
-            holder[draw.choice(("x", "", "source", "path", 1, None))] = moved
-    return value
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +47,9 @@ def planned(study: Study) -> None:
     for pair in plan.question_pairs(study):
         plan.answer_requests(study, *pair)
     for artifact in study.artifacts:
-        plan.artifact_pairs(study, artifact)
+        paths.read_by(study, artifact, [])
+    for listed in (paths.checkpoints_of_study, paths.fetched_of_study, paths.streamed_of_study):
+        listed(study)
 
 
 def load(config: Path, study: Any) -> str:
@@ -236,19 +188,6 @@ def good(name: str, folder: Path) -> bytes:
         rows = [",".join(map(str, TEXTS[0])), *(",".join(map(str, text.values())) for text in TEXTS)]
         return "\n".join(rows).encode()
     return gzip.compress(LINES, mtime=0) if name.endswith("gz") else LINES
-
-
-def damaged(content: bytes, draw: random.Random) -> bytes:
-    """Cut short, with flipped bytes, with foreign bytes in it, or doubled."""
-    at = draw.randrange(len(content))
-    how = draw.randrange(4)
-    if how == 0:
-        return content[:at]
-    if how == 1:
-        return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
-    if how == 2:
-        return content[:at] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[at:]
-    return content[:at] + content
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -13,7 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 from made_up_jobs import NAMES, benchmark_of, request
-from test_bad_input import JUNK, damaged, refuses, seeds, spoiled
+from spoiling import JUNK, damaged, refuses, seeds, spoiled
 
 import tiny_models
 from pretrace import models, passes

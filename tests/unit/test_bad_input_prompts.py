@@ -1,16 +1,17 @@
 """Malformed files of prompts: an error that names the file, never a traceback, and never nonsense that is read."""
 
 import random
+from pathlib import Path
 
 import pytest
 import yaml
-from test_bad_input import ROOT, damaged, refuses, seeds, spoiled
+from spoiling import damaged, refuses, seeds, spoiled
 
 from pretrace.questions.paraphrasing import read_prompts as read_paraphrase
 from pretrace.questions.prompts import read_wording
 from pretrace.views.zero_access import read_prompts as read_openings
 
-PROMPTS = ROOT / "config" / "prompts"
+PROMPTS = Path(__file__).parents[2] / "config" / "prompts"
 READERS = {
     "con_recall_zero_access": read_openings,
     "de_cop": read_wording,

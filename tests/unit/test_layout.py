@@ -11,7 +11,6 @@ LIBRARY = ROOT / "scripts" / "pretrace"
 LINES = 300
 SUFFIXES = {".py", ".smk", ".jinja", ".sh", ".yaml"}
 LONG_TESTS = {
-    "test_bad_input.py",
     "test_benchmarks_dataset.py",
     "test_corpora_counts.py",
     "test_methods_formulas.py",

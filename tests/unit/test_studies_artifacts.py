@@ -79,6 +79,12 @@ def test_an_artifact_that_could_not_be_drawn_is_refused_before_anything_runs(loa
         assert words in str(error.value)
 
 
+def test_a_panel_of_texts_alone_names_what_there_is(load):
+    wrong = AT | {"model": "smollm2"}
+    with pytest.raises(InputError, match=r"dc_pdd_table1.panels.0.model: unknown model .* 'smollm2-135m'"):
+        load(study(artifacts={"dc_pdd_table1": {"panels": [wrong]}}))
+
+
 def test_variants_and_places_are_known(load):
     methods = ["ref;form=ratio", "con_recall;access=zero", "de_cop;calibration=held"]
     load(

@@ -77,6 +77,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     _check_inner_start(resolved, f"{path}: runs")
     default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
     shown = artifact_map(given.get("artifacts", default))
+    _check_panels(shown, f"{path}: artifacts", models, benchmarks)
     kept, shown = select(given["runs"], shown, registered, models, config, str(path))
     chosen = {id(own) for own in kept}
     runs = tuple(run for run, own in zip(resolved, given["runs"], strict=True) if id(own) in chosen)
@@ -139,6 +140,14 @@ def _check_references(
     for slug, entry in benchmarks.entries.items():
         if "split" in entry:
             benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
+
+
+def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, benchmarks: Registry) -> None:
+    """Panels name models and benchmarks that there are, also where an artifact shows texts or cannot be drawn."""
+    for slug, own in artifacts.items():
+        for number, panel in enumerate(own.get("panels", [])):
+            models.require(panel["model"], f"{where}.{slug}.panels.{number}.model")
+            benchmarks.require(panel["benchmark"], f"{where}.{slug}.panels.{number}.benchmark")
 
 
 def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:

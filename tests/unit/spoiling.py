@@ -1,0 +1,71 @@
+"""Good input, spoiled: seeded by hypothesis, and what reading it may raise."""
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pretrace.runtime.errors import InputError
+
+JUNK = (None, "", " ", "\0", -1, 0, 1.5, float("nan"), float("inf"), 10**30, True, [], {}, [None], [[]], {"": ""},
+        {"a": {"b": []}}, "none", "../../etc/passwd", "/", "é\u202e", "x" * 10_000, "${HOME}")  # fmt: skip
+
+
+def seeds(count: int) -> Callable[[Any], Any]:
+    """Run a test with so many values of `seed`, the same ones every time."""
+    how = settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    return lambda test: how(given(seed=st.integers(0, 2**32))(test))
+
+
+def refuses(read: Callable[[], Any]) -> str:
+    """What an `InputError` said, or "" where the input was read after all. Any other exception fails the test."""
+    try:
+        read()
+    except InputError as error:
+        said = str(error)
+    else:
+        return ""
+    assert said.strip()
+    assert "Traceback" not in said
+    return said
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value inside a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, inner in items for found in [(*path, key), *places(inner, (*path, key))]]
+
+
+def spoiled(value: Any, draw: random.Random) -> Any:
+    """A copy in which one value is junk, dropped, doubled, or stands under another key."""
+    value = copy.deepcopy(value)
+    *path, last = draw.choice(places(value))
+    holder = value
+    for key in path:
+        holder = holder[key]
+    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap"))
+    if how == "junk":
+        holder[last] = draw.choice(JUNK)
+    elif how == "wrap":
+        holder[last] = [holder[last]]
+    else:
+        moved = holder.pop(last)
+        if how == "rename" and isinstance(holder, dict):
+            holder[draw.choice(("x", "", "source", "path", 1, None))] = moved
+    return value
+
+
+def damaged(content: bytes, draw: random.Random) -> bytes:
+    """Cut short, with flipped bytes, with foreign bytes in it, or doubled."""
+    at = draw.randrange(len(content))
+    how = draw.randrange(4)
+    if how == 0:
+        return content[:at]
+    if how == 1:
+        return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+    if how == 2:
+        return content[:at] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[at:]
+    return content[:at] + content
