@@ -13,7 +13,6 @@ SUFFIXES = {".py", ".smk", ".jinja", ".sh", ".yaml"}
 LONG_TESTS = {
     "test_benchmarks_dataset.py",
     "test_corpora_counts.py",
-    "test_methods_formulas.py",
     "test_methods_scoring.py",
     "test_passes_job.py",
     "faults.py",

@@ -6,99 +6,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from made_up_statistics import (
+    SPEECH,
+    average,
+    lowest,
+    oracle_dc_pdd,
+    oracle_min_k_pp,
+    oracle_surp,
+    score,
+    text_of,
+    texts,
+)
 
 from pretrace.methods import METHODS, TokenStatistics, settings
 
 few = examples(max_examples=50, deadline=None)
-SPEECH = "My fellow citizens, the state of our Union is strong. The state of our Union is strong."
-
-
-def text_of(**statistics: Any) -> TokenStatistics:
-    plain = {"text", "neighbours"}
-    lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain}
-    if "neighbours" in statistics:
-        lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
-    lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
-    return TokenStatistics(**{"text": statistics.get("text", SPEECH)} | lists)
-
-
-def score(id: str, text: TokenStatistics, **params: Any) -> float:
-    return METHODS[id].function(text, **params)
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> TokenStatistics:
-    n, m = draw(st.integers(1, 30)), draw(st.integers(1, 30))
-
-    def floats(size: int, low: float, high: float) -> list[float]:
-        return draw(st.lists(st.floats(low, high, width=32), min_size=size, max_size=size))
-
-    return text_of(
-        token_ids=draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)),
-        logprobs=floats(n, -40, 0),
-        entropies=floats(n, 0, 12),
-        variances=floats(n, 0, 50),
-        lowercase=floats(m, -40, 0),
-        reference=floats(m, -40, 0),
-        log_frequencies=floats(n, -25, -0.125),
-        neighbours=[floats(m, -40, 0) for _ in range(draw(st.integers(1, 3)))],
-        given_nonmember=floats(n + 1, -40, 0),
-        given_member=floats(n + 1, -40, 0),
-    )
-
-
-def average(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def lowest(values: list[float], k: float) -> list[float]:
-    """The max(1, floor(k n + 1e-9)) lowest."""
-    return sorted(values)[: max(1, math.floor(k * len(values) + 1e-9))]
-
-
-def percentile(values: list[float], percent: int) -> float:
-    """numpy's linear rule: the sorted values at position (n - 1) percent / 100, linear in between."""
-    ordered = sorted(values)
-    position = (len(ordered) - 1) * (percent / 100)
-    below = math.floor(position)
-    above, part = min(below + 1, len(ordered) - 1), position - below
-    gap = ordered[above] - ordered[below]
-    return ordered[below] + gap * part if part < 0.5 else ordered[above] - gap * (1 - part)
-
-
-def oracle_min_k_pp(text: TokenStatistics, k: float) -> float:
-    z = []
-    for logprob, entropy, variance in zip(text.logprobs, text.entropies, text.variances, strict=True):
-        mu, sigma = -entropy, math.sqrt(max(variance, 1e-6))
-        z.append((logprob - mu) / sigma)
-    return average(lowest(z, k))
-
-
-def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -> float:
-    threshold = percentile(list(text.logprobs), percent)
-    surprising = []
-    for logprob, entropy in zip(text.logprobs, text.entropies, strict=True):
-        if entropy < eps and logprob < threshold:
-            surprising.append(logprob)
-    return average(surprising) if surprising else empty
-
-
-def oracle_dc_pdd(text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool) -> float:
-    seen, alphas = set(), []
-    for token, logprob, log_q in zip(text.token_ids, text.logprobs, text.log_frequencies, strict=True):
-        if first_occurrence and token in seen:
-            continue
-        seen.add(token)
-        alpha = -math.exp(logprob) * log_q
-        alphas.append(min(a, alpha) if upper_bound else alpha)
-    return average(alphas)
-
-
 EXAMPLE = text_of(
     token_ids=[5, 7, 5, 9, 7],
     logprobs=[-1.0, -4.0, -0.5, -2.5, -8.0],
