@@ -11,11 +11,7 @@ LIBRARY = ROOT / "scripts" / "pretrace"
 LINES = 300
 SUFFIXES = {".py", ".smk", ".jinja", ".sh", ".yaml"}
 LONG_TESTS = {
-    "test_benchmarks_dataset.py",
-    "test_corpora_counts.py",
     "test_methods_scoring.py",
-    "test_passes_job.py",
-    "faults.py",
 }
 """Of one subject, whose fixtures every test uses."""
 

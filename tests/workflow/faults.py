@@ -23,28 +23,11 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from conftest import Project, copy_project, write_smoke  # noqa: E402
+from conftest import Project, copy_project  # noqa: E402
+from small_study import results, small  # noqa: E402
 
 COMMAND = ("all", "--cores", "2", "--rerun-incomplete", "--config", "study=smoke/smoke.yaml", "resamples=100")
-COMPARED = ("scores", "metrics", "tests", "tables", "figures")
 STORE = "results/passes/store"
-
-
-def small(project: Project) -> Project:
-    """The smoke study with fewer methods, artifacts and texts: every stage, in as little time as can be."""
-    study = write_smoke(project).study()
-    study["runs"] = study["runs"][:1]
-    study["runs"][0] |= {"methods": ["loss", "ref", "min_k", "dc_pdd"], "lengths": [8]}
-    panels = [{"model": "target", "benchmark": "texts", "length": 8}]
-    study["artifacts"] = {"results_auc": {"panels": panels}, "selection_gap": {"panels": panels}}
-    project.write_study(study)
-    return project
-
-
-def results(project: Project) -> dict[str, bytes]:
-    folder = project.path / "results" / "smoke"
-    files = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 class Campaign:
@@ -124,10 +107,8 @@ def kill(running: subprocess.Popen[str], victim: str, campaign: Campaign) -> int
 
 
 def descendants(pid: int) -> list[int]:
-    listed = subprocess.run(
-        ["ps", "-e", "-o", "pid=,ppid="], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    parent = {int(child): int(of) for child, of in map(str.split, listed.splitlines())}
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
+    parent = {int(child): int(of) for child, of in map(str.split, listed.stdout.splitlines())}
     found: list[int] = [pid]
     for one in found:
         found += [child for child, of in parent.items() if of == one]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, copy_project
-from faults import results, small
+from small_study import results, small
 
 from slurm_cluster import NotStartedError, cluster, lacking, told
 

@@ -1,0 +1,22 @@
+"""The smoke study in as little time as can be, and what two runs of it are compared by."""
+
+from conftest import Project, write_smoke
+
+COMPARED = ("scores", "metrics", "tests", "tables", "figures")
+
+
+def small(project: Project) -> Project:
+    """The smoke study with fewer methods, artifacts and texts: every stage, in as little time as can be."""
+    study = write_smoke(project).study()
+    study["runs"] = study["runs"][:1]
+    study["runs"][0] |= {"methods": ["loss", "ref", "min_k", "dc_pdd"], "lengths": [8]}
+    panels = [{"model": "target", "benchmark": "texts", "length": 8}]
+    study["artifacts"] = {"results_auc": {"panels": panels}, "selection_gap": {"panels": panels}}
+    project.write_study(study)
+    return project
+
+
+def results(project: Project) -> dict[str, bytes]:
+    folder = project.path / "results" / "smoke"
+    files = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
