@@ -10,10 +10,6 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "scripts" / "pretrace"
 LINES = 300
 SUFFIXES = {".py", ".smk", ".jinja", ".sh", ".yaml"}
-LONG_TESTS = {
-    "test_methods_scoring.py",
-}
-"""Of one subject, whose fixtures every test uses."""
 
 ROOMS = (
     "runtime",
@@ -36,7 +32,7 @@ def test_no_file_is_longer_than_a_reader_can_hold():
         path
         for folder in ("scripts", "workflow", "tests")
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in SUFFIXES and path.name not in LONG_TESTS
+        if path.suffix in SUFFIXES
     ]
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in files}
     assert len(lengths) > 100

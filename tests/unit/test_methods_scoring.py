@@ -2,103 +2,28 @@
 
 import logging
 import shutil
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
+from made_up_stores import (
+    COLUMNS,
+    VOCABULARY,
+    Store,
+    _table,
+    a_run,
+    counts_file,
+    made_up_benchmark,
+    score_of,
+    statistics_of,
+)
 
-from pretrace.methods import METHODS, TokenStatistics, score
+from pretrace.methods import METHODS
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of, sha256_file, write_parquet
-from pretrace.views import VIEWS
-from pretrace.views.prefixes import draw_prefixes
-
-COLUMNS = [
-    "unit",
-    "id",
-    "method",
-    "setting",
-    "view",
-    "start_token",
-    "draw",
-    "reference",
-    "shots_used",
-    "score",
-]
-VOCABULARY = 20
-
-
-def made_up_benchmark(count: int = 20, *, lengths: tuple[int | None, ...] = (32,)) -> pd.DataFrame:
-    rows = [
-        {"text_id": f"{length or 'x'}-{i:02d}", "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
-         "label": i % 2, "subset": "", "length": length, "document": "", "fold": i // 2 % 5}
-        for length in lengths for i in range(count)
-    ]  # fmt: skip
-    return pd.DataFrame(rows).astype({"length": "Int64", "label": "Int64"})
-
-
-class Store:
-    """Pass files as the engine writes them, with made-up statistics drawn from the text id."""
-
-    def __init__(self, folder: Path, model: str, benchmark: pd.DataFrame) -> None:
-        self.folder, self.model, self.benchmark = folder, model, benchmark
-        self.manifest: dict[str, Any] = {
-            "study": "test", "model": model, "benchmark": "made_up", "vocabulary": VOCABULARY, "views": []
-        }  # fmt: skip
-
-    def row(self, id: str, companion: str = "", variant: int = 0) -> dict[str, Any]:
-        rng = np.random.default_rng([*id.encode(), *self.model.encode(), *companion.encode(), variant])
-        n = int(rng.integers(5, 12))
-        return {
-            "text_id": id, "variant": variant, "token_ids": rng.integers(VOCABULARY, size=n).tolist(),
-            "logprobs": (-rng.exponential(3, n)).tolist(), "entropies": rng.gamma(2, 1, n).tolist(),
-            "variances": rng.gamma(3, 1, n).tolist(), "n_tokens": n, "truncated": False,
-            "shots_used": None, "skipped": None,
-        }  # fmt: skip
-
-    def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
-            changes: dict[str, dict[str, Any]] | None = None, variants: int = 1, prefix: str = "",
-            draw: int | None = None, shots: int | None = None, inner_start: bool = False) -> "Store":  # fmt: skip
-        """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
-        beside = companion or (f"{prefix} {draw} {shots}" if prefix else "")
-        full = not beside
-        for length, texts in self.benchmark.groupby("length", dropna=False):
-            at = None if pd.isna(length) else int(length)
-            rows = [
-                self.row(id, beside, variant) | {"shots_used": shots} | (changes or {}).get(id, {})
-                for id in texts["text_id"] for variant in reversed(range(variants))
-            ]  # fmt: skip
-            file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{at}.parquet"
-            write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
-            self.manifest["views"].append({
-                "view": view, "companion": companion, "prefix": prefix, "draw": draw, "shots": shots,
-                "start_token": start_token, "inner_start": inner_start, "subset": "", "length": at,
-                "statistics": "full" if full else "logprobs", "file": file,
-                "sha256": sha256_file(self.folder / file),
-            })  # fmt: skip
-        return self
-
-
-def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
-    floats = pa.list_(pa.float32())
-    types = {"text_id": pa.string(), "variant": pa.int32(), "token_ids": pa.list_(pa.int32()),
-             "logprobs": floats, "entropies": floats, "variances": floats, "n_tokens": pa.int32(),
-             "truncated": pa.bool_(), "shots_used": pa.int32(), "skipped": pa.string()}  # fmt: skip
-    hidden = set() if full else {"entropies", "variances"}
-    return pa.table({name: pa.array([None if name in hidden else row[name] for row in rows], type=kind)
-                     for name, kind in types.items()})  # fmt: skip
-
-
-def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
-    asked = [{"method": one, "parameters": {}} if isinstance(one, str) else one for one in methods]
-    return {"model": "tiny", "benchmark": "made_up", "subsets": None, "lengths": None, "start_token": "none",
-            "inner_start": False, "views": ["original"], "draws": [0], "corpora": [], "references": [],
-            "methods": asked} | changes  # fmt: skip
+from pretrace.runtime.files import sha256_file, write_parquet
 
 
 @pytest.fixture
@@ -115,24 +40,6 @@ def store(tmp_path: Path, benchmark_table: pd.DataFrame) -> Store:
 def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     with caplog.at_level(logging.INFO, logger="pretrace"):
         yield caplog
-
-
-def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
-    parts = score(list(runs), manifest=store.manifest, store=store.folder, benchmark=store.benchmark, **more)
-    return pd.concat(parts, ignore_index=True)
-
-
-def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
-    """What the store holds of a text, in float32 as written."""
-    row = store.row(id)
-    arrays = {name: np.float32(row[name]).astype(float) for name in ("logprobs", "entropies", "variances")}
-    text = store.benchmark.set_index("text_id")["text"][id]
-    return TokenStatistics(text=text, token_ids=np.array(row["token_ids"]), **arrays, **more)
-
-
-def counts_file(path: Path, counts: dict[int, int]) -> Path:
-    write_parquet(path, pa.table({"token_id": list(counts), "count": list(counts.values())}))
-    return path
 
 
 def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(store: Store) -> None:
@@ -376,147 +283,3 @@ def test_a_damaged_pass_file_is_an_error_not_a_score(store: Store) -> None:
     (store.folder / store.manifest["views"][0]["file"]).write_bytes(b"not parquet")
     with pytest.raises(InputError, match="damaged"):
         score_of(store, a_run("loss"))
-
-
-def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
-    return float(np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float)))
-
-
-def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
-    store.add(companion="word_swaps-4", variants=4).add(companion="neighbours_by_bert-3", variants=3)
-    run = a_run({"method": "neighbor", "parameters": {"neighbours": [2, 25]}},
-                neighbours=["word_swaps-4", "neighbours_by_bert-3"])  # fmt: skip
-    scores = score_of(store, run).set_index(["reference", "setting", "id"])["score"]
-    assert len(scores) == 80
-    for view, there in (("word_swaps-4", 4), ("neighbours_by_bert-3", 3)):
-        for setting, used in (("neighbours=2", 2), ("", there)):
-            for id in store.benchmark["text_id"]:
-                theirs = np.mean([mean_logprob(store, id, view, variant) for variant in range(used)])
-                assert scores[view, setting, id] == pytest.approx(mean_logprob(store, id) - theirs)
-
-
-def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
-    store: Store, log_lines: pytest.LogCaptureFixture
-) -> None:
-    nothing = {"token_ids": [], "logprobs": [], "skipped": "no tokens"}
-    store.add(companion="word_swaps-2", variants=2, changes={"32-03": nothing, "32-04": {"absent": True}})
-    scores = score_of(store, a_run("neighbor", neighbours=["word_swaps-2"]))
-    assert set(store.benchmark["text_id"]) - set(scores["id"]) == {"32-03", "32-04"}
-    assert "neighbor (word_swaps-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
-
-
-def drawn(benchmark: pd.DataFrame, *, pool: int = 3, draws: int = 2) -> pd.DataFrame:
-    return draw_prefixes(benchmark, pool=pool, draws=draws, seed=0)
-
-
-def with_prefixes(store: Store, *, draws: tuple[int, ...] = (0,), shots: tuple[int, ...] = (7,)) -> Store:
-    for draw in draws:
-        for count in shots:
-            for prefix in ("nonmember", "member"):
-                store.add(prefix=prefix, draw=draw, shots=count)
-    return store
-
-
-def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> None:
-    with_prefixes(store, draws=(0, 1), shots=(2, 7))
-    run = a_run({"method": "recall", "parameters": {"shots": [2, 7]}},
-                {"method": "con_recall", "parameters": {"shots": 2, "gamma": [0.3, 1]}}, draws=[0, 1])  # fmt: skip
-    scores = score_of(store, run, prefixes=drawn(store.benchmark))
-    assert list(scores.columns) == COLUMNS
-    assert not scores.duplicated(COLUMNS[:-2]).any()
-    assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == {
-        (method, setting, draw): 20
-        for method, setting in [
-            ("con_recall", "gamma=0.3;shots=2"), ("con_recall", "gamma=1;shots=2"),
-            ("recall", "shots=2"), ("recall", "shots=7"),
-        ] for draw in (0, 1)
-    }  # fmt: skip
-    for row in scores.itertuples():
-        params = dict(part.split("=") for part in row.setting.split(";"))
-        assert row.shots_used == int(params["shots"])
-        passes = [f"{kind} {row.draw} {params['shots']}" for kind in ("nonmember", "member")]
-        given = [mean_logprob(store, row.id, name) for name in passes]
-        gamma = float(params.get("gamma", 0))
-        assert row.score == pytest.approx((given[0] - gamma * given[1]) / mean_logprob(store, row.id))
-
-
-def test_methods_without_a_prefix_have_no_draw(store: Store) -> None:
-    scores = score_of(with_prefixes(store), a_run("loss", "recall"), prefixes=drawn(store.benchmark))
-    assert scores[scores["method"] == "loss"]["draw"].isna().all()
-    assert scores[scores["method"] == "loss"]["shots_used"].isna().all()
-    assert set(scores[scores["method"] == "recall"]["draw"]) == {0}
-
-
-def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(
-    store: Store, log_lines: pytest.LogCaptureFixture
-) -> None:
-    store.add(prefix="nonmember", draw=0, shots=7, changes={"32-03": {"shots_used": 5}})
-    store.add(prefix="member", draw=0, shots=7,
-              changes={"32-03": {"shots_used": 6}, "32-04": {"shots_used": 4}, "32-05": {"shots_used": 0}})  # fmt: skip
-    scores = score_of(store, a_run("recall", "con_recall"), prefixes=drawn(store.benchmark))
-    used = scores[scores["setting"].isin(["shots=7", "gamma=0.5;shots=7"])].set_index(["method", "id"])[
-        "shots_used"
-    ]
-    assert [used["recall", f"32-0{i}"] for i in (3, 4, 5)] == [5, 7, 7]
-    assert [used["con_recall", f"32-0{i}"] for i in (2, 3, 4)] == [7, 5, 4]
-    assert ("con_recall", "32-05") not in used.index
-    assert "con_recall: no score for 1 texts of made_up: no shot of its prefix fits" in log_lines.text
-
-
-def test_zero_access_takes_the_models_own_shots_for_the_members(store: Store) -> None:
-    store.add(prefix="nonmember", draw=0, shots=7).add(prefix="zero_access", draw=0, shots=7)
-    entry = {"method": "con_recall", "parameters": {"access": "zero", "gamma": 0.5}}
-    scores = score_of(store, a_run(entry), prefixes=drawn(store.benchmark)).set_index("id")
-    assert set(scores["setting"]) == {"gamma=0.5;shots=7;access=zero"}
-    for id, value in scores["score"].items():
-        contrast = mean_logprob(store, id, "nonmember 0 7") - 0.5 * mean_logprob(store, id, "zero_access 0 7")
-        assert value == pytest.approx(contrast / mean_logprob(store, id))
-
-
-def test_inner_start_reads_its_own_prefix_passes_and_runs_must_agree_on_it(store: Store) -> None:
-    store.add(prefix="nonmember", draw=0, shots=7, inner_start=True)
-    prefixes = drawn(store.benchmark)
-    assert len(score_of(store, a_run("recall", inner_start=True), prefixes=prefixes)) == 20
-    assert len(score_of(store, a_run("recall"), prefixes=prefixes)) == 0
-    with pytest.raises(InputError, match="differ in inner_start"):
-        score_of(store, a_run("loss"), a_run("recall", inner_start=True), prefixes=prefixes)
-
-
-def test_prefix_similarity_ranks_by_likeness_to_the_shots_of_its_draw(store: Store) -> None:
-    """Members say aye and non-members nay, so the control tells them apart without a model."""
-    run = a_run({"method": "prefix_similarity", "parameters": {"shots": 2}}, draws=[0, 1])
-    scores = score_of(store, run, prefixes=drawn(store.benchmark))
-    assert set(scores["setting"]) == {"shots=2"}
-    assert set(scores["shots_used"]) == {2}
-    labels = store.benchmark.set_index("text_id")["label"]
-    for _, of_draw in scores.groupby("draw"):
-        member = of_draw["id"].map(labels).eq(1)
-        assert of_draw.loc[member, "score"].min() > of_draw.loc[~member, "score"].max()
-    first, second = (of_draw.set_index("id")["score"] for _, of_draw in scores.groupby("draw"))
-    assert not np.allclose(first, second[first.index])
-
-
-def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store: Store) -> None:
-    store.add(view="delete-20").add(view="paraphrase", changes={"32-03": {"absent": True}})
-    texts = store.benchmark.set_index("text_id")["text"]
-    stored = {id: [f"{text} indeed so"] for id, text in texts.items() if id != "32-03"}
-    run = a_run("zlib", "blind", views=["original", "delete-20", "paraphrase"])
-    scores = score_of(store, run, views={"paraphrase": stored}).set_index(["method", "view", "id"])["score"]
-    for id, text in texts.items():
-        shorter = VIEWS["delete-20"].variants(text, seed_of("delete-20", id))[0]
-        assert scores["zlib", "delete-20", id] == pytest.approx(
-            mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
-        )
-    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(
-        mean_logprob(store, "32-04") / len(zlib.compress(stored["32-04"][0].encode()))
-    )
-    assert scores["blind"].groupby("view").size().to_dict() == {
-        "delete-20": 20,
-        "original": 20,
-        "paraphrase": 19,
-    }
-
-
-def test_a_stored_view_that_is_not_given_is_an_error(store: Store) -> None:
-    with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
-        score_of(store.add(view="paraphrase"), a_run("zlib", views=["paraphrase"]))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from test_methods_scoring import Store, a_run, counts_file, made_up_benchmark
+from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
 from pretrace.methods import blocks, inputs, score, tables
 from pretrace.methods.plan import Cell

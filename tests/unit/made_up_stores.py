@@ -1,0 +1,111 @@
+"""Made-up passes of a benchmark in a store, as run_passes leaves them, and their scores."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from pretrace.methods import TokenStatistics, score
+from pretrace.runtime.files import sha256_file, write_parquet
+
+COLUMNS = [
+    "unit",
+    "id",
+    "method",
+    "setting",
+    "view",
+    "start_token",
+    "draw",
+    "reference",
+    "shots_used",
+    "score",
+]
+VOCABULARY = 20
+
+
+def made_up_benchmark(count: int = 20, *, lengths: tuple[int | None, ...] = (32,)) -> pd.DataFrame:
+    rows = [
+        {"text_id": f"{length or 'x'}-{i:02d}", "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
+         "label": i % 2, "subset": "", "length": length, "document": "", "fold": i // 2 % 5}
+        for length in lengths for i in range(count)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).astype({"length": "Int64", "label": "Int64"})
+
+
+class Store:
+    """Pass files as the engine writes them, with made-up statistics drawn from the text id."""
+
+    def __init__(self, folder: Path, model: str, benchmark: pd.DataFrame) -> None:
+        self.folder, self.model, self.benchmark = folder, model, benchmark
+        self.manifest: dict[str, Any] = {
+            "study": "test", "model": model, "benchmark": "made_up", "vocabulary": VOCABULARY, "views": []
+        }  # fmt: skip
+
+    def row(self, id: str, companion: str = "", variant: int = 0) -> dict[str, Any]:
+        rng = np.random.default_rng([*id.encode(), *self.model.encode(), *companion.encode(), variant])
+        n = int(rng.integers(5, 12))
+        return {
+            "text_id": id, "variant": variant, "token_ids": rng.integers(VOCABULARY, size=n).tolist(),
+            "logprobs": (-rng.exponential(3, n)).tolist(), "entropies": rng.gamma(2, 1, n).tolist(),
+            "variances": rng.gamma(3, 1, n).tolist(), "n_tokens": n, "truncated": False,
+            "shots_used": None, "skipped": None,
+        }  # fmt: skip
+
+    def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
+            changes: dict[str, dict[str, Any]] | None = None, variants: int = 1, prefix: str = "",
+            draw: int | None = None, shots: int | None = None, inner_start: bool = False) -> "Store":  # fmt: skip
+        """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
+        beside = companion or (f"{prefix} {draw} {shots}" if prefix else "")
+        full = not beside
+        for length, texts in self.benchmark.groupby("length", dropna=False):
+            at = None if pd.isna(length) else int(length)
+            rows = [
+                self.row(id, beside, variant) | {"shots_used": shots} | (changes or {}).get(id, {})
+                for id in texts["text_id"] for variant in reversed(range(variants))
+            ]  # fmt: skip
+            file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{at}.parquet"
+            write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
+            self.manifest["views"].append({
+                "view": view, "companion": companion, "prefix": prefix, "draw": draw, "shots": shots,
+                "start_token": start_token, "inner_start": inner_start, "subset": "", "length": at,
+                "statistics": "full" if full else "logprobs", "file": file,
+                "sha256": sha256_file(self.folder / file),
+            })  # fmt: skip
+        return self
+
+
+def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
+    floats = pa.list_(pa.float32())
+    types = {"text_id": pa.string(), "variant": pa.int32(), "token_ids": pa.list_(pa.int32()),
+             "logprobs": floats, "entropies": floats, "variances": floats, "n_tokens": pa.int32(),
+             "truncated": pa.bool_(), "shots_used": pa.int32(), "skipped": pa.string()}  # fmt: skip
+    hidden = set() if full else {"entropies", "variances"}
+    return pa.table({name: pa.array([None if name in hidden else row[name] for row in rows], type=kind)
+                     for name, kind in types.items()})  # fmt: skip
+
+
+def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
+    asked = [{"method": one, "parameters": {}} if isinstance(one, str) else one for one in methods]
+    return {"model": "tiny", "benchmark": "made_up", "subsets": None, "lengths": None, "start_token": "none",
+            "inner_start": False, "views": ["original"], "draws": [0], "corpora": [], "references": [],
+            "methods": asked} | changes  # fmt: skip
+
+
+def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
+    parts = score(list(runs), manifest=store.manifest, store=store.folder, benchmark=store.benchmark, **more)
+    return pd.concat(parts, ignore_index=True)
+
+
+def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
+    """What the store holds of a text, in float32 as written."""
+    row = store.row(id)
+    arrays = {name: np.float32(row[name]).astype(float) for name in ("logprobs", "entropies", "variances")}
+    text = store.benchmark.set_index("text_id")["text"][id]
+    return TokenStatistics(text=text, token_ids=np.array(row["token_ids"]), **arrays, **more)
+
+
+def counts_file(path: Path, counts: dict[int, int]) -> Path:
+    write_parquet(path, pa.table({"token_id": list(counts), "count": list(counts.values())}))
+    return path

@@ -1,0 +1,176 @@
+"""Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
+
+import logging
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_stores import COLUMNS, Store, a_run, made_up_benchmark, score_of
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+from pretrace.views import VIEWS
+from pretrace.views.prefixes import draw_prefixes
+
+
+@pytest.fixture
+def benchmark_table() -> pd.DataFrame:
+    return made_up_benchmark()
+
+
+@pytest.fixture
+def store(tmp_path: Path, benchmark_table: pd.DataFrame) -> Store:
+    return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
+
+
+@pytest.fixture
+def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        yield caplog
+
+
+def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
+    return float(np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float)))
+
+
+def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
+    store.add(companion="word_swaps-4", variants=4).add(companion="neighbours_by_bert-3", variants=3)
+    run = a_run({"method": "neighbor", "parameters": {"neighbours": [2, 25]}},
+                neighbours=["word_swaps-4", "neighbours_by_bert-3"])  # fmt: skip
+    scores = score_of(store, run).set_index(["reference", "setting", "id"])["score"]
+    assert len(scores) == 80
+    for view, there in (("word_swaps-4", 4), ("neighbours_by_bert-3", 3)):
+        for setting, used in (("neighbours=2", 2), ("", there)):
+            for id in store.benchmark["text_id"]:
+                theirs = np.mean([mean_logprob(store, id, view, variant) for variant in range(used)])
+                assert scores[view, setting, id] == pytest.approx(mean_logprob(store, id) - theirs)
+
+
+def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
+    store: Store, log_lines: pytest.LogCaptureFixture
+) -> None:
+    nothing = {"token_ids": [], "logprobs": [], "skipped": "no tokens"}
+    store.add(companion="word_swaps-2", variants=2, changes={"32-03": nothing, "32-04": {"absent": True}})
+    scores = score_of(store, a_run("neighbor", neighbours=["word_swaps-2"]))
+    assert set(store.benchmark["text_id"]) - set(scores["id"]) == {"32-03", "32-04"}
+    assert "neighbor (word_swaps-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
+
+
+def drawn(benchmark: pd.DataFrame, *, pool: int = 3, draws: int = 2) -> pd.DataFrame:
+    return draw_prefixes(benchmark, pool=pool, draws=draws, seed=0)
+
+
+def with_prefixes(store: Store, *, draws: tuple[int, ...] = (0,), shots: tuple[int, ...] = (7,)) -> Store:
+    for draw in draws:
+        for count in shots:
+            for prefix in ("nonmember", "member"):
+                store.add(prefix=prefix, draw=draw, shots=count)
+    return store
+
+
+def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> None:
+    with_prefixes(store, draws=(0, 1), shots=(2, 7))
+    run = a_run({"method": "recall", "parameters": {"shots": [2, 7]}},
+                {"method": "con_recall", "parameters": {"shots": 2, "gamma": [0.3, 1]}}, draws=[0, 1])  # fmt: skip
+    scores = score_of(store, run, prefixes=drawn(store.benchmark))
+    assert list(scores.columns) == COLUMNS
+    assert not scores.duplicated(COLUMNS[:-2]).any()
+    assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == {
+        (method, setting, draw): 20
+        for method, setting in [
+            ("con_recall", "gamma=0.3;shots=2"), ("con_recall", "gamma=1;shots=2"),
+            ("recall", "shots=2"), ("recall", "shots=7"),
+        ] for draw in (0, 1)
+    }  # fmt: skip
+    for row in scores.itertuples():
+        params = dict(part.split("=") for part in row.setting.split(";"))
+        assert row.shots_used == int(params["shots"])
+        passes = [f"{kind} {row.draw} {params['shots']}" for kind in ("nonmember", "member")]
+        given = [mean_logprob(store, row.id, name) for name in passes]
+        gamma = float(params.get("gamma", 0))
+        assert row.score == pytest.approx((given[0] - gamma * given[1]) / mean_logprob(store, row.id))
+
+
+def test_methods_without_a_prefix_have_no_draw(store: Store) -> None:
+    scores = score_of(with_prefixes(store), a_run("loss", "recall"), prefixes=drawn(store.benchmark))
+    assert scores[scores["method"] == "loss"]["draw"].isna().all()
+    assert scores[scores["method"] == "loss"]["shots_used"].isna().all()
+    assert set(scores[scores["method"] == "recall"]["draw"]) == {0}
+
+
+def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(
+    store: Store, log_lines: pytest.LogCaptureFixture
+) -> None:
+    store.add(prefix="nonmember", draw=0, shots=7, changes={"32-03": {"shots_used": 5}})
+    store.add(prefix="member", draw=0, shots=7,
+              changes={"32-03": {"shots_used": 6}, "32-04": {"shots_used": 4}, "32-05": {"shots_used": 0}})  # fmt: skip
+    scores = score_of(store, a_run("recall", "con_recall"), prefixes=drawn(store.benchmark))
+    used = scores[scores["setting"].isin(["shots=7", "gamma=0.5;shots=7"])].set_index(["method", "id"])[
+        "shots_used"
+    ]
+    assert [used["recall", f"32-0{i}"] for i in (3, 4, 5)] == [5, 7, 7]
+    assert [used["con_recall", f"32-0{i}"] for i in (2, 3, 4)] == [7, 5, 4]
+    assert ("con_recall", "32-05") not in used.index
+    assert "con_recall: no score for 1 texts of made_up: no shot of its prefix fits" in log_lines.text
+
+
+def test_zero_access_takes_the_models_own_shots_for_the_members(store: Store) -> None:
+    store.add(prefix="nonmember", draw=0, shots=7).add(prefix="zero_access", draw=0, shots=7)
+    entry = {"method": "con_recall", "parameters": {"access": "zero", "gamma": 0.5}}
+    scores = score_of(store, a_run(entry), prefixes=drawn(store.benchmark)).set_index("id")
+    assert set(scores["setting"]) == {"gamma=0.5;shots=7;access=zero"}
+    for id, value in scores["score"].items():
+        contrast = mean_logprob(store, id, "nonmember 0 7") - 0.5 * mean_logprob(store, id, "zero_access 0 7")
+        assert value == pytest.approx(contrast / mean_logprob(store, id))
+
+
+def test_inner_start_reads_its_own_prefix_passes_and_runs_must_agree_on_it(store: Store) -> None:
+    store.add(prefix="nonmember", draw=0, shots=7, inner_start=True)
+    prefixes = drawn(store.benchmark)
+    assert len(score_of(store, a_run("recall", inner_start=True), prefixes=prefixes)) == 20
+    assert len(score_of(store, a_run("recall"), prefixes=prefixes)) == 0
+    with pytest.raises(InputError, match="differ in inner_start"):
+        score_of(store, a_run("loss"), a_run("recall", inner_start=True), prefixes=prefixes)
+
+
+def test_prefix_similarity_ranks_by_likeness_to_the_shots_of_its_draw(store: Store) -> None:
+    """Members say aye and non-members nay, so the control tells them apart without a model."""
+    run = a_run({"method": "prefix_similarity", "parameters": {"shots": 2}}, draws=[0, 1])
+    scores = score_of(store, run, prefixes=drawn(store.benchmark))
+    assert set(scores["setting"]) == {"shots=2"}
+    assert set(scores["shots_used"]) == {2}
+    labels = store.benchmark.set_index("text_id")["label"]
+    for _, of_draw in scores.groupby("draw"):
+        member = of_draw["id"].map(labels).eq(1)
+        assert of_draw.loc[member, "score"].min() > of_draw.loc[~member, "score"].max()
+    first, second = (of_draw.set_index("id")["score"] for _, of_draw in scores.groupby("draw"))
+    assert not np.allclose(first, second[first.index])
+
+
+def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store: Store) -> None:
+    store.add(view="delete-20").add(view="paraphrase", changes={"32-03": {"absent": True}})
+    texts = store.benchmark.set_index("text_id")["text"]
+    stored = {id: [f"{text} indeed so"] for id, text in texts.items() if id != "32-03"}
+    run = a_run("zlib", "blind", views=["original", "delete-20", "paraphrase"])
+    scores = score_of(store, run, views={"paraphrase": stored}).set_index(["method", "view", "id"])["score"]
+    for id, text in texts.items():
+        shorter = VIEWS["delete-20"].variants(text, seed_of("delete-20", id))[0]
+        assert scores["zlib", "delete-20", id] == pytest.approx(
+            mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
+        )
+    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(
+        mean_logprob(store, "32-04") / len(zlib.compress(stored["32-04"][0].encode()))
+    )
+    assert scores["blind"].groupby("view").size().to_dict() == {
+        "delete-20": 20,
+        "original": 20,
+        "paraphrase": 19,
+    }
+
+
+def test_a_stored_view_that_is_not_given_is_an_error(store: Store) -> None:
+    with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
+        score_of(store.add(view="paraphrase"), a_run("zlib", views=["paraphrase"]))
