@@ -20,4 +20,5 @@ with job_log(snakemake.log[0]):
         configuration=Path(snakemake.input.study).read_text(encoding="utf-8"),
         provenance=provenance,
         warnings=incomplete_passes(provenance),
+        names=snakemake.params.names,
     )

@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from pretrace.benchmarks.local import check as check_texts
 from pretrace.questions.collected import check as check_answers
+from pretrace.render.glossary import glossary
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
@@ -263,3 +264,10 @@ def announcement():
         f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores with bf16 "
         f"instructions, several times that without; results in results/{STUDY.name}/"
     )
+
+
+def names_on_the_page():
+    """What the report says that models, benchmarks and corpora are."""
+    registries = ("models", "benchmarks", "corpora")
+    entries = {name: getattr(STUDY, name).entries for name in registries}
+    return glossary(STUDY.artifacts.values(), **entries)
