@@ -93,6 +93,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(study="my study"), ["study", "my study", "right form"]),
         (study(study="passes"), ["study", "reserved"]),
         (study(study=".."), ["study", "right form"]),
+        (study(models={"..": {"source": "local", "path": "x"}}), ["models", "'..'"]),
         ({"runs": [RUN]}, ["missing key 'study'"]),
         (study(artifacts=["dc_pdd_tabel2"]), ["dc_pdd_tabel2", "dc_pdd_table"]),
         (

@@ -68,7 +68,7 @@ def brought(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping
     views = BRINGERS[entry["source"]](entry, sources) if entry["source"] in BRINGERS else {}
     if view not in views:
         raise InputError(
-            f"a benchmark with source '{entry['source']}' brings no view '{view}': {nearest(view, views)} "
-            "Give a file of it under the entry's key views."
+            f"a benchmark with source '{entry['source']}' brings no view '{view}'. Give a file of it under the "
+            f"entry's key views; {nearest(view, views)}"
         )
     return views[view]
