@@ -82,7 +82,7 @@ def plant(project: Project, job: str, *faults: str) -> None:
 
 
 def wait_for(
-    what: Callable[[], bool], running: subprocess.Popen[str], project: Project, seconds: float = 90
+    what: Callable[[], bool], running: subprocess.Popen[str], project: Project, seconds: float = 240
 ) -> None:
     deadline = time.monotonic() + seconds
     while not what():
