@@ -202,7 +202,7 @@ def _reading(
     direction = "higher" if found[0] > 0 else "lower"
     text = (
         f"{start}. The mean log-probability of members' surprising tokens is {direction} than that of "
-        f"non-members' by {signed_interval(found)} nats (95 % interval, resampling texts)"
+        f"non-members' by {signed_interval(found)} nats (95 % interval by stratified bootstrap)"
     )
     return f"{text}, an interval that includes 0." if contains(found, 0.0) else f"{text}."
 
