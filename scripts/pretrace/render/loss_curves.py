@@ -53,7 +53,7 @@ def _figure(
 def _make_room(axis: Any, entries: int) -> None:
     """The facets' shared axis reaches so far up that no curve is under the longest legend."""
     low, high = axis.get_ylim()
-    axis.set_ylim(low, high + (high - low) * 0.08 * entries)
+    axis.set_ylim(low, high + (high - low) * 0.055 * entries)
 
 
 def _draw(axis: Any, model: str, curve: pd.DataFrame, of: LineStyle) -> None:
