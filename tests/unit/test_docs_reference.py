@@ -8,11 +8,12 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from pretrace.evaluation.documents import AUC_AS_PUBLISHED
+from pretrace.evaluation.documents import ACCURACIES, AUC_AS_PUBLISHED
 from pretrace.evaluation.roc import METRICS
 from pretrace.methods import METHODS
 from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.registry import COMMON_OPTIONS, RENDERERS
+from pretrace.render.registry import METRICS as SHOWN_METRICS
 from pretrace.views import VIEWS, registry
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +88,8 @@ def test_the_views_are_those_that_are_registered():
 
 
 def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
-    assert {name for row in rows("metric") for name in names(row[0])} == {*METRICS, AUC_AS_PUBLISHED}
+    computed = {*METRICS, AUC_AS_PUBLISHED, *ACCURACIES}
+    assert {name for row in rows("metric") for name in names(row[0])} == computed == set(SHOWN_METRICS)
     schema = yaml.safe_load(
         (ROOT / "workflow" / "schemas" / "artifacts.schema.yaml").read_text(encoding="utf-8")
     )

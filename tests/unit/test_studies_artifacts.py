@@ -58,6 +58,10 @@ def test_metrics_are_asked_of_the_cells_that_panels_show(load):
     ("artifacts", "told"),
     [
         ({"results_auc": {"options": {"metrcs": ["auc"]}}}, ["metrcs", "did you mean 'metrics'"]),
+        ({"results_auc": {"options": {"metrics": ["acu"]}}}, ["unknown metric 'acu'", "did you mean 'auc'"]),
+        ({"results_auc": {"options": {"average": "subsets"}}}, ["option average", "did you mean 'subset'"]),
+        ({"results_auc": {"options": {"blocks": 3}}}, ["option blocks '3'", "valid: benchmark"]),
+        ({"results_auc": {"options": {"unit": "documents"}}}, ["option unit", "did you mean 'document'"]),
         ({"surp_figure4": {"options": {"x": "epss"}}}, ["options.x", "'epss'", "did you mean 'eps'"]),
         ({"surp_figure4": {"options": {"method": "surpp"}}}, ["options.method", "did you mean 'surp'"]),
         ({"con_recall_figure6": {"options": {"x": "gama"}}}, ["options.x", "did you mean 'gamma'"]),

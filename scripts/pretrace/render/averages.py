@@ -8,7 +8,6 @@ from typing import Any
 from pretrace.render.phrases import Estimate
 from pretrace.render.selecting import Panel
 
-OVER = ("model", "subset", "length", "view", "draw", "panel")
 REPEATED = ("draw", "panel")
 """Averages over draws, and over panels that are repetitions with another seed, show their spread."""
 

@@ -22,10 +22,10 @@ from pretrace.runtime.files import atomic_path, write_text
 COLUMN, PAGE = 3.3, 6.8
 """Widths in inches of one column and of the whole line of a two-column page."""
 
-BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILION, PURPLE = (
-    "#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7",
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
-"""M. Okabe and K. Ito's palette, which colour-blind readers can tell apart."""
+"""M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its yellow."""
 GREY = "#6B6B6B"
 MEMBER, NONMEMBER = BLUE, VERMILION
 

@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Average:
-    """The mean of columns of one metric over `over` (`averages.OVER`)."""
+    """The mean of columns of one metric over `over` (`registry.CHOICES`)."""
 
     columns: tuple[Column, ...]
     over: str

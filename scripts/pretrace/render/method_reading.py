@@ -37,7 +37,7 @@ def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     found = [(column, best) for column in shown if (best := _best(column, selection))]
     sentences = [_first_sentence(found, metric, selection)] if found else []
     sentences += _placebo(columns, found, selection, metric)
-    sentences += _blind(found, selection, metric)
+    sentences += _blind(found, selection)
     tested = [column for column in shown if column.tests]
     if tested and selection == "held_out":
         sentences.append(_baseline(artifact["baseline"], tested))
@@ -130,7 +130,7 @@ def _excess(method: str, found: Estimate, placebo: Estimate, panel: Panel, metri
     return f"{start}: only this excess may be called membership."
 
 
-def _blind(found: Sequence[tuple[Column, Best]], selection: str, metric: str) -> list[str]:
+def _blind(found: Sequence[tuple[Column, Best]], selection: str) -> list[str]:
     """Where the blind classifier stands beside the best method."""
     parts = []
     for column, best in found:

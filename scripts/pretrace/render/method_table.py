@@ -35,7 +35,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
 
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
-    ...) puts panels that differ in it into blocks of their own; `average` (`averages.OVER`) adds the mean over
+    ...) puts panels that differ in it into blocks of their own; `average` (`registry.CHOICES`) adds the mean over
     neighbouring panels that differ in that alone. Bold is the highest method of a column; a star says that a
     method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """

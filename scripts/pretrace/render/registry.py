@@ -1,7 +1,7 @@
 """The renderers by name, what each reads, and the one way to run one. No pandas, no matplotlib here."""
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,22 @@ with its `reason`.
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
 SELECTIONS = ("held_out", "default", "best_on_test")
 COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
+METRICS = (
+    "auc",
+    *(f"tpr_at_{percent}_fpr{strict}" for strict in ("", "_strict") for percent in (1, 5, 10)),
+    "auc_as_published",
+    "accuracy_members",
+    "accuracy_nonmembers",
+)
+"""What may be printed: of texts and documents, and the last three of documents alone."""
+
+CHOICES = {
+    "unit": ("text", "document"),
+    "blocks": ("model", "benchmark", "subset", "length", "view", "draw", "reference"),
+    "average": ("model", "subset", "length", "view", "draw", "panel"),
+}
+"""Options that are one of a few words."""
+
 KINDS = (
     "metrics",
     "tests",
@@ -150,12 +166,22 @@ def check(artifact: Artifact) -> Renderer:
         raise InputError(
             f"artifact {name}: it has no panel; give at least one model and benchmark under panels"
         )
-    for selection in artifact.get("selection", ()):
-        if selection not in SELECTIONS:
-            raise InputError(
-                f"artifact {name}: unknown selection '{selection}': {nearest(selection, SELECTIONS)}"
-            )
+    given: list[tuple[str, Any, Sequence[str]]] = []
+    given += [("selection", one, SELECTIONS) for one in artifact.get("selection", ())]
+    given += [
+        ("metric", one, METRICS) for one in [artifact.get("metric", "auc"), *_listed(options, "metrics")]
+    ]
+    given += [(f"option {key}", options[key], valid) for key, valid in CHOICES.items() if key in options]
+    for key, value, valid in given:
+        if value not in valid:
+            raise InputError(f"artifact {name}: unknown {key} '{value}': {nearest(value, valid)}")
     return chosen
+
+
+def _listed(options: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """The values of an option that may be a list of them or one."""
+    value = options.get(key, ())
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from pretrace.methods import METHODS, parse_setting
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.registry import RENDERERS, check
 from pretrace.runtime.errors import InputError, nearest
 
@@ -98,14 +97,13 @@ def _check_method(key: str, name: str) -> None:
     id, _, variant = str(name).partition(";")
     if (key, name) == ("methods", COMBINED):
         return
-    if id not in METHODS and id not in QUESTION_METHODS:
-        raise InputError(f"{key}: unknown method '{id}': {nearest(id, [*METHODS, *QUESTION_METHODS])}")
-    method = METHODS.get(id) or QUESTION_METHODS[id]
-    fixed = method.defaults.keys() - method.grid.keys()
+    if id not in METHODS:
+        raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")
+    fixed = METHODS[id].defaults.keys() - METHODS[id].grid.keys()
     for part in variant.split(";") if variant else []:
         if part.partition("=")[0] not in fixed:
             raise InputError(f"{key}: {id} has no variant '{part}': {nearest(part.partition('=')[0], fixed)}")
-    if id in METHODS:
+    if not is_question(id):
         parse_setting(id, variant)
 
 
@@ -113,7 +111,6 @@ def _check_parameters(options: dict[str, Any]) -> None:
     """The parameters that options name are those of the method that they name, or of any."""
     chosen = str(options.get("method", "")).partition(";")[0]
     of = {id: set(method.defaults) for id, method in METHODS.items()}
-    of |= {id: set(method.defaults) for id, method in QUESTION_METHODS.items()}
     known = PLACES.union(*([of[chosen]] if chosen else of.values()))
     for key in PARAMETERS:
         given = options.get(key, [])
