@@ -175,7 +175,7 @@ def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"metric": "accuracy"}, "metric auc, tpr_at_5_fpr"),
+        ({"metric": "tpr_at_1_fpr"}, "metric auc, tpr_at_5_fpr"),
         ({"evaluation_set": "balanced"}, "evaluation_set all"),
         ({"start_token": "tokenizer"}, f"start_token .*{re.escape(made_up.TOKEN)}"),
         ({"methods": ["ref"]}, "methods ref"),
