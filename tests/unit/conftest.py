@@ -1,6 +1,7 @@
 """What tests of several files ask for.
 
-Torch computes with one thread: two wait for each other longer than a tiny model takes.
+Torch computes with one thread: two wait for each other longer than a tiny model takes. What imports numpy or torch
+is imported where it is used, after that is set.
 """
 
 import logging
@@ -28,3 +29,42 @@ def warnings(caplog):
     logger.addHandler(caplog.handler)
     yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
     logger.removeHandler(caplog.handler)
+
+
+@pytest.fixture
+def log_lines(caplog):
+    """What is logged from INFO on, as `caplog`."""
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        yield caplog
+
+
+@pytest.fixture
+def benchmark_table():
+    """Twenty made-up texts of one length."""
+    from made_up_stores import made_up_benchmark
+
+    return made_up_benchmark()
+
+
+@pytest.fixture
+def store(tmp_path, benchmark_table):
+    """Their passes, and those of the lower-cased texts."""
+    from made_up_stores import Store
+
+    return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    """The record of a tiny checkpoint of each kind."""
+    from made_up_jobs import tiny_checkpoints
+
+    return tiny_checkpoints(tmp_path_factory.mktemp("checkpoints"))
+
+
+@pytest.fixture
+def job(checkpoints, tmp_path):
+    """Runs a job of passes in a store of its own."""
+    from made_up_jobs import runner
+
+    return runner(checkpoints, tmp_path)

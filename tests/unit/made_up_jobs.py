@@ -5,6 +5,15 @@ import pandas as pd
 import tiny_models
 from pretrace import models, passes
 
+TEXTS = [
+    "The state of the union is strong.",
+    "In 1934 the Congress received this message; 120 members were there.",
+    "def mean(values):\n    return sum(values) / len(values)\n",
+    "多语言 and 🙂 emoji",
+    "A",
+    "the people of the United States",
+]
+
 NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 
 
@@ -23,6 +32,11 @@ def request(**changes):
         "lengths": None,
     }
     return plain | changes
+
+
+def full_request(**changes):
+    """The same with all statistics."""
+    return request(**{"statistics": "full"} | changes)
 
 
 def benchmark_of(texts, length=None, subset=""):
@@ -47,10 +61,10 @@ def tiny_checkpoints(folder):
     return {kind: folder / f"{kind}.json" for kind in tiny_models.KINDS}
 
 
-def runner(checkpoints, folder, texts):
+def runner(checkpoints, folder):
     """Runs a job in a store of its own; returns the manifest. Keywords replace the job's usual arguments."""
 
-    def run(requests=None, *, kind="llama", texts=texts, dtype="float32", target=None, **changes):
+    def run(requests=None, *, kind="llama", texts=TEXTS, dtype="float32", target=None, **changes):
         arguments = {
             "benchmark": benchmark_of(texts),
             "names": NAMES,
@@ -60,8 +74,19 @@ def runner(checkpoints, folder, texts):
             "batch_tokens": 64,
             "threads": 1,
         }
-        return passes.run(requests or [request(statistics="full")], **(arguments | changes))
+        return passes.run(requests or [full_request()], **(arguments | changes))
 
     run.store = folder / "passes" / "store"
     run.manifest = folder / "passes" / "tiny" / "texts" / "study.json"
     return run
+
+
+def rows(job, manifest, start_token="tokenizer", **at):
+    """The rows that a job stored of a pass, as dictionaries."""
+    table = passes.read(
+        manifest,
+        job.store,
+        start_token=start_token,
+        **({"view": "original", "subset": "", "length": None} | at),
+    )
+    return table.to_pylist()

@@ -1,7 +1,5 @@
 """The blind control: out-of-fold, against a plain scikit-learn loop, and without anything to learn from."""
 
-import logging
-from collections.abc import Iterator
 from dataclasses import replace
 
 import jieba
@@ -125,12 +123,6 @@ def mean_decision(texts: LabelledTexts) -> float:
         model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
         decisions += list(model.decision_function(weights.transform([texts.texts[i] for i in here])))
     return float(np.mean(decisions))
-
-
-@pytest.fixture
-def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        yield caplog
 
 
 def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(

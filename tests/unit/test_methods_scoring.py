@@ -1,8 +1,6 @@
 """The scores table: which rows it has, from which statistics, and what is said about those it lacks."""
 
-import logging
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +22,6 @@ from made_up_stores import (
 from pretrace.methods import METHODS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_parquet
-
-
-@pytest.fixture
-def benchmark_table() -> pd.DataFrame:
-    return made_up_benchmark()
-
-
-@pytest.fixture
-def store(tmp_path: Path, benchmark_table: pd.DataFrame) -> Store:
-    return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
-
-
-@pytest.fixture
-def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        yield caplog
 
 
 def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(store: Store) -> None:

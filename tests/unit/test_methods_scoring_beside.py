@@ -1,35 +1,16 @@
 """Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
 
-import logging
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_stores import COLUMNS, Store, a_run, made_up_benchmark, score_of
+from made_up_stores import COLUMNS, Store, a_run, score_of
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
-
-
-@pytest.fixture
-def benchmark_table() -> pd.DataFrame:
-    return made_up_benchmark()
-
-
-@pytest.fixture
-def store(tmp_path: Path, benchmark_table: pd.DataFrame) -> Store:
-    return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
-
-
-@pytest.fixture
-def log_lines(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        yield caplog
 
 
 def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:

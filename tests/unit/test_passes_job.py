@@ -1,51 +1,18 @@
 """A job of passes: what is sent, what is stored, how much memory it takes, and which requests it refuses."""
 
-import made_up_jobs
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import torch
-from made_up_jobs import benchmark_of
+from made_up_jobs import TEXTS, benchmark_of, rows
+from made_up_jobs import full_request as request
 
 import tiny_models
 from pretrace import models, passes
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
-
-TEXTS = [
-    "The state of the union is strong.",
-    "In 1934 the Congress received this message; 120 members were there.",
-    "def mean(values):\n    return sum(values) / len(values)\n",
-    "多语言 and 🙂 emoji",
-    "A",
-    "the people of the United States",
-]
-
-
-def request(**changes):
-    return made_up_jobs.request(**{"statistics": "full"} | changes)
-
-
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    return made_up_jobs.tiny_checkpoints(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture
-def job(checkpoints, tmp_path):
-    return made_up_jobs.runner(checkpoints, tmp_path, TEXTS)
-
-
-def rows(job, manifest, start_token="tokenizer", **at):
-    table = passes.read(
-        manifest,
-        job.store,
-        start_token=start_token,
-        **({"view": "original", "subset": "", "length": None} | at),
-    )
-    return table.to_pylist()
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)

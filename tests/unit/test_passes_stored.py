@@ -1,23 +1,13 @@
 """What a job of passes finds in the store: nothing is computed twice, and nothing that is damaged is believed."""
 
-import made_up_jobs
 import pytest
-from test_passes_job import TEXTS, request, rows
+from made_up_jobs import TEXTS, rows
+from made_up_jobs import full_request as request
 
 import tiny_models
 from pretrace import models
 from pretrace.passes.engine import Engine
 from pretrace.runtime.errors import InputError
-
-
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    return made_up_jobs.tiny_checkpoints(tmp_path_factory.mktemp("checkpoints"))
-
-
-@pytest.fixture
-def job(checkpoints, tmp_path):
-    return made_up_jobs.runner(checkpoints, tmp_path, TEXTS)
 
 
 @pytest.fixture

@@ -266,7 +266,7 @@ def announcement():
     )
 
 
-def names_on_the_page():
+def names_on_the_page(wildcards):
     """What the report says that models, benchmarks and corpora are."""
     registries = ("models", "benchmarks", "corpora")
     entries = {name: getattr(STUDY, name).entries for name in registries}

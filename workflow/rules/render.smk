@@ -99,6 +99,6 @@ rule render_report:
         code=sources("render"),
         title=STUDY.title,
         artifacts=list(STUDY.artifacts.values()),
-        names=names_on_the_page(),
+        names=names_on_the_page,
     script:
         "../../scripts/render_report.py"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.columns import Column, ScoresByColumn
-from pretrace.evaluation.resampling import Groups, resampling_groups
+from pretrace.evaluation.resampling import Groups, codes, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.runtime.logs import log
 
@@ -68,7 +68,7 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     Text and document are codes, equal where these are equal; document -1 is none.
     """
     labelled = benchmark[benchmark["label"].notna()].sort_values("text_id", kind="stable")
-    document = labelled["document"].to_numpy(dtype=object)
+    text, document = codes(labelled)
     return pd.DataFrame(
         {
             "id": labelled["text_id"].to_numpy(dtype=object),
@@ -76,8 +76,8 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
             "subset": labelled["subset"].to_numpy(dtype=object),
             "length": labelled["length"].fillna(-1).to_numpy(dtype=np.int64),
             "fold": labelled["fold"].to_numpy(dtype=np.int64),
-            "text": pd.factorize(labelled["text"].to_numpy(dtype=object))[0],
-            "document": np.where(document == "", -1, pd.factorize(document)[0]),
+            "text": text,
+            "document": document,
         }
     )
 

@@ -85,16 +85,20 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
         yield weights
 
 
-def text_weights(texts: "pd.DataFrame", resamples: int, seed: int) -> Floats:
-    """The weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
+def codes(texts: "pd.DataFrame") -> tuple[Whole, Whole]:
+    """Text and document of each row of a benchmark table as `resampling_groups` takes them."""
     import pandas as pd
 
-    documents = texts["document"].to_numpy()
-    groups = resampling_groups(
-        pd.factorize(texts["text"])[0],
-        np.where(documents == "", -1, pd.factorize(documents)[0]),
-        texts["label"].eq(1).to_numpy(dtype=bool),
+    document = texts["document"].to_numpy(dtype=object)
+    return (
+        pd.factorize(texts["text"].to_numpy(dtype=object))[0],
+        np.where(document == "", -1, pd.factorize(document)[0]),
     )
+
+
+def text_weights(texts: "pd.DataFrame", resamples: int, seed: int) -> Floats:
+    """The weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
+    groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
 
 
