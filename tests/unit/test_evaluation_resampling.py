@@ -8,7 +8,7 @@ from scipy.stats import binom
 from pretrace.evaluation import resampling
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking
-from pretrace.evaluation.significance import percentile_interval
+from pretrace.evaluation.significance import percentile_interval, placements
 
 NO_DOCUMENT = -1
 
@@ -50,6 +50,50 @@ def test_an_equal_text_joins_its_documents():
     assert (weights[:4] == weights[0]).all()
 
 
+def test_a_document_of_both_classes_is_drawn_as_one():
+    document = [*range(6), *range(6)]
+    weights = all_weights(groups_of(document=document))
+    assert (weights[:6] == weights[6:]).all()
+    assert (weights.sum(axis=0) == 12).all()
+
+
+def test_an_equal_text_of_the_other_class_joins_the_two_documents():
+    weights = all_weights(groups_of(text=[*range(6), 0, *range(6, 11)]))
+    assert (weights[0] == weights[6]).all()
+    assert (weights[1] != weights[7]).any()
+
+
+def test_documents_of_one_class_alone_are_drawn_within_it():
+    """Five documents of both classes, five of members, six of non-members: each kind keeps its number."""
+    document = [*range(10), *range(5), *range(10, 16)]
+    groups = groups_of(document=document, members=10, nonmembers=11)
+    weights = all_weights(groups)
+    assert (weights[:5] == weights[10:15]).all()
+    for rows, count in ((slice(0, 5), 5), (slice(5, 10), 5), (slice(15, 21), 6)):
+        assert (weights[rows].sum(axis=0) == count).all()
+
+
+def test_few_documents_of_one_class_alone_are_drawn_with_those_of_both():
+    """A single document in a stratum of its own would be drawn once in every resample."""
+    document = [*range(6), *range(7)]
+    weights = all_weights(groups_of(document=document, members=6, nonmembers=7))
+    assert weights[12].var() > 0.5
+    assert (weights[:6] == weights[6:12]).all()
+    assert (weights[6:].sum(axis=0) == 7).all()
+
+
+def test_a_class_of_few_documents_is_drawn_apart_from_the_other():
+    """Members of three documents by text; the non-members of these and twenty more by document."""
+    document = [0, 0, 1, 1, 2, 2, *range(23), *range(23)]
+    groups = groups_of(document=document, members=6, nonmembers=46)
+    weights = all_weights(groups)
+    assert groups.conditional
+    assert (weights[0] != weights[1]).any()
+    assert (weights[0] != weights[6]).any()
+    assert (weights[6:29] == weights[29:]).all()
+    assert (weights[:6].sum(axis=0) == 6).all()
+
+
 def test_a_class_of_few_documents_is_drawn_by_text_and_marked():
     few = groups_of(document=[0, 0, 1, 1, 2, 3, *range(4, 10)])
     assert few.conditional
@@ -74,8 +118,7 @@ def test_resamples_do_not_depend_on_the_parts_they_come_in(monkeypatch):
 
 
 def test_memory_is_bounded_for_a_million_texts():
-    label = np.arange(1_000_000) % 2 == 0
-    groups = resampling.Groups(np.arange(1_000_000) // 2, label, False)
+    groups = resampling.Groups(np.arange(1_000_000) // 2, np.arange(1_000_000) % 2, False)
     assert next(resample(groups, 2000, 1)).shape == (1_000_000, 8)
 
 
@@ -84,6 +127,13 @@ def test_draws_are_binomial():
     assert weights.mean() == 1
     assert weights[0].var() == pytest.approx(0.9, rel=0.1)
     assert abs(np.corrcoef(weights[0], weights[10])[0, 1]) < 0.06
+
+
+def aucs(scores, label, groups, resamples, seed):
+    """The AUC under each resample."""
+    ranking = Ranking.of(scores, label, np.arange(len(label)))
+    counts = [ranking.counts(weights) for weights in resample(groups, resamples, seed)]
+    return np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)[0]
 
 
 def covered(texts, documents, shift, repetitions, share):
@@ -101,10 +151,7 @@ def covered(texts, documents, shift, repetitions, share):
         if documents:
             scores += np.sqrt(share) * rng.normal(size=2 * documents)[document]
         groups = resampling_groups(np.arange(texts), document, label)
-        ranking = Ranking.of(scores, label, np.arange(texts))
-        counts = [ranking.counts(weights) for weights in resample(groups, 400, seed)]
-        draws = np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)
-        low, high = percentile_interval(draws)
+        low, high = percentile_interval(aucs(scores, label, groups, 400, seed)[None])
         hits += bool(low[0] <= ndtr(shift / np.sqrt(2)) <= high[0])
     return hits
 
@@ -117,15 +164,51 @@ def test_intervals_cover_in_95_percent(texts, documents, shift):
     assert low <= hits <= high
 
 
+def halves(rng):
+    """40 documents, half of the ten texts of each are members."""
+    return np.repeat(np.arange(40), 10), np.tile([True, False], 200)
+
+
+def halves_and_whole_documents(rng):
+    """24 such documents, and six of one class alone: so few that they are drawn with the others."""
+    label = np.concatenate(
+        [np.tile([True, False], 120), np.repeat(rng.permutation([0, 0, 0, 1, 1, 1]) == 1, 10)]
+    )
+    return np.repeat(np.arange(30), 10), label
+
+
+@pytest.mark.parametrize("make", [halves, halves_and_whole_documents])
+def test_documents_of_both_classes_are_neither_too_wide_nor_too_narrow(make):
+    """Documents make 0.4 of the variance. Drawn apart, intervals would be 1.4 to 1.9 times too wide and never miss."""
+    rng, repetitions = np.random.default_rng(5), 200
+    values, hits, spread = [], {True: 0, False: 0}, {True: [], False: []}
+    for seed in range(repetitions):
+        document, label = make(rng)
+        scores = np.sqrt(0.4) * rng.normal(size=40)[document] + np.sqrt(0.6) * rng.normal(size=len(label))
+        per_member, _ = placements(scores, label)
+        values.append(per_member.mean())
+        for jointly in (True, False):
+            of_document = document if jointly else 2 * document + label
+            draws = aucs(
+                scores, label, resampling_groups(np.arange(len(label)), of_document, label), 300, seed
+            )
+            low, high = percentile_interval(draws[None])
+            hits[jointly] += bool(low[0] <= 0.5 <= high[0])
+            spread[jointly].append(draws.std())
+    low, high = binom.interval(0.999, repetitions, 0.935)
+    assert low <= hits[True] <= high < hits[False]
+    true = np.std(values)
+    assert 0.85 < np.mean(spread[True]) / true < 1.15
+    assert np.mean(spread[False]) / true > 1.3
+
+
 def test_ignoring_documents_would_not_cover():
     rng = np.random.default_rng(0)
     label, document = np.arange(400) < 200, np.where(np.arange(400) < 200, 0, 25) + np.arange(400) % 25
     hits = 0
     for seed in range(100):
         scores = np.sqrt(0.7) * rng.normal(size=400) + np.sqrt(0.3) * rng.normal(size=50)[document]
-        ranking = Ranking.of(scores, label, np.arange(400))
         groups = resampling_groups(np.arange(400), np.full(400, NO_DOCUMENT), label)
-        counts = [ranking.counts(weights) for weights in resample(groups, 200, seed)]
-        low, high = percentile_interval(np.concatenate([n[:1] / p for n, p in counts], axis=1))
+        low, high = percentile_interval(aucs(scores, label, groups, 200, seed)[None])
         hits += bool(low[0] <= 0.5 <= high[0])
     assert hits < 85

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
 
+BOTH = 2
+"""The stratum of groups with texts of both classes; those of one class are in the stratum 1 (members) or 0."""
+
 _CHUNK_BYTES = 1 << 24
 """Of one weight matrix; a handful of that size are in memory at once."""
 
@@ -22,13 +25,13 @@ _FEWEST_AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Groups:
-    """What is drawn: `of_text[i]` is the group of text i, counted from 0 within its class.
+    """What is drawn: `of_text[i]` is the group of text i, counted from 0 within its `stratum[i]`.
 
     `conditional` says that a class has too few documents, so that its texts stand for themselves.
     """
 
     of_text: Whole
-    label: Flags
+    stratum: Whole
     conditional: bool
 
 
@@ -37,18 +40,39 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
 
     `text` and `document` are codes (equal texts have equal codes; document -1: none), `label` is True for
     members; all of shape (texts,). Documents that hold an equal text are one group.
+
+    A document with texts of both classes is one group: what its members and non-members have in common cancels in the
+    difference between the classes, and would count twice if these were drawn apart. Such groups, and those of either
+    class alone, are three strata; where both kinds are there and one has fewer than `FEWEST_DOCUMENTS` groups, all are
+    one stratum, because a stratum of few groups scatters too little (one of a single group, not at all). Where a class
+    has too few groups, its texts stand for themselves and the classes are drawn apart.
     """
-    of_text = np.empty(len(label), dtype=np.intp)
-    conditional = False
-    for kind in (True, False):
-        rows = np.flatnonzero(label == kind)
-        groups = _components([text[rows], document[rows]])
-        known = document[rows][document[rows] >= 0]
-        shared = len(np.unique(known)) < len(known)
-        if shared and len(np.unique(groups)) < FEWEST_DOCUMENTS:
-            groups, conditional = _components([text[rows]]), True
-        of_text[rows] = groups
-    return Groups(of_text, label, conditional)
+    few = [kind for kind in (True, False) if _count(text, document, label == kind) < FEWEST_DOCUMENTS]
+    conditional = any(_share_documents(document[label == kind]) for kind in few)
+    if few:
+        text, document = (
+            2 * text + label,
+            np.where((document < 0) | np.isin(label, few), -1, 2 * document + label),
+        )
+    groups = _components([text, document])
+    members, nonmembers = (np.bincount(groups, label == kind) > 0 for kind in (True, False))
+    stratum = np.where(members & nonmembers, BOTH, members.astype(np.intp))
+    sizes = np.bincount(stratum, minlength=3)
+    if sizes[BOTH] and (sizes[sizes > 0] < FEWEST_DOCUMENTS).any():
+        stratum[:] = BOTH
+    place = np.empty(len(stratum), dtype=np.intp)
+    for kind in np.unique(stratum):
+        place[stratum == kind] = np.arange((stratum == kind).sum())
+    return Groups(place[groups], stratum[groups], conditional)
+
+
+def _count(text: Whole, document: Whole, rows: Flags) -> int:
+    return len(np.unique(_components([text[rows], document[rows]])))
+
+
+def _share_documents(document: Whole) -> bool:
+    known = document[document >= 0]
+    return len(np.unique(known)) < len(known)
 
 
 def _components(shared: list[Whole]) -> Whole:
@@ -68,20 +92,21 @@ def _components(shared: list[Whole]) -> Whole:
 def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
     """Weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
 
-    Each class draws as many groups as it has, with replacement. Memory is bounded: a part holds
+    Each stratum draws as many groups as it has, with replacement. Memory is bounded: a part holds
     `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples where there are very many texts; the parts put together do
     not depend on its size.
     """
-    texts = len(groups.label)
+    texts = len(groups.of_text)
     at_once = min(resamples, max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1))))
-    streams = [np.random.default_rng([seed, kind]) for kind in (0, 1)]
-    classes = [np.flatnonzero(groups.label == bool(kind)) for kind in (0, 1)]
+    strata = [
+        (np.flatnonzero(groups.stratum == kind), np.random.default_rng([seed, kind]))
+        for kind in np.unique(groups.stratum)
+    ]
     for start in range(0, resamples, at_once):
         part = min(at_once, resamples - start)
         weights = np.empty((texts, part))
-        for rows, stream in zip(classes, streams, strict=True):
-            if len(rows):
-                weights[rows] = _draw(stream, groups.of_text[rows], part)
+        for rows, stream in strata:
+            weights[rows] = _draw(stream, groups.of_text[rows], part)
         yield weights
 
 
