@@ -23,6 +23,7 @@ with job_log(snakemake.log[0]):
         grid_intervals=set(snakemake.params.grid_intervals),
         evaluation_sets=evaluation_sets(benchmark, prefixes, snakemake.params.draws_of_sets),
         pooled=snakemake.params.pooled,
+        randomised=snakemake.params.randomised,
         shown=[tuple(cell) for cell in snakemake.params.shown],
     )
     write_parquet(snakemake.output.metrics, metrics)

@@ -14,6 +14,7 @@ rule evaluate_methods:
         code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
+        randomised=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("randomised", False),
         shown=of_pair(plan.cells_shown),
         draws_of_sets=of_pair(plan.draws_of_sets),
         grid_intervals=of_pair(plan.grid_intervals),

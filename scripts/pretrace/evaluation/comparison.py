@@ -1,6 +1,6 @@
 """Every method against every other method of its cell, and against chance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from pretrace.evaluation.significance import (
     delong_test,
     delong_variance,
     holm,
+    permutation_test,
     placements,
     t_test_as_published,
 )
@@ -113,10 +114,12 @@ def compare(
     values: dict[Estimate, float],
     draws: dict[Estimate, Floats],
     widening: Floats,
+    relabelled: Mapping[Estimate, Floats],
 ) -> list[Tested]:
     """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names.
 
-    `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have.
+    `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
+    the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
     """
     tested: list[Tested] = []
     for group in _by_selection_and_metric(planned):
@@ -133,6 +136,10 @@ def compare(
                 results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
         for test, result in results.items():
             tested += _rows(group, test, differences, result)
+        exact = [one for one in group if one.baseline is None and one.row in relabelled]
+        if exact:
+            found = permutation_test(np.stack([relabelled[one.row] for one in exact]))
+            tested += _rows(exact, "permutation", *found)
     return tested
 
 

@@ -16,6 +16,7 @@ from pretrace.evaluation.documents import (
     units_of_documents,
     welch_tests,
 )
+from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import METRICS, Flags, level_of
 from pretrace.evaluation.selection import (
@@ -53,6 +54,7 @@ def evaluate(
     grid_intervals: Collection[str] = frozenset(),
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
+    randomised: bool = False,
     shown: Shown = ((None, None),),
     settings: Settings = known,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -67,13 +69,15 @@ def evaluate(
     whose rows have the subset "". `shown`: only these subsets and lengths. Each metric has its settings
     chosen by itself; held-out metrics are computed inside each fold and averaged with weights n_members x
     n_nonmembers. The same `resamples` serve every method of one subset, length, evaluation set and draw. They
-    redraw the documents (or texts) of a whole class, each keeping its fold: redrawn within folds, which hold
-    few documents, they would scatter too little.
+    redraw documents (or texts), those with texts of both classes as one, each keeping its fold: redrawn within
+    folds, which hold few documents, they would scatter too little.
 
     Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
-    the texts that both methods score. Of documents, which enter the set `all` alone, there is more in
-    `documents`. Texts without a score, for one method, and without a label, for all, are left out. `settings`
-    knows the methods' grids (default: those of all registered methods).
+    the texts that both methods score. `randomised`: members were drawn at random within each document, so that
+    default and held-out AUCs are tested against chance by as many relabellings, too: `permutation`. Of documents,
+    which enter the set `all` alone, there is more in `documents`. Texts without a score, for one method, and
+    without a label, for all, are left out. `settings` knows the methods' grids (default: those of all registered
+    methods).
 
     Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
     matter.
@@ -99,7 +103,9 @@ def evaluate(
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
         for unit, units, scores_of, sets in cut:
             for cell in cells(unit, units, scores_of, sets, shown):
-                of_cell, tested = _evaluate_cell(cell, names, resamples, set(grid_intervals), settings)
+                of_cell, tested = _evaluate_cell(
+                    cell, names, resamples, set(grid_intervals), settings, randomised=randomised
+                )
                 metrics += of_cell
                 tests += tested
                 progress.update()
@@ -135,7 +141,13 @@ def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
 
 
 def _evaluate_cell(
-    cell: Cell, names: tuple[str, ...], resamples: int, grid_intervals: set[str], settings: Settings
+    cell: Cell,
+    names: tuple[str, ...],
+    resamples: int,
+    grid_intervals: set[str],
+    settings: Settings,
+    *,
+    randomised: bool,
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     rankings = Rankings(cell)
     choices = choose(cell, rankings, settings)
@@ -173,7 +185,9 @@ def _evaluate_cell(
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         name = METRICS[estimate.metric]
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
-    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors)
+    of_texts = randomised and cell.unit == "text"
+    relabelled = relabelled_aucs(cell, choices, settings, resamples, seed) if of_texts else {}
+    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
     tests = [_test_row(cell, one) for one in tested]
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)

@@ -106,11 +106,13 @@ def without_setting(column: Column) -> Column:
 class Choices:
     """Every setting's metrics on a whole cell, and what the selections choose among them.
 
-    `values` has shape (columns, metrics). `estimates` are those of the methods as they are, `of_variants` those
-    of methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
+    `values` has shape (columns, metrics). `candidates` are the columns that a key chooses among, the default first;
+    the key's `setting` names the variant. `estimates` are those of the methods as they are, `of_variants` those of
+    methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
     """
 
     values: Floats
+    candidates: dict[Column, list[int]]
     estimates: list[Estimate]
     of_variants: list[Estimate]
 
@@ -135,7 +137,8 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
     estimates: list[Estimate] = []
     of_variants: list[Estimate] = []
-    for key, among in _candidates(cell, settings).items():
+    candidates = _candidates(cell, settings)
+    for key, among in candidates.items():
         order = np.array(among)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
@@ -151,7 +154,7 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default stands there",
                  cell.name, undecided, len(cell.folds))  # fmt: skip
-    return Choices(criteria[:, :, 0], estimates, of_variants)
+    return Choices(criteria[:, :, 0], candidates, estimates, of_variants)
 
 
 def training_weights(cell: Cell) -> Floats:

@@ -10,6 +10,8 @@ from pretrace.evaluation.roc import Flags, Floats, allowed_false, level_of
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
 
+ROUNDING = 1e-12
+"""Statistics that differ by less are equal."""
 
 CROSS_FITTED = 2**0.5
 """How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
@@ -82,6 +84,21 @@ def t_test_as_published(draws: Floats) -> Result:
     half = stdtrit(degrees, 0.975) * error
     mean = few.mean(axis=1)
     return Result(mean - half, mean + half, _two_sided(mean, error, lambda ratio: 2 * stdtr(degrees, -ratio)))
+
+
+def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
+    """Two-sided test of statistics, shape (tests, 1 + relabellings), the first of which is as the labels are.
+
+    The difference, shape (tests,), is the first statistic's from the mean over all; p is the share of statistics that
+    are as far from that mean, the first among them: (1 + b) / (1 + relabellings), exact where all are exchangeable
+    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). The interval is the
+    difference less the middle 95 % of the relabelled ones.
+    """
+    differences = relabelled - relabelled.mean(axis=1, keepdims=True)
+    observed = differences[:, :1]
+    p = (np.abs(differences) >= np.abs(observed) - ROUNDING).mean(axis=1)
+    low, high = percentile_interval(differences[:, 1:])
+    return observed[:, 0], Result(observed[:, 0] - high, observed[:, 0] - low, p)
 
 
 def delong_test(difference: Floats, variance: Floats) -> Result:

@@ -1,0 +1,136 @@
+"""Relabelling within documents: by brute force, of exact size, and only where the split was drawn so."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from evaluation_tables import LABEL, SETTINGS, noise, only, run, scores, texts
+from scipy.stats import binom
+
+from pretrace.evaluation import permutation
+from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.columns import Column
+from pretrace.evaluation.permutation import relabelled_aucs, relabellings
+from pretrace.evaluation.selection import Rankings, choose
+from pretrace.evaluation.significance import permutation_test
+
+DOCUMENT = np.arange(200) // 8
+"""25 documents of eight texts."""
+
+
+def cell_of(columns, label, document=DOCUMENT):
+    names = [Column(method, setting, "", "", -1, "") for method, setting in columns]
+    fold = document % 5
+    return Cell(
+        "text", "", None, "all", None, label == 1, fold, tuple(range(5)), np.arange(len(label)), document,
+        tuple(names), np.stack(list(columns.values())),
+    )  # fmt: skip
+
+
+def method_of(estimate, cell):
+    return estimate.selection, cell.columns[estimate.parts[0].column].method
+
+
+def all_relabellings(label, document, count=400, seed=0):
+    return np.concatenate(list(relabellings(label == 1, document, count, seed)), axis=1)
+
+
+def test_each_document_keeps_its_number_of_members_and_any_of_its_texts_may_be_one():
+    label = np.where(DOCUMENT < 2, DOCUMENT, np.arange(200) % 4 == 0)
+    found = all_relabellings(label, DOCUMENT)
+    assert (found[:, 0] == label).all()
+    for document in range(25):
+        rows = document == DOCUMENT
+        assert (found[rows].sum(axis=0) == label[rows].sum()).all()
+        means = found[rows, 1:].mean(axis=1)
+        assert means == pytest.approx(np.full(8, label[rows].mean()), abs=0.12)
+    assert (found[DOCUMENT < 2] == label[DOCUMENT < 2, None]).all()
+
+
+def test_texts_without_a_document_exchange_their_labels():
+    found = all_relabellings(LABEL, np.full(200, -1))
+    assert (found.sum(axis=0) == 100).all()
+    assert found[:, 1:].mean(axis=1) == pytest.approx(np.full(200, 0.5), abs=0.12)
+
+
+def test_relabellings_do_not_depend_on_the_parts_they_come_in(monkeypatch):
+    whole = all_relabellings(LABEL, DOCUMENT, count=100)
+    monkeypatch.setattr(permutation, "_CHUNK_BYTES", 8 * 200 * 9)
+    parts = list(relabellings(LABEL == 1, DOCUMENT, 100, 0))
+    assert max(part.shape[1] for part in parts) == 9
+    assert (np.concatenate(parts, axis=1) == whole).all()
+
+
+def test_every_relabelling_is_evaluated_as_those_labels_would_be():
+    """Ties, texts without a score, and held-out settings that are chosen again: all by `choose` itself."""
+    rounded = {("tuned", f"k={k}"): np.round(noise(200, seed=k), 1) for k in range(1, 8)}
+    some = np.where(np.arange(200) % 7 == 0, np.nan, noise(200, seed=9))
+    cell = cell_of({**rounded, ("plain", ""): some}, LABEL)
+    found = relabelled_aucs(cell, choose(cell, Rankings(cell), SETTINGS), SETTINGS, 12, 3)
+    assert {method_of(one, cell) for one in found} == {
+        (selection, method) for selection in ("default", "held_out") for method in ("tuned", "plain")
+    }
+    settings_chosen = set()
+    for at, label in enumerate(all_relabellings(LABEL, DOCUMENT, 12, 3).T):
+        other = replace(cell, label=label == 1)
+        rankings = Rankings(other)
+        expected = [one for one in choose(other, rankings, SETTINGS).estimates if one.metric == 0]
+        values = rankings.values(expected, np.ones((200, 1)))[:, 0]
+        by_key = {method_of(one, cell): value for one, value in zip(expected, values, strict=True)}
+        for one, aucs in found.items():
+            assert aucs[at] == pytest.approx(by_key[method_of(one, cell)])
+        settings_chosen.update(one.parts for one in expected if one.selection == "held_out")
+    assert len(settings_chosen) > 12
+
+
+def test_p_counts_the_labels_as_they_are_and_both_sides():
+    aucs = np.array([[0.6, 0.5, 0.55, 0.35, 0.5], [0.5, 0.5, 0.5, 0.5, 0.5]])
+    difference, found = permutation_test(aucs)
+    assert difference == pytest.approx([0.1, 0])
+    assert found.p.tolist() == [2 / 5, 1]
+
+
+def p_of(seed, shift):
+    """p of a score with large effects of documents, three of which are of one class alone."""
+    rng = np.random.default_rng([3, seed])
+    label = np.concatenate([rng.permutation(8) < rng.integers(2, 7) for _ in range(25)])
+    label[DOCUMENT < 3] = rng.integers(2, size=3).astype(bool)[DOCUMENT[DOCUMENT < 3]]
+    values = 2 * rng.normal(size=25)[DOCUMENT] + rng.normal(size=200) + shift * label
+    cell = cell_of({("plain", ""): values}, label.astype(int))
+    found = relabelled_aucs(cell, choose(cell, Rankings(cell), SETTINGS), SETTINGS, 99, seed)
+    return permutation_test(np.stack(list(found.values())))[1].p
+
+
+def test_its_size_is_exact_and_effects_of_documents_cost_no_power():
+    repetitions = 300
+    null = np.array([p_of(seed, 0.0) for seed in range(repetitions)])
+    low, high = binom.interval(0.999, repetitions, 0.05)
+    assert ((low <= (null <= 0.05).sum(axis=0)) & ((null <= 0.05).sum(axis=0) <= high)).all()
+    assert np.mean([p_of(seed, 0.5)[0] <= 0.05 for seed in range(50)]) > 0.7
+
+
+def test_only_a_randomised_split_has_permutation_tests_and_learned_scores_have_none():
+    document = [f"d{at:02d}" for at in DOCUMENT]
+    benchmark = texts(LABEL, document=document, fold=DOCUMENT % 5)
+    columns = {
+        ("plain", ""): LABEL * 0.4 + noise(200),
+        ("other", ""): noise(200, seed=1),
+        ("tuned", "k=2"): noise(200, seed=2),
+    }
+    table = scores(benchmark, columns)
+    learned = SimpleNamespace(**vars(SETTINGS) | {"cross_fitted": lambda method: method == "tuned"})
+    metrics, tests = run(table, benchmark, settings=learned, randomised=True)
+    rows = tests[tests["test"] == "permutation"]
+    assert set(zip(rows["method"], rows["selection"], rows["baseline"], rows["metric"], strict=True)) == {
+        (method, selection, "chance", "auc")
+        for method in ("plain", "other")
+        for selection in ("default", "held_out")
+    }
+    assert (rows["p"] * 51).tolist() == pytest.approx((rows["p"] * 51).round().tolist())
+    assert (rows["p_holm"] >= rows["p"]).all()
+    row = only(rows, method="plain", selection="default")
+    value = only(metrics, method="plain", selection="default", metric="auc")["value"]
+    assert row["difference"] == pytest.approx(value - 0.5, abs=0.02)
+    assert row["low"] < row["difference"] < row["high"]
+    assert "permutation" not in set(run(table, benchmark, settings=learned)[1]["test"])
