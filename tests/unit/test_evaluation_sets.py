@@ -100,7 +100,7 @@ def test_distance_is_the_area_between_the_distribution_functions():
 
 def test_misses_counts_intervals_beside_chance_and_what_chance_allows():
     value = np.array([0.5, 0.55, 0.45, 0.60])
-    found = misses(value, value - 0.06, value + 0.06)
+    found = misses(value, value - 0.06, value + 0.06, [0.5, np.nan, 0.02, 0.01])
     assert found.missed.tolist() == [False, False, False, True]
     assert found.count == 1
     assert found.p_count == pytest.approx(1 - 0.95**4)
@@ -108,13 +108,14 @@ def test_misses_counts_intervals_beside_chance_and_what_chance_allows():
     assert found.p_holm[3] == pytest.approx(4 * p)
     assert found.p_holm[0] == 1
     assert found.most_allowed == 1
+    assert found.p_permutation_holm.tolist() == pytest.approx([0.5, np.nan, 0.04, 0.03], nan_ok=True)
 
 
 def test_honest_intervals_are_rarely_called_leaks_and_a_leak_is_among_many():
     value = 0.5 + noise(60) * 0.03
-    honest = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03)
+    honest = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03, np.full(60, np.nan))
     assert honest.count <= honest.most_allowed
     assert honest.p_holm.min() > 0.05
     value[7] = 0.65
-    leak = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03)
+    leak = misses(value, value - 1.96 * 0.03, value + 1.96 * 0.03, np.full(60, np.nan))
     assert np.flatnonzero(leak.p_holm < 0.05).tolist() == [7]

@@ -1,6 +1,7 @@
 """Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import made_up_prefixes as made_up
@@ -238,6 +239,25 @@ def test_audit_of_null_models_counts_methods_and_not_controls(results: Results):
     assert "3 of 3 intervals miss 0.5, more than the 1 that chance allows" in leak.reading
     assert leak.blocks[0].rows[0].cells[1].bold
     assert leak.frame["p_holm"].notna().equals(~leak.frame["control"])
+    assert "permutation tests" not in leak.reading
+    assert leak.blocks[0].rows[0].cells[6].words is None
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(0.2, "find no difference (least Holm p 0.60)"), (0.001, "find a difference")]
+)
+def test_audit_of_null_models_shows_permutation_tests(results: Results, tmp_path: Path, p: float, said: str):
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    tests = read_parquet(results.tests[pair])
+    permuted = tests[
+        tests["test"].eq("bootstrap") & tests["baseline"].eq("chance") & tests["method"].ne("blind")
+    ]
+    pd.concat([tests, permuted.assign(test="permutation", p=p)]).to_parquet(tmp_path / "tests.parquet")
+    changed = replace(results, tests={pair: tmp_path / "tests.parquet"})
+    shown = null_audit.render(made_up.artifact("null_audit"), changed)
+    assert f"3 exact permutation tests within documents {said}" in shown.reading
+    assert shown.blocks[0].rows[0].cells[6].words == f"{3 * p:.3f}"
+    assert shown.frame["p_permutation"].notna().equals(~shown.frame["control"])
 
 
 def test_costs_are_summed_and_name_what_was_read(results: Results):

@@ -1,4 +1,4 @@
-"""Where there is nothing to find: do more intervals miss chance than they may?"""
+"""Where there is nothing to find: do more intervals miss chance than they may, and does any exact test find it?"""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,14 @@ LEVEL = 0.05
 class Misses:
     """Of a table of metrics, the intervals that miss chance, and what chance allows.
 
-    `missed` and `p_holm` have shape (rows,). `p_count` is the chance of as many misses, were the rows
-    independent; `most_allowed` the largest number with a chance of 5 % or more.
+    `missed`, `p_holm` and `p_permutation_holm` have shape (rows,); the last is NaN where a row has no permutation test.
+    `p_count` is the chance of as many misses, were the rows independent; `most_allowed` the largest number with a
+    chance of 5 % or more.
     """
 
     missed: Flags
     p_holm: Floats
+    p_permutation_holm: Floats
     p_count: float
     most_allowed: int
 
@@ -30,8 +32,10 @@ class Misses:
         return int(self.missed.sum())
 
 
-def misses(value: ArrayLike, low: ArrayLike, high: ArrayLike, *, chance: float = 0.5) -> Misses:
-    """Count the 95 % intervals that do not hold `chance`; all arguments of shape (rows,), and no NaN.
+def misses(
+    value: ArrayLike, low: ArrayLike, high: ArrayLike, p_permutation: ArrayLike, *, chance: float = 0.5
+) -> Misses:
+    """Count the 95 % intervals that do not hold `chance`; all arguments of shape (rows,), NaN in `p_permutation` alone.
 
     The count is binomial where rows are independent; methods on the same texts are not, which makes large
     counts likelier than `p_count` says. Each row's p is that of a normal error as wide as its interval,
@@ -40,7 +44,7 @@ def misses(value: ArrayLike, low: ArrayLike, high: ArrayLike, *, chance: float =
     from scipy.special import ndtr
     from scipy.stats import binom
 
-    value, low, high = (np.asarray(one, dtype=np.float64) for one in (value, low, high))
+    value, low, high, exact = (np.asarray(one, dtype=np.float64) for one in (value, low, high, p_permutation))
     missed = (low > chance) | (high < chance)
     error = (high - low) / (2 * 1.959964)
     ratio = np.divide(np.abs(value - chance), error, out=np.full(len(value), np.inf), where=error > 0)
@@ -48,6 +52,7 @@ def misses(value: ArrayLike, low: ArrayLike, high: ArrayLike, *, chance: float =
     return Misses(
         missed=missed,
         p_holm=holm(p),
+        p_permutation_holm=holm(exact),
         p_count=float(binom.sf(missed.sum() - 1, len(value), LEVEL)),
         most_allowed=int(binom.isf(LEVEL, len(value), LEVEL)),
     )

@@ -96,7 +96,7 @@ RENDERERS = _renderers(
     Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),
     Renderer("selection_gap", "table", frozenset({"metrics"})),
     Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
-    Renderer("null_audit", "table", frozenset({"metrics"})),
+    Renderer("null_audit", "table", frozenset({"metrics", "tests"})),
     Renderer("audit", "table", frozenset({"audit", "benchmarks"})),
     Renderer("audit_power", "figure", frozenset({"scores", "benchmarks", "prefixes"})),
     Renderer("pass_costs", "table", frozenset({"passes"})),

@@ -222,8 +222,17 @@ class Results:
 
     def bootstrap_tests(self, artifact: Artifact, panel: Panel, baseline: str) -> dict[str, Record]:
         """Each method's paired-bootstrap test on held-out settings against a baseline; may be empty."""
+        return self._held_out_tests(artifact, panel, "bootstrap", baseline)
+
+    def permutation_tests(self, artifact: Artifact, panel: Panel) -> dict[str, Record]:
+        """Each method's permutation test on held-out settings; empty where the benchmark is not `randomised`."""
+        return self._held_out_tests(artifact, panel, "permutation", "chance")
+
+    def _held_out_tests(
+        self, artifact: Artifact, panel: Panel, test: str, baseline: str
+    ) -> dict[str, Record]:
         rows = self.rows(artifact, panel, what="tests")
-        held_out = (rows["selection"] == "held_out") & (rows["test"] == "bootstrap")
+        held_out = (rows["selection"] == "held_out") & (rows["test"] == test)
         rows = rows[held_out & (rows["baseline"] == baseline)]
         return by(rows, "method", artifact, panel, f"tests against {baseline}")
 
