@@ -12,7 +12,7 @@ from pretrace.views.stored import read_views
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-with job_log(snakemake.log[0]):
+with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
     passes.run(

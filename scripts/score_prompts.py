@@ -32,7 +32,7 @@ with (
         names=dict(snakemake.wildcards),
         target=echo_target(
             client,
-            models.load_checkpoint(Path(tokenizer), device="cpu") if tokenizer else None,
+            models.load_checkpoint(Path(tokenizer), dtype="float32", device="cpu") if tokenizer else None,
             snakemake.params.max_length,
         ),
         store=Path(snakemake.params.store),

@@ -2,10 +2,13 @@
 
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
@@ -22,6 +25,7 @@ BESIDE = (
 RECORD = "checkpoint.json"
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
+_FOREIGN = "is not a safetensors file; replace it by a whole one"
 
 
 @contextmanager
@@ -66,11 +70,22 @@ class Checkpoint:
     def verify(self, names: Iterable[str]) -> None:
         """Raise `InputError` where a file is not, or no longer, the one that the record names."""
         for name in names:
-            file = self.path / name
-            if not file.is_file():
-                raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
-            if sha256_file(file) != self.files[name]:
-                raise InputError(f"{file} is not the file that checkpoint.json records (sha256). {_REMEDY}")
+            if sha256_file(self._file(name)) != self.files[name]:
+                raise InputError(
+                    f"{self.path / name} is not the file that checkpoint.json records (sha256). {_REMEDY}"
+                )
+
+    def matrix_shapes(self) -> Counter[tuple[int, int]]:
+        """[rows, columns] of the weights that are matrices -> how many have it."""
+        tensors = chain.from_iterable(_header(self._file(name))[1].values() for name in self.weights)
+        shapes = (entry["shape"] for entry in tensors)
+        return Counter((shape[0], shape[1]) for shape in shapes if len(shape) == 2)
+
+    def _file(self, name: str) -> Path:
+        file = self.path / name
+        if not file.is_file():
+            raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
+        return file
 
 
 _REMEDY = (
@@ -177,15 +192,24 @@ def _no_weights(path: Path) -> str:
 
 
 def _check_safetensors(file: Path) -> None:
-    """Read the header and compare the length that it announces with the file's."""
+    """Compare the length that the header announces with the file's."""
     if not file.is_file():
         raise InputError(f"{file} is missing although {_INDEX} names it")
+    size, tensors = _header(file)
+    try:
+        end = max(entry["data_offsets"][1] for entry in tensors.values())
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{file} {_FOREIGN}") from error
+    if file.stat().st_size != 8 + size + end:
+        raise InputError(f"{file} is cut short or too long; replace it by a whole one")
+
+
+def _header(file: Path) -> tuple[int, dict[str, Any]]:
+    """The bytes of a safetensors file's header, and what it says of each tensor."""
     try:
         with file.open("rb") as stream:
             size = int.from_bytes(stream.read(8), "little")
             header = json.loads(stream.read(size)) if 0 < size < file.stat().st_size else {}
-        end = max(entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{file} is not a safetensors file; replace it by a whole one") from error
-    if file.stat().st_size != 8 + size + end:
-        raise InputError(f"{file} is cut short or too long; replace it by a whole one")
+        return size, {name: entry for name, entry in header.items() if name != "__metadata__"}
+    except (ValueError, AttributeError) as error:
+        raise InputError(f"{file} {_FOREIGN}") from error

@@ -1,6 +1,5 @@
 """A target model: its tokenizer and facts at once, its weights when `load` is called."""
 
-import os
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.models.devices import hold_gpus
+from pretrace.models.speeds import attention, faster, products
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -22,7 +22,8 @@ class Target:
     """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
 
     `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: how many
-    `device_map` spreads the weights over.
+    `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `heads`: how many
+    queries and how many keys a layer's attention has, and how wide they are; None without attention.
     """
 
     checkpoint: Checkpoint
@@ -31,12 +32,21 @@ class Target:
     device: str
     vocabulary: int
     context: int | None
+    measured: Path
+    heads: tuple[int, int, int] | None
     device_map: str | None = None
     gpus: int = 1
 
     @property
     def digest(self) -> str:
         return self.checkpoint.digest
+
+    def prefix_attention(self) -> str:
+        """The faster way for many texts to read a long prefix that they share: `sdpa` or `eager`."""
+        if self.device != "cpu" or self.heads is None:
+            return "sdpa"
+        about = {"heads": self.heads, "dtype": self.dtype}
+        return faster("attention", attention(*self.heads, self.dtype), about, self.measured)
 
     def load(self) -> Any:
         """The model on its device, in evaluation mode; the weights' files are verified first."""
@@ -117,8 +127,9 @@ def load_checkpoint(
 ) -> Target:
     """The target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 where the hardware computes in it, else float32; `device` auto is cuda where
-    there is one, else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over which
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU where it is clearly faster than float32,
+    measured with the threads that torch has now (`speeds`); else float32. `device` auto is cuda where there is one,
+    else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over which
     `device_map` auto spreads the weights; a warning says so where `device` auto then finds none. `quantise` loads
     them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a checkpoint that cannot be used.
     """
@@ -137,15 +148,18 @@ def load_checkpoint(
     text = config.get_text_config()
     _check_vocabulary(checkpoint.path, tokenizer, text.vocab_size)
     device = _device(device, gpus)
+    folder = Path(checkpoint_json).parent
     limits = [getattr(text, key) for key in _CONTEXT_KEYS if getattr(text, key, None)][:1]
     limits += [max_length] if max_length else []
     return Target(
         checkpoint=checkpoint,
         tokenizer=tokenizer,
-        dtype=_dtype(dtype, device) + _quantised(quantise, device),
+        dtype=_dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device),
         device=device,
         vocabulary=text.vocab_size,
         context=min(limits, default=None),
+        measured=folder,
+        heads=_heads(text),
         device_map=device_map,
         gpus=max(gpus, 1),
     )
@@ -178,12 +192,26 @@ def _device(device: str, gpus: int) -> str:
     return device
 
 
-def _dtype(dtype: str, device: str) -> str:
+def _heads(config: Any) -> tuple[int, int, int] | None:
+    queries = getattr(config, "num_attention_heads", None)
+    if not isinstance(queries, int):
+        return None
+    width = getattr(config, "head_dim", None) or config.hidden_size // queries
+    return queries, getattr(config, "num_key_value_heads", None) or queries, width
+
+
+def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str:
+    import torch
+
     if dtype not in DTYPES:
         raise InputError(f"dtype '{dtype}' is unknown: {nearest(dtype, DTYPES)}")
     if dtype != "auto":
         return dtype
-    return "bfloat16" if computes_in_bfloat16(device) else "float32"
+    if device.startswith("cuda"):
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    shapes = checkpoint.matrix_shapes()
+    ways = {kind: products(shapes, kind) for kind in ("float32", "bfloat16")}
+    return faster("dtype", ways, {"config": checkpoint.files["config.json"]}, folder)
 
 
 def _quantised(bits: int | None, device: str) -> str:
@@ -199,13 +227,3 @@ def _quantised(bits: int | None, device: str) -> str:
             f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave it out."
         )
     return f"-int{bits}"
-
-
-def computes_in_bfloat16(device: str) -> bool:
-    import torch
-
-    if device.startswith("cuda"):
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    if not os.access("/proc/cpuinfo", os.R_OK):
-        return False
-    return not {"avx512_bf16", "amx_bf16"}.isdisjoint(Path("/proc/cpuinfo").read_text().split())

@@ -24,10 +24,11 @@ class Engine:
     falls.
     """
 
-    def __init__(self, model: Any, name: str, batch_tokens: int) -> None:
+    def __init__(self, model: Any, name: str, batch_tokens: int, *, attention: str = "sdpa") -> None:
+        """`attention` as in `Features`."""
         self.name = name
         self.batch_tokens = batch_tokens
-        self.features = Features(model)
+        self.features = Features(model, attention)
         self._encoded: Encoded | None = None
         if not self.features.head_apart:
             log.info(

@@ -15,10 +15,14 @@ _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the he
 class Features:
     """The base model's last hidden states where one linear layer makes logits of them, else the logits."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, attention: str = "sdpa") -> None:
+        """`attention`: `sdpa` or `eager`, for texts after a prefix that they share; `Target.prefix_attention` says
+        which is faster. Models that have no sdpa are eager anyway.
+        """
         with torch.inference_mode():
             self._head = output_layer(model)
         self._module = model if self._head is None else model.base_model
+        self._attention = attention
         weight = next(model.parameters())
         self.device, self.dtype = weight.device, model.dtype
         if self.device.type == "cpu":
@@ -38,15 +42,13 @@ class Features:
         return self._of(self._module(input_ids=inputs, **cache))
 
     @contextmanager
-    def eager_attention(self) -> Iterator[None]:
-        """Plain matrix products for attention while the block lasts, on a CPU: where many queries read a long past
-        through a mask, torch's fused kernel takes twice their time.
-        """
+    def after_prefix(self) -> Iterator[None]:
+        """Within, attention is computed as is faster where many queries read a long past through a mask."""
         before = self._module.config._attn_implementation
-        if self.device.type != "cpu" or before != "sdpa":
+        if before != "sdpa" or self._attention == before:
             yield
             return
-        self._module.set_attn_implementation("eager")
+        self._module.set_attn_implementation(self._attention)
         try:
             yield
         finally:

@@ -185,7 +185,7 @@ def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engi
     if isinstance(target, Target):
         from pretrace.passes.engine import Engine
 
-        return Engine(target.load(), name, batch_tokens)
+        return Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
     from pretrace.passes.echo import EchoScorer
 
     return EchoScorer(target, batch_tokens)

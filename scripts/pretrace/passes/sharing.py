@@ -70,7 +70,8 @@ class SharedCache:
 
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
         """Features [texts, tokens, width] of `inputs` [texts, tokens] after these parts."""
-        return self._features(inputs, past_key_values=self.cache(parts), use_cache=True)
+        with self._features.after_prefix():
+            return self._features(inputs, past_key_values=self.cache(parts), use_cache=True)
 
     def cache(self, parts: tuple[Ids, ...]) -> Cache:
         """The first of the encoded positions, as views."""

@@ -144,7 +144,8 @@ class LocalAnswerer:
 
     @cached_property
     def _reader(self) -> Reader:
-        return Reader(Features(self._model), self._name, self._batch_tokens)
+        features = Features(self._model, self._target.prefix_attention())
+        return Reader(features, self._name, self._batch_tokens)
 
     @cached_property
     def _shares(self) -> bool:

@@ -96,7 +96,7 @@ class Reader:
         if not root.ids and not any(branch.branches for branch in root.branches):
             self._read(root.branches, read, None)
             return
-        with self.features.eager_attention():
+        with self.features.after_prefix():
             self._read([root] if root.ids else root.branches, read, None)
 
     def _read(

@@ -3,7 +3,6 @@
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from pretrace.runtime.files import digest
 from pretrace.runtime.hub import repositories_of
+from pretrace.runtime.machine import processor
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -30,7 +30,7 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cpus": os.cpu_count(),
         "packages": {name: _version(name) for name in PACKAGES},
         "config": config,
@@ -79,13 +79,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _cpu() -> str:
-    """The processor's name: Linux says it in /proc/cpuinfo, elsewhere `platform` may know."""
-    info = Path("/proc/cpuinfo")
-    if sys.platform == "linux" and info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()

@@ -1,0 +1,161 @@
+"""Which way to compute is faster is measured once, and what was found is kept."""
+
+import itertools
+import multiprocessing
+from functools import partial
+
+import pytest
+import torch
+import transformers
+
+import tiny_models
+from pretrace.models import load_checkpoint, register_local, speeds, target
+from pretrace.passes.features import Features
+from pretrace.runtime.files import read_json
+from pretrace.runtime.logs import log
+
+ABOUT = {"width": 8}
+
+
+def taking(*seconds):
+    """A way that takes these seconds, again and again."""
+    return partial(next, itertools.cycle(seconds))
+
+
+def types(float32, bfloat16):
+    return {"float32": taking(float32), "bfloat16": taking(bfloat16)}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    register_local(tiny_models.tiny_model("llama", folder / "llama"), folder / "checkpoint.json")
+    return folder / "checkpoint.json"
+
+
+@pytest.fixture
+def registered(checkpoint, tmp_path):
+    """The same checkpoint under a record of the test's own, which nothing was measured for."""
+    (tmp_path / "checkpoint.json").write_bytes(checkpoint.read_bytes())
+    return tmp_path / "checkpoint.json"
+
+
+@pytest.mark.parametrize(
+    ("float32", "bfloat16", "chosen"),
+    [(1.0, 1.6, "float32"), (1.0, 0.8, "float32"), (1.3, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
+)
+def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
+    assert speeds.faster("dtype", types(float32, bfloat16), ABOUT, tmp_path) == chosen
+    (record,) = (tmp_path / "speeds").iterdir()
+    assert read_json(record)["seconds"] == {"float32": float32, "bfloat16": bfloat16}
+
+
+def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(log, "propagate", True)
+    caplog.set_level("INFO", logger="pretrace")
+    assert speeds.faster("dtype", types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
+    assert speeds.faster("dtype", types(1.0, 2.0), ABOUT, tmp_path) == "bfloat16"
+    first, second = caplog.messages
+    assert "bfloat16 1e+03 ms, float32 2e+03 ms, measured now" in first
+    assert "bfloat16 1e+03 ms, float32 2e+03 ms, as measured before" in second
+
+
+def test_the_least_of_turns_counts(tmp_path):
+    """The first call of each is slow, and one of float32's turns is disturbed by other work."""
+    ways = {"float32": taking(9.0, 1.0, 5.0), "bfloat16": taking(7.0, 2.0, 2.0)}
+    assert speeds.faster("dtype", ways, ABOUT, tmp_path) == "float32"
+
+
+@pytest.mark.parametrize("change", ["question", "about", "threads", "processor"])
+def test_another_case_is_measured_anew(tmp_path, monkeypatch, change):
+    assert speeds.faster("dtype", types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
+    if change == "threads":
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
+    if change == "processor":
+        monkeypatch.setattr(speeds, "processor", lambda: "another")
+    question = "training" if change == "question" else "dtype"
+    about = {"width": 9} if change == "about" else ABOUT
+    assert speeds.faster(question, types(1.0, 2.0), about, tmp_path) == "float32"
+
+
+def choose(folder, both, ways, answers):
+    """Measure at the same time as another process, which finds the opposite."""
+    first = next(iter(ways.values()))
+
+    def together():
+        both.wait()
+        return first()
+
+    answers.put(speeds.faster("dtype", {**ways, "float32": together}, ABOUT, folder))
+
+
+def test_two_processes_that_measure_at_once_agree(tmp_path):
+    forked = multiprocessing.get_context("fork")
+    both, answers = forked.Barrier(2, timeout=60), forked.Queue()
+    jobs = [
+        forked.Process(target=choose, args=(tmp_path, both, types(*pair), answers))
+        for pair in ((2.0, 1.0), (1.0, 2.0))
+    ]
+    for job in jobs:
+        job.start()
+    found = [answers.get(timeout=60) for _ in jobs]
+    for job in jobs:
+        job.join()
+    (record,) = (tmp_path / "speeds").iterdir()
+    assert found == [read_json(record)["chosen"]] * 2
+
+
+@pytest.mark.parametrize("faster", ["float32", "bfloat16"])
+def test_dtype_auto_is_what_is_faster_here(registered, monkeypatch, faster):
+    monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0 if dtype == faster else 2.0))
+    for _ in range(2):
+        assert load_checkpoint(registered, device="cpu").dtype == faster
+        monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0))
+    assert load_checkpoint(registered, dtype="float32", device="cpu").dtype == "float32"
+
+
+def test_a_type_that_is_given_is_not_measured(registered):
+    assert load_checkpoint(registered, dtype="bfloat16", device="cpu").dtype == "bfloat16"
+    assert not (registered.parent / "speeds").exists()
+
+
+def test_a_gpu_is_not_measured(registered, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for supported, dtype in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s)
+        found = load_checkpoint(registered, device="cuda")
+        assert (found.dtype, found.prefix_attention()) == (dtype, "sdpa")
+    assert not (registered.parent / "speeds").exists()
+
+
+def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
+    found = load_checkpoint(registered, dtype="float32", device="cpu")
+    shapes = found.checkpoint.matrix_shapes()
+    matrices = [tuple(weight.shape) for weight in found.load().parameters() if weight.dim() == 2]
+    assert sorted(shapes.elements()) == sorted(matrices)
+    monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
+    assert speeds.products(shapes, "bfloat16")() == len(matrices)
+    assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"
+
+
+@pytest.mark.parametrize("heads", [(4, 4, 8), (6, 2, 8)])
+def test_both_ways_of_attention_compute_the_same(heads, monkeypatch):
+    monkeypatch.setattr(speeds, "timed", lambda compute: compute())
+    sdpa, eager = (way() for way in speeds.attention(*heads, "float32").values())
+    torch.testing.assert_close(sdpa, eager)
+
+
+def test_attention_after_a_prefix_is_what_is_faster_here(registered, monkeypatch):
+    found = load_checkpoint(registered, dtype="float32", device="cpu")
+    assert found.heads == (4, 4, 8)
+    monkeypatch.setattr(target, "attention", lambda *_: {"sdpa": taking(2.0), "eager": taking(1.0)})
+    model = found.load()
+    features = Features(model, found.prefix_attention())
+    with features.after_prefix():
+        assert model.base_model.config._attn_implementation == "eager"
+    assert model.base_model.config._attn_implementation == "sdpa"
+
+
+def test_models_without_attention_have_nothing_to_measure():
+    assert target._heads(transformers.MambaConfig()) is None
+    assert target._heads(transformers.GPT2Config(n_head=4, n_embd=32)) == (4, 4, 8)
