@@ -105,6 +105,9 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
         ([RUN | {"calibrate_on": "others"}], r"no run asks chatgpt de_cop's questions on others"),
         ([RUN | {"calibration": DELTAS}, RUN | {"calibration": DELTAS | {"A": 0.2}}],
          r"runs\.1\.calibration: another run of chatgpt on books gives a different one"),
+        ([{"model": "smollm2-135m", "benchmark": "sotu_questions", "calibration": DELTAS,
+           "paraphraser": "substitution_by_smollm2-135m-20"}],
+         r"runs\.0\.calibration: smollm2-135m answers itself.*Take calibration out.*cross-fitted.*source: answers"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(load, runs, message):

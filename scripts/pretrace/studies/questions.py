@@ -34,9 +34,16 @@ def resolve_questions(
     elsewhere, the paraphraser is None unless the run names one of theirs.
 
     Raises:
-        InputError: nobody can answer.
+        InputError: nobody can answer, or deltas are given to a model that answers itself.
     """
     elsewhere = model["source"] == "answers"
+    if "calibration" in run and not elsewhere:
+        raise InputError(
+            f"{where}.calibration: {run['model']} answers itself, and deltas that were read from other answers do not "
+            "fit its own: another prompt, or another place or spelling of the letters, shifts them. Take calibration "
+            "out, and its answers are cross-fitted on the benchmark's own non-members, or name a benchmark of known "
+            "non-members under calibrate_on. Given deltas are for answers collected elsewhere (source: answers)."
+        )
     if benchmark["source"] == "answers" and not elsewhere:
         raise InputError(
             f"{where}.model: {run['benchmark']} holds no texts, only answers from elsewhere; {run['model']} cannot "
