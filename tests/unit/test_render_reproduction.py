@@ -1,5 +1,6 @@
 """Published and measured numbers joined, on metrics whose differences from the published ones are made up here."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from made_up_results import metric_row
 
 from pretrace.render import reproduction, reproduction_scatter
+from pretrace.render.agreement import judge
+from pretrace.render.measured import Found
 from pretrace.render.published import compare, looked_up, read_names, read_published
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
@@ -127,13 +130,120 @@ def test_differences_are_those_that_were_made_up(results):
         assert frame.loc[key, "difference"] == pytest.approx(difference, abs=1e-9), key
 
 
-def test_a_published_number_is_inside_where_our_interval_holds_it(results):
-    _, frame = table_of(results)
-    near, far = (frame.loc[("surp", "paper", model, "ppl", "auc")] for model in ("pythia-2.8b", "pythia-12b"))
-    assert near["low"] <= 0.600 <= near["high"]
-    assert near["inside"] == "true"
-    assert far["inside"] == ("true" if far["low"] - 0.0005 <= 0.700 <= far["high"] + 0.0005 else "false")
-    assert frame.loc[("surp", "paper", "average", "ppl", "auc"), "inside"] == ""  # an average has no interval
+LOOKUP = looked_up(
+    dict(zip(HEADER.strip().split(","), SURP.splitlines()[0].split(","), strict=True)), NAMES.rules, {}
+)
+
+
+def agreement(value, *, published="0.600", sd="", rebuilt=False, low=None, high=None, draws=(), unjudged=""):
+    found = Found(value, low, high, draws=draws)
+    return judge(published, sd, found, replace(LOOKUP, unjudged=unjudged), rebuilt=rebuilt)
+
+
+@pytest.mark.parametrize(
+    ("value", "agrees"), [(0.600, True), (0.6055, True), (0.5945, True), (0.6056, False), (0.5944, False)]
+)
+def test_where_nothing_is_drawn_a_number_may_differ_by_the_tolerance_and_the_rounding(value, agrees):
+    """0.005 and half of the third digit; an interval of 0.2 around it changes nothing."""
+    found = agreement(value, low=0.5, high=0.7)
+    assert (found.criterion, found.agrees) == ("tolerance", agrees)
+    assert found.tolerance == pytest.approx(0.0055)
+
+
+def test_fewer_printed_digits_leave_more_room():
+    assert agreement(0.609, published="0.6").agrees
+    assert not agreement(0.609, published="0.600").agrees
+
+
+def test_where_shots_are_drawn_the_standard_deviation_of_draws_decides():
+    draws = (0.60, 0.62, 0.64)  # standard deviation 0.02
+    near, far = (agreement(0.62, draws=draws, published=one) for one in ("0.640", "0.641"))
+    assert (near.criterion, near.agrees, far.agrees) == ("draws", True, False)
+    assert near.tolerance == pytest.approx(0.0205)
+    equal = agreement(0.62, draws=(0.62, 0.62), published="0.624")
+    assert equal.tolerance == pytest.approx(0.0055), (
+        "draws that agree are no narrower than numbers of no draw"
+    )
+
+
+def test_one_draw_is_not_judged_and_says_why():
+    found = agreement(0.60, draws=(0.60,))
+    assert (found.criterion, found.agrees, found.tolerance) == ("", None, None)
+    assert "one draw" in found.unjudged
+
+
+def test_resamples_of_the_paper_bring_their_own_standard_deviation():
+    assert agreement(0.619, sd="0.0192").agrees
+    assert not agreement(0.620, sd="0.0192").agrees
+    assert agreement(0.619, sd="0.0192").criterion == "draws"
+
+
+def test_a_rebuilt_benchmark_is_judged_by_our_interval():
+    inside, outside = (
+        agreement(0.65, low=low, high=0.70, rebuilt=True, draws=()) for low in (0.6005, 0.6006)
+    )
+    assert (inside.criterion, inside.agrees, outside.agrees) == ("interval", True, False)
+    assert agreement(0.600, rebuilt=True).agrees is None
+    assert "without an interval" in agreement(0.600, rebuilt=True).unjudged
+
+
+def test_what_cannot_be_told_is_not_judged():
+    found = agreement(0.600, unjudged="neighbours are drawn once")
+    assert (found.agrees, found.unjudged) == (None, "neighbours are drawn once")
+
+
+def test_every_row_states_its_criterion(results):
+    table, frame = table_of(results)
+    of = frame[["criterion", "agrees"]].apply(tuple, axis=1)
+    assert of["surp", "paper", "pythia-2.8b", "ppl", "auc"] == ("tolerance", "false")  # 0.01 apart
+    assert of["surp", "paper", "average", "ppl", "auc"] == ("tolerance", "false")  # 0.02 apart
+    assert of["con_recall", "paper", "", "", "n_texts"] == ("tolerance", "true")
+    assert of["con_recall", "paper", "pythia-6.9b", "min_k", "auc"] == ("", "")
+    assert of["surp", "paper", "pythia-2.8b", "surp", "best_eps_e"] == ("", "")
+    measured, told = frame["measured"].notna(), " ".join(table.notes)
+    assert (frame["criterion"].ne("") ^ frame["unjudged"].ne(""))[measured].all()
+    assert not frame["criterion"].ne("")[~measured].any()
+    assert "shots are drawn, and this study has one draw: no standard deviation of draws (3)" in told
+
+
+def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
+    """Each draw's best setting, whichever that is; the average over models goes draw by draw."""
+    pair = ("pythia-6.9b", "wikimia")
+    values = {0: (0.69, 0.63), 1: (0.58, 0.60), 2: (0.57, 0.54)}
+    rows = [
+        row("min_k", f"k={k}", value, evaluation_set="without_prefixes", draw=draw)
+        for draw, of in values.items()
+        for k, value in zip((0.4, 0.5), of, strict=True)
+    ]
+    path = tmp_path / "draws.parquet"
+    write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
+    _, frame = table_of(replace(results, metrics=results.metrics | {pair: path}))
+    found = frame.loc[("con_recall", "paper", "pythia-6.9b", "min_k", "auc")]
+    best = [0.69, 0.60, 0.57]
+    assert found["measured"] == pytest.approx(np.mean(best))
+    assert found["sd"] == pytest.approx(np.std(best, ddof=1))
+    assert (found["draws"], found["criterion"], found["agrees"]) == (3, "draws", "true")  # 0.010 of 0.062
+
+
+def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
+    """0.53 for 0.500 lies in our interval; on a released benchmark it would disagree."""
+    pair = ("olmo-7b", "dolma_book")
+    path = tmp_path / "books.parquet"
+    books = row("loss", "", 0.53, selection="default", subset="middle") | {"length": 1024}
+    write_parquet(path, pd.DataFrame([books]).astype({"draw": "Int64", "length": "Int64"}))
+    artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
+    for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
+        given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
+        frame = reproduction.render(artifact, given).frame
+        one = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
+        assert (one["criterion"], one["agrees"]) == expected
+
+
+def test_the_registry_calls_rebuilt_what_the_paper_study_rebuilds():
+    import yaml
+
+    entries = yaml.safe_load(Path("config/benchmarks.yaml").read_text(encoding="utf-8"))
+    assert [slug for slug, entry in entries.items() if entry.get("rebuilt")] == ["dolma_book"]
 
 
 def test_what_is_not_measured_says_why(results):
@@ -151,8 +261,9 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
     assert [row.label for row in surp.rows] == ["table1", "text"]
     numbers, measured, *_ = (cell.words for cell in surp.rows[0].cells[:3])
     assert (numbers, measured) == ("6", "5")
-    assert surp.rows[0].cells[3].value == pytest.approx(0.01)  # the median of 0.01, 0.03, 0.02, -0.05, -0.02
-    assert surp.rows[0].cells[4].value == pytest.approx(-0.05)
+    assert [cell.words for cell in surp.rows[0].cells[2:4]] == ["0 of 5", "fixed tolerance"]
+    assert surp.rows[0].cells[4].value == pytest.approx(0.01)  # the median of 0.01, 0.03, 0.02, -0.05, -0.02
+    assert surp.rows[0].cells[5].value == pytest.approx(-0.05)
     table.write({suffix: tmp_path / f"t.{suffix}" for suffix in ("csv", "md", "tex", "reading")})
     assert table.blocks[-1].rows[0].label.startswith("con_recall table2 pythia-6.9b wikimia 32 words")
 

@@ -1,8 +1,9 @@
 """One measured number by all its keys, of a study's metrics, tests and benchmarks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import mean, stdev
 from typing import Any
 
 import pandas as pd
@@ -27,6 +28,9 @@ _NO_LENGTH = -1
 class Lookup:
     """Where a number stands. Of the settings that have the `fixed` parameters and none of the values in `without`, the
     best is taken; `reference` "" stands for any, as long as there is one; `subset` "*" for the mean over all.
+
+    A published number of the same texts may differ by `tolerance` where nothing is drawn; `unjudged` says why whether
+    it agrees cannot be told.
     """
 
     model: str
@@ -43,11 +47,16 @@ class Lookup:
     metric: str
     fixed: Mapping[str, Any]
     without: Mapping[str, Sequence[Any]]
+    tolerance: float
+    unjudged: str
 
 
 @dataclass(frozen=True)
 class Found:
-    """A number with its 95 % interval, where it has one, and the setting and benchmark that it is of."""
+    """A number with its 95 % interval, where it has one, and the setting and benchmark that it is of.
+
+    Where shots are drawn it is the mean over `draws`, the numbers of the single draws.
+    """
 
     value: float
     low: float | None = None
@@ -55,6 +64,18 @@ class Found:
     setting: str = ""
     benchmark: str = ""
     reference: str = ""
+    draws: tuple[float, ...] = ()
+
+    @property
+    def sd(self) -> float | None:
+        """The standard deviation over draws; None with fewer than two."""
+        return stdev(self.draws) if len(self.draws) > 1 else None
+
+
+def mean_of(parts: Sequence[Found], benchmark: str) -> Found:
+    """The mean of numbers, without an interval; where all are means over draws, so is theirs, draw by draw."""
+    draws = tuple(map(mean, zip(*(one.draws for one in parts), strict=False)))
+    return Found(mean(one.value for one in parts), benchmark=benchmark, draws=draws)
 
 
 class Measured:
@@ -102,10 +123,21 @@ class Measured:
         return self._best(pair, lookup, lookup.subset)
 
     def _best(self, pair: Pair, lookup: Lookup, subset: str) -> Found | None:
+        """The best setting's number; where shots are drawn, the mean of the best of each draw."""
         metric = "auc" if lookup.metric in BEST else lookup.metric
         rows = self._candidates(pair, lookup, subset, metric)
         if rows.empty or rows["reference"].nunique() > 1:
             return None
+        of_draws = [
+            self._best_of(of, pair, lookup) for _, of in rows.groupby("draw", dropna=False, sort=True)
+        ]
+        if rows["draw"].isna().any():
+            return of_draws[0]
+        draws = tuple(one.value for one in of_draws)
+        first = replace(of_draws[0], draws=draws)
+        return first if len(draws) == 1 else replace(first, value=mean(draws), low=None, high=None)
+
+    def _best_of(self, rows: pd.DataFrame, pair: Pair, lookup: Lookup) -> Found:
         best = records_of(rows.sort_values("value", ascending=False, kind="stable"))[0]
         with_interval = rows[(rows["setting"] == best["setting"]) & rows["low"].notna()]
         row = records_of(with_interval)[0] if len(with_interval) else best
@@ -132,10 +164,8 @@ class Measured:
     def _mean(self, pair: Pair, lookup: Lookup) -> Found | None:
         subsets = sorted({key[4] for key in self._index(pair)} - {""})
         found = [self._best(pair, lookup, subset) for subset in subsets]
-        values = [one.value for one in found if one is not None]
-        if not values or len(values) < len(found):
-            return None
-        return Found(sum(values) / len(values), benchmark=pair[1])
+        parts = [one for one in found if one is not None]
+        return mean_of(parts, pair[1]) if parts and len(parts) == len(found) else None
 
     def _p_value(self, pair: Pair, lookup: Lookup) -> Found | None:
         if pair not in self._results.tests:
@@ -170,13 +200,13 @@ class Measured:
 
     @cached_property
     def _nothing(self) -> pd.DataFrame:
-        return pd.DataFrame(columns=["setting", "reference", "value", "low", "high"])
+        return pd.DataFrame(columns=["setting", "draw", "reference", "value", "low", "high"])
 
     def _index(self, pair: Pair) -> dict[tuple[Any, ...], pd.DataFrame]:
-        """The rows of a pair by `_KEYS`, of the first draw, those with a chosen setting first."""
+        """The rows of a pair by `_KEYS`, of every draw, those with a chosen setting first."""
         if pair not in self._indexed:
             frame = self._results.every_row(pair)
-            frame = frame[frame["selection"].isin(SELECTIONS) & (frame["draw"].isna() | frame["draw"].eq(0))]
+            frame = frame[frame["selection"].isin(SELECTIONS)]
             order = frame["selection"].map({name: place for place, name in enumerate(SELECTIONS)})
             frame = frame.assign(length=frame["length"].fillna(_NO_LENGTH).astype(int), order=order)
             grouped = frame.sort_values("order", kind="stable").groupby(_KEYS, sort=False)

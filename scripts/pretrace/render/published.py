@@ -3,12 +3,13 @@
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pretrace.questions.known import METHODS
-from pretrace.render.measured import Found, Lookup, Measured
+from pretrace.render.agreement import Agreement, judge
+from pretrace.render.measured import Found, Lookup, Measured, mean_of
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import check, read_yaml
@@ -27,13 +28,18 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Compared:
-    """A published number under one protocol; without `found` there is a `reason`."""
+    """A published number under one protocol; without `found` there is a `reason`, without `lookup` it is skipped."""
 
     row: Row
     protocol: str
+    lookup: Lookup | None = None
     found: Found | None = None
     reason: str = ""
-    skipped: bool = field(default=False)
+    agreement: Agreement = field(default_factory=Agreement)
+
+    @property
+    def skipped(self) -> bool:
+        return self.lookup is None
 
     @property
     def published(self) -> float:
@@ -47,15 +53,6 @@ class Compared:
         if self.row["metric"] != "p_value":
             return self.found.value - self.published
         return math.log10(max(self.found.value, 1e-300) / self.published)
-
-    @property
-    def inside(self) -> bool | None:
-        """Whether our 95 % interval holds the published number, as far as its digits say; None without one."""
-        if self.found is None or self.found.low is None or self.found.high is None:
-            return None
-        _, _, decimals = self.row["value"].partition(".")
-        rounding = 0.5 * 10 ** -len(decimals)
-        return self.found.low - rounding <= self.published <= self.found.high + rounding
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
             rules = [*names.rules, *its["rules"]]
             of = [_compared(row, protocol, rules, names, measured, gone) for row in rows]
             compared += _averaged(of)
-    return compared
+    return [_judged(one, results) for one in compared]
 
 
 def read_published(path: Path) -> list[Row]:
@@ -157,6 +154,8 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
         + ("_strict" if use.get("strict") and use["metric"].startswith("tpr_at") else ""),
         fixed=fixed,
         without=use.get("without", {}),
+        tolerance=use["tolerance"],
+        unjudged=use.get("unjudged", ""),
     )
 
 
@@ -174,13 +173,21 @@ def _compared(
 ) -> Compared:
     lookup = looked_up(row, rules, names.parameters)
     if isinstance(lookup, str):
-        return Compared(row, protocol, reason=lookup, skipped=True)
+        return Compared(row, protocol, reason=lookup)
     if AVERAGE in (row["model"], row["subset"]):
-        return Compared(row, protocol, reason="a part of the average is missing")
+        return Compared(row, protocol, lookup, reason="a part of the average is missing")
     found = measured.find(lookup)
     if found is not None:
-        return Compared(row, protocol, found)
-    return Compared(row, protocol, reason=gone.get(lookup.model) or measured.why_not(lookup))
+        return Compared(row, protocol, lookup, found)
+    return Compared(row, protocol, lookup, reason=gone.get(lookup.model) or measured.why_not(lookup))
+
+
+def _judged(one: Compared, results: Results) -> Compared:
+    if one.found is None or one.lookup is None:
+        return one
+    rebuilt = bool(results.entries.get(one.found.benchmark, {}).get("rebuilt", False))
+    agreement = judge(one.row["value"], one.row.get("std") or "", one.found, one.lookup, rebuilt=rebuilt)
+    return replace(one, agreement=agreement)
 
 
 def _averaged(compared: Sequence[Compared]) -> list[Compared]:
@@ -193,9 +200,9 @@ def _averaged(compared: Sequence[Compared]) -> list[Compared]:
                 parts.setdefault(_beside(one.row, key), []).append(one)
         for at, one in enumerate(filled):
             of = parts.get(_beside(one.row, key), []) if one.row[key] == AVERAGE else []
-            values = [part.found.value for part in of if part.found is not None]
-            if of and len(values) == len(of) and not one.skipped:
-                filled[at] = Compared(one.row, one.protocol, Found(sum(values) / len(values)))
+            found = [part.found for part in of if part.found is not None]
+            if found and len(found) == len(of) and not one.skipped:
+                filled[at] = replace(one, found=mean_of(found, found[0].benchmark), reason="")
     return filled
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.render.agreement import CRITERIA
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import joined
 from pretrace.render.published import NAMES, Compared, Names, compare, read_names
@@ -20,8 +21,8 @@ RATES = ("auc", "tpr_at_")
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of our
-    intervals hold them, and how far apart they are; then the numbers that are farthest apart.
+    """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of them
+    agree by which criterion, and how far apart they are; then the numbers that are farthest apart.
 
     The long data holds every published number under every protocol.
     """
@@ -72,8 +73,13 @@ def _record(one: Compared) -> dict[str, Any]:
         "measured": found.value if found else None,
         "low": found.low if found else None,
         "high": found.high if found else None,
+        "draws": len(found.draws) if found else None,
+        "sd": found.sd if found else None,
         "difference": one.difference,
-        "inside": {True: "true", False: "false", None: ""}[one.inside],
+        "criterion": one.agreement.criterion,
+        "tolerance": one.agreement.tolerance,
+        "agrees": {True: "true", False: "false", None: ""}[one.agreement.agrees],
+        "unjudged": one.agreement.unjudged,
         "our_benchmark": found.benchmark if found else "",
         "our_setting": found.setting if found else "",
         "our_reference": found.reference if found else "",
@@ -86,7 +92,12 @@ def rates(compared: Sequence[Compared]) -> list[Compared]:
     return [one for one in compared if one.found is not None and one.row["metric"].startswith(RATES)]
 
 
-_HEADS = ("numbers", "measured", "in our interval", "median difference", "largest difference")
+def judged(compared: Sequence[Compared]) -> list[bool]:
+    """Whether each number agrees, of those of which it can be told."""
+    return [one.agreement.agrees for one in compared if one.agreement.agrees is not None]
+
+
+_HEADS = ("numbers", "measured", "agree", "criterion", "median difference", "largest difference")
 
 
 def _columns(names: Names, paper: str) -> tuple[tuple[str, ...], ...]:
@@ -114,12 +125,14 @@ def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> Block:
 
 def _counts(compared: Sequence[Compared]) -> list[Cell]:
     shown = [one for one in compared if not one.skipped]
-    judged = [one.inside for one in shown if one.inside is not None]
+    agreeing = judged(shown)
+    criteria = dict.fromkeys(one.agreement.criterion for one in shown if one.agreement.criterion)
     apart = [one.difference for one in rates(shown) if one.difference is not None]
     return [
         Cell(words=str(len(shown))),
         Cell(words=str(sum(one.found is not None for one in shown))),
-        Cell(words=f"{sum(judged)} of {len(judged)}") if judged else Cell(),
+        Cell(words=f"{sum(agreeing)} of {len(agreeing)}") if agreeing else Cell(),
+        Cell(words=", ".join(CRITERIA[one] for one in CRITERIA if one in criteria)) if criteria else Cell(),
         Cell(value=median(apart), signed=True) if apart else Cell(),
         Cell(value=max(apart, key=abs), signed=True) if apart else Cell(),
     ]
@@ -154,19 +167,30 @@ def _place(one: Compared) -> str:
 
 def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) -> list[str]:
     notes = [
-        "Numbers: those that the paper prints and that can be compared. Brackets and counts rest on our 95 % intervals "
-        "(bootstrap of our texts); a published number has an error of its own, so fewer than 95 % need lie inside. "
-        "Differences: measured less published, of AUCs and true-positive rates."
+        "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of AUCs "
+        "and true-positive rates.",
+        "Agree: on a released benchmark both numbers are of the same texts and share their sampling error, so no "
+        "interval is asked. The fixed tolerance is 0.005 where nothing is drawn (0 of counts). Where shots are drawn, "
+        "ours is the mean over draws and the tolerance is their standard deviation, where the paper resamples, the one "
+        "that it prints; 0.005 at least. Of numbers that differ by the draw alone, about half are so near to the mean "
+        "of three draws. To each tolerance the rounding of the paper's digits is added. A rate moves in steps of one "
+        "text, which may exceed it. On a rebuilt benchmark the texts are others: the published number has to lie in our "
+        "95 % interval (bootstrap of our texts).",
     ]
     for paper in papers:
         protocols = names.papers[paper]["protocols"]
         told = "; ".join(f"{name}: {its['says'].strip()}" for name, its in protocols.items())
         notes.append(f"{names.papers[paper]['title']}, {told}.")
-    for skipped, what in ((True, "Not compared"), (False, "Not measured")):
+    kinds = {
+        "Not compared": [(one.row, one.reason) for one in compared if one.skipped],
+        "Not measured": [(one.row, one.reason) for one in compared if not one.skipped],
+        "Not judged": [(one.row, one.agreement.unjudged) for one in compared],
+    }
+    for what, reasons in kinds.items():
         counts: dict[str, set[int]] = {}
-        for one in compared:
-            if one.reason and one.skipped == skipped:
-                counts.setdefault(one.reason, set()).add(id(one.row))
+        for row, reason in reasons:
+            if reason:
+                counts.setdefault(reason, set()).add(id(row))
         if counts:
             told = "; ".join(f"{reason} ({len(rows)})" for reason, rows in counts.items())
             notes.append(f"{what}: {told}.")
@@ -179,12 +203,12 @@ def _reading(names: Names, papers: Sequence[str], compared: Sequence[Compared]) 
         parts = []
         for protocol in names.papers[paper]["protocols"]:
             of = [one for one in compared if (one.row["paper"], one.protocol) == (paper, protocol)]
-            judged = [one.inside for one in of if one.inside is not None]
+            agreeing = judged(of)
             apart = [abs(one.difference) for one in rates(of) if one.difference is not None]
             if apart:
                 parts.append(
-                    f"as the {protocol}, {sum(judged)} of {len(judged)} published numbers lie in our intervals "
-                    f"(median distance {median(apart):.3f})"
+                    f"as the {protocol}, {sum(agreeing)} of {len(agreeing)} measured numbers agree with the published "
+                    f"ones (median distance {median(apart):.3f})"
                 )
         title = names.papers[paper]["title"]
         sentences.append(f"{title}: {joined(parts)}." if parts else f"{title}: nothing was measured.")

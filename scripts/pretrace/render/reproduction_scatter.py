@@ -6,7 +6,7 @@ from typing import Any
 from pretrace.render.drawing import BLUE, GREY, PAGE, VERMILION, Drawing, lay_out, new_figure, style
 from pretrace.render.published import NAMES, Compared, read_names
 from pretrace.render.registry import Artifact
-from pretrace.render.reproduction import compared_of, frame_of, rates
+from pretrace.render.reproduction import compared_of, frame_of, judged, rates
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -17,7 +17,7 @@ MARKERS = ("o", "x")
 def render(artifact: Artifact, results: Results) -> Drawing:
     """A facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
 
-    Bars are our 95 % intervals.
+    Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
     """
     compared = rates(compared_of(artifact, results))
     if not compared:
@@ -66,9 +66,9 @@ def _facet(axes: Any, compared: Sequence[Compared], protocols: Sequence[str]) ->
 
 
 def _reading(compared: Sequence[Compared]) -> str:
-    judged = [one.inside for one in compared if one.inside is not None]
+    agreeing = judged(compared)
     above = sum((one.difference or 0) > 0 for one in compared)
     return (
-        f"Of {len(judged)} comparisons, {sum(judged)} published numbers lie in our 95 % intervals; "
-        f"{above} of {len(compared)} measured ones are above the published ones."
+        f"Of {len(agreeing)} comparisons, {sum(agreeing)} agree by the criterion of their benchmark (table "
+        f"reproduction); {above} of {len(compared)} measured ones are above the published ones."
     )

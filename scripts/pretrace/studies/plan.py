@@ -206,15 +206,17 @@ def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
 def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[int]]:
     """Evaluation sets without prefixes -> the draws for which the pair's metrics are asked.
 
-    `without_prefixes` stands for every draw of the pair's runs, and each set for the draws that an artifact shows.
+    `without_prefixes`, and what an artifact lists under `evaluation_sets`, stand for every draw of the pair's runs, any
+    other set for the draws that an artifact shows.
     """
-    runs = runs_of(study, model, benchmark)
-    asked = {"without_prefixes": {draw for run in runs for draw in run["draws"]}}
+    every = {draw for run in runs_of(study, model, benchmark) for draw in run["draws"]}
+    asked = {"without_prefixes": set(every)}
     for artifact, _ in _shown(study, model, benchmark):
         options = artifact.get("options", {})
-        draws = options.get("across", {}).get("draw", [options.get("draw", 0)])
-        for name in options.get("evaluation_sets", [artifact.get("evaluation_set", "all")]):
-            asked.setdefault(name, set()).update(draws)
+        shown = options.get("draws", options.get("across", {}).get("draw", [options.get("draw", 0)]))
+        for name in options.get("evaluation_sets", []):
+            asked.setdefault(name, set()).update(every)
+        asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(shown)
     return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
 
 
