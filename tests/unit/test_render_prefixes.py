@@ -25,6 +25,8 @@ from pretrace.render import (
     selection_gap,
 )
 from pretrace.render.averages import average
+from pretrace.render.method_columns import Column, over_draws
+from pretrace.render.records import is_starred
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
 from pretrace.render.table import Table
@@ -112,6 +114,30 @@ def test_average_over_draws_has_a_standard_deviation_and_no_interval(results: Re
     assert of.cells[2].spread == pytest.approx(np.std(values, ddof=1))
     assert of.cells[2].low is None
     assert of.cells[2].interval.startswith("± 0.0")
+
+
+def test_a_column_over_draws_is_their_mean_with_their_standard_deviation(results: Results, metrics):
+    shown = table(results, options={"draws": [0, 1]})
+    (column,) = shown.blocks[0].columns or ()
+    (cell,) = next(row for row in shown.blocks[0].rows if row.label == "ReCall").cells
+    values = [one(metrics, method="recall", subset="", draw=at)["value"] for at in (0, 1)]
+    assert cell.value == pytest.approx(np.mean(values))
+    assert cell.interval == f"± {np.std(values, ddof=1):.3f}"
+    assert not any("draw" in line for line in column)
+    record = shown.frame.set_index("method").loc["recall"]
+    assert record["sd"] == pytest.approx(np.std(values, ddof=1))
+    assert "mean over 2 draws of shots" in " ".join(shown.notes)
+
+
+def test_a_star_over_draws_holds_in_every_draw():
+    def column(*tests):
+        named = {f"m{at}": {"difference": d, "p_holm": p} for at, (d, p) in enumerate(tests)}
+        return Column({"draw": 0}, "auc", False, None, {"held_out": {}}, named)
+
+    merged = over_draws(
+        [column((0.1, 0.01), (0.1, 0.01), (0.1, 0.01)), column((0.1, 0.04), (0.1, 0.2), (-0.1, 0.01))]
+    )
+    assert [is_starred(merged.tests, f"m{at}") for at in range(3)] == [True, False, False]
 
 
 def test_an_average_of_what_is_missing_in_one_is_missing():

@@ -1,7 +1,8 @@
 """The columns of a table of methods: panels by metric, and averages of neighbouring ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import mean, stdev
 from typing import Any
 
 import pandas as pd
@@ -84,14 +85,59 @@ def headers(columns: Sequence[Column | Average], without: str) -> Columns:
 
 
 def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) -> list[Column]:
-    """A column for each panel and metric, in the order of the panels."""
+    """A column for each panel and metric, in the order of the panels; over `options.draws`, where they are given."""
     panels = results.panels(artifact)
-    metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
+    options = artifact.get("options", {})
+    metrics = options.get("metrics", [artifact.get("metric", "auc")])
     return [
-        _column({**artifact, "metric": metric}, results, panel, panels, selections)
+        over_draws(
+            [
+                _column({**artifact, "metric": metric}, results, at, panels, selections)
+                for at in (
+                    [{**panel, "draw": draw} for draw in options["draws"]] if "draws" in options else [panel]
+                )
+            ]
+        )
         for panel in panels
         for metric in metrics
     ]
+
+
+def over_draws(columns: Sequence[Column]) -> Column:
+    """One column of several draws of shots: each number is the mean, with its standard deviation as `sd`.
+
+    A method's test is that of the draw which says least for it, so that a star holds in every draw.
+    """
+    first, *others = columns
+    if not others:
+        return first
+    selected = {
+        selection: {
+            method: _mean_record([column.selected[selection][method] for column in columns])
+            for method in rows
+            if all(method in column.selected[selection] for column in others)
+        }
+        for selection, rows in first.selected.items()
+    }
+    tests = {
+        method: max(
+            (column.tests[method] for column in columns),
+            key=lambda test: (test["difference"] <= 0, test["p_holm"]),
+        )
+        for method in first.tests
+        if all(method in column.tests for column in others)
+    }
+    panel = {key: value for key, value in first.panel.items() if key != "draw"}
+    return replace(first, panel=panel, selected=selected, tests=tests)
+
+
+def _mean_record(rows: Sequence[Record]) -> Record:
+    """The first draw's record with mean and standard deviation; the settings of all draws, where they differ."""
+    values = [float(row["value"]) for row in rows]
+    settings = " / ".join(dict.fromkeys(str(row["setting"]) for row in rows))
+    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
+    numbers = {"value": mean(values), "low": None, "high": None, "sd": stdev(values)}
+    return {**rows[0], **numbers, "setting": settings, "marks": ";".join(sorted(marks))}
 
 
 def missing_columns(artifact: Artifact, selections: Sequence[str]) -> list[Column]:
@@ -153,6 +199,6 @@ def _record(column: Column | Average, method: str, selection: str) -> dict[str, 
         | {"placebo": column.control, "average": ""}
         | keys
         | number_record(column.selected[selection].get(method))
-        | {"sd": None}
+        | {"sd": column.selected[selection].get(method, {}).get("sd")}
         | test_record(tests.get(method))
     )

@@ -36,8 +36,9 @@ def render(artifact: Artifact, results: Results) -> Table:
 
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
     ...) puts panels that differ in it into blocks of their own; `average` (`registry.CHOICES`) adds the mean over
-    neighbouring panels that differ in that alone. Bold is the highest method of a column; a star says that a
-    method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
+    neighbouring panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest
+    method of a column; a star says that a method beats the baseline by the paired bootstrap on held-out settings,
+    Holm-corrected p <= 0.05.
     """
     selections = [one for one in SELECTIONS if one in artifact.get("selection", SELECTIONS)]
     groups = _groups(artifact, columns_of(artifact, results, selections))
@@ -140,6 +141,7 @@ def _cell(column: Column | Average, method: str, selection: str) -> Cell:
         value=value,
         low=low,
         high=high,
+        spread=rows[method].get("sd"),
         star=selection == "held_out" and not is_control(method) and is_starred(column.tests, method),
         signs=signs_of(rows[method]["marks"]),
     )
@@ -167,6 +169,11 @@ def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block
             "A placebo column has two classes that the model knows alike: only what exceeds it is membership."
         )
     over = artifact.get("options", {}).get("average", "")
+    if draws := artifact.get("options", {}).get("draws"):
+        notes.append(
+            f"Each number is the mean over {len(draws)} draws of shots with their standard deviation (±); a star holds "
+            "in every draw."
+        )
     return [*notes, *_selection_notes(columns), *([average_note(over)] if over else [])]
 
 

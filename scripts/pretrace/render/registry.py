@@ -90,7 +90,7 @@ RENDERERS = _renderers(
         "method_table",
         "table",
         frozenset({"metrics", "tests"}),
-        optional=frozenset({"metrics", "blocks", "average"}),
+        optional=frozenset({"metrics", "blocks", "average", "draws"}),
     ),
     Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
     Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),

@@ -174,8 +174,8 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
         "ours is the mean over draws and the tolerance is their standard deviation, where the paper resamples, the one "
         "that it prints; 0.005 at least. Of numbers that differ by the draw alone, about half are so near to the mean "
         "of three draws. To each tolerance the rounding of the paper's digits is added. A rate moves in steps of one "
-        "text, which may exceed it. On a rebuilt benchmark the texts are others: the published number has to lie in our "
-        "95 % interval (bootstrap of our texts).",
+        "text, which may exceed it. On a rebuilt benchmark the texts are others: the published number has to lie in "
+        "our 95 % interval (bootstrap of our texts).",
     ]
     for paper in papers:
         protocols = names.papers[paper]["protocols"]
