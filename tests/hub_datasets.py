@@ -108,6 +108,13 @@ def mimir(rows: int = 6) -> dict[str, bytes]:
     return files
 
 
+NAMED_BOOKS = (
+    "A_Day_of_Fallen_Night_-_Samantha_Shannon",
+    "Harry_Potter_and_the_Philosopher's_Stone_-_JK_Rowling",
+)
+"""Those of BookTection that figures are of, a clean one and a suspect one."""
+
+
 def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> bytes:
     """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has."""
     draw = random.Random(4)
@@ -128,7 +135,8 @@ def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> byte
         for size, count in (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),):
             for _ in range(passages):
                 row = {f"Example_{letter}": words(draw, count) for letter in "ABCD"}
-                title = f"Title_{document}_-_Author_{document}" if books else f"Paper {document}"
+                book = dict(enumerate(NAMED_BOOKS)).get(document, f"Title_{document}_-_Author_{document}")
+                title = book if books else f"Paper {document}"
                 row |= {"Answer": "A", "ID": title, "Label": str(document % 2)} | (
                     {"Length": size} if books else {}
                 )

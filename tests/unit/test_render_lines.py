@@ -79,7 +79,7 @@ def test_the_largest_change_over_a_length_may_be_a_fall():
     )
     panels = [made_up.PANEL | {"length": length} for length in (32, 64)]
     facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "length", panels)
-    assert "The largest change is that of Loss, from 0.900 to 0.500" in reading({"metric": "auc"}, [facet])
+    assert "The largest change is that of Loss, from 0.900 to 0.500" in reading([facet])
 
 
 def test_lines_over_lengths_go_from_the_shortest_to_the_longest():

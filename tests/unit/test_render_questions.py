@@ -1,5 +1,6 @@
 """DE-COP's tables and figures: what stands in them, what is starred, and that equal results give equal bytes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,20 @@ import made_up_answers as made_up
 import pytest
 import yaml
 
-from pretrace.render import accuracy_table, calibration_table, document_times, letter_bars, welch_table
+from pretrace.render import (
+    accuracy_table,
+    calibration_table,
+    document_times,
+    letter_bars,
+    method_lines,
+    position_bars,
+    welch_table,
+)
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.render.table import DASH, Cell, Row, Table
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import write_json
+from pretrace.runtime.files import read_parquet, write_json, write_parquet
 
 ROOT = Path(__file__).parents[2]
 REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
@@ -171,6 +180,61 @@ def test_a_document_has_its_own_letters(results):
     assert plain["letter"].tolist() == list("ABCD")
     assert plain["value"].sum() == pytest.approx(1)
     assert plain["value"].idxmax() == plain.index[1], "the made-up model prefers B"
+
+
+def test_one_document_has_its_own_bars_by_the_place_of_the_true_text(results):
+    drawing = position_bars.render(artifact("de_cop_figure8", document="d03"), results)
+    answers = read_parquet(results.answers[made_up.MODEL, made_up.BENCHMARK])
+    for permutation, place in ((0, "true text at A"), (14, "true text at C")):
+        own = answers[
+            (answers["document"] == "d03")
+            & (answers["task"] == "de_cop")
+            & (answers["permutation"] == permutation)
+        ]
+        shown = drawing.frame[drawing.frame["position"] == place]
+        assert shown["value"].tolist() == pytest.approx([own["correct"].astype(float).mean()])
+        assert shown["low"].notna().all(), "by bootstrap of its passages"
+    assert "of d03" in drawing.reading
+    with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
+        position_bars.render(artifact("de_cop_figure8", document="d99"), results)
+
+
+def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
+    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
+    better = metrics["method"].eq("de_cop") & metrics["metric"].eq("accuracy_members")
+    write_parquet(tmp_path / "m.parquet", metrics.assign(value=metrics["value"] + 0.1 * better))
+    other = ("better", made_up.BENCHMARK)
+    both = replace(
+        results,
+        metrics=results.metrics | {other: tmp_path / "m.parquet"},
+        tests=results.tests | {other: results.tests[made_up.MODEL, made_up.BENCHMARK]},
+    )
+    given = artifact("de_cop_table3", average="panel") | {"panels": [PANEL, PANEL | {"model": "better"}]}
+    table = accuracy_table.render(given, both)
+    assert [column[0] for column in table.blocks[0].columns or table.columns][-1] == "average"
+    row = next(row for row in table.blocks[0].rows if row.label == "DE-COP").cells
+    assert row[6].value == pytest.approx(row[0].value + 0.05)
+    assert row[6].low is None
+    assert row[8].value == pytest.approx(row[6].value - row[7].value)
+    assert table.frame["model"].eq("average").sum() == table.frame["model"].eq("better").sum()
+
+
+def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
+    other = ("bigger", made_up.BENCHMARK)
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    both = replace(results, metrics=results.metrics | {other: results.metrics[pair]})
+    given = artifact("de_cop_figure4") | {"panels": [PANEL, PANEL | {"model": "bigger"}]}
+    drawing = method_lines.render(given, both)
+    metrics = read_parquet(results.metrics[pair])
+    own = metrics[
+        metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
+    ]
+    of = drawing.frame[drawing.frame["method"] == "de_cop"].groupby("metric")["value"].unique()
+    assert set(of.index) == {"auc", "auc_as_published"}
+    for metric, values in of.items():
+        assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), metric
+    labels = [axis.get_ylabel() for axis in drawing.figure.axes[:2]]
+    assert labels == ["AUC, with 95 % interval", "AUC as published, with 95 % interval"]
 
 
 def test_the_place_of_the_true_text_is_taken_from_the_answers(results, tmp_path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import mean
 from typing import Any
 
 from pretrace.evaluation.documents import ACCURACIES, MEAN_SCORE
@@ -46,17 +47,18 @@ def render(artifact: Artifact, results: Results) -> Table:
     """A row a question method and setting; of each panel the accuracy of members, of non-members, and the gap.
 
     A star says that the two differ by Welch's test on the documents, Holm-corrected p <= 0.05. Bold is the
-    widest gap.
+    widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = [_accuracies(artifact, results, panel) for panel in results.panels(artifact)]
+    shown = [*panels, *(_average(panels) if "average" in artifact["options"] else [])]
     lines = _lines([line for one in panels for line in one.rows[ACCURACIES[0]]])
     if not lines:
         raise InputError(f"artifact {artifact['artifact']}: its panels have no answers to questions")
     rows = [
-        Row(_label(line), tuple(cell for one in panels for cell in _cells(one, line)), is_control(line[0]))
+        Row(_label(line), tuple(cell for one in shown for cell in _cells(one, line)), is_control(line[0]))
         for line in lines
     ]
-    blocks, notes = said_once([Block("", _bold_gaps(rows), columns=_columns(panels))])
+    blocks, notes = said_once([Block("", _bold_gaps(rows), columns=_columns(shown))])
     every = [row for one in panels for of in one.rows.values() for row in of.values()]
     return Table(
         caption=artifact["title"],
@@ -73,9 +75,26 @@ def render(artifact: Artifact, results: Results) -> Table:
             *results.cautions([one.panel for one in panels]),
             *notes,
         ),
-        frame=long_frame([record for one in panels for record in _records(one)]),
+        frame=long_frame([record for one in shown for record in _records(one)]),
         reading=" ".join(_reading(one) for one in panels),
     )
+
+
+def _average(panels: Sequence[Accuracies]) -> list[Accuracies]:
+    """The means of what every panel has, if there are several; models share the questions, so without intervals."""
+    if len(panels) < 2:
+        return []
+    rows: dict[str, dict[Line, Record]] = {
+        metric: {
+            line: {**row, "value": mean(float(one.rows[metric][line]["value"]) for one in panels)}
+            | {"low": None, "high": None, "marks": ""}
+            for line, row in of.items()
+            if all(line in one.rows[metric] for one in panels)
+        }
+        for metric, of in panels[0].rows.items()
+    }
+    panel = {"model": "average", "benchmark": "", "label": "average"}
+    return [Accuracies(panel, rows, {})]
 
 
 def _accuracies(artifact: Artifact, results: Results, panel: Panel) -> Accuracies:

@@ -7,16 +7,19 @@ from pretrace.questions.known import is_control
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import Estimate, against_chance, joined, with_interval
 from pretrace.render.records import estimate
-from pretrace.render.registry import Artifact
 
 if TYPE_CHECKING:
     from pretrace.render.method_lines import Facet
 
 
-def reading(artifact: Artifact, facets: Sequence["Facet"]) -> str:
-    """A sentence a facet: whether methods rise or fall over it, or where they are best."""
-    metric = artifact.get("metric", "auc")
-    return " ".join(_trend(facet, metric) if facet.ticks else _best(facet, metric) for facet in facets)
+def reading(facets: Sequence["Facet"]) -> str:
+    """A sentence a facet: whether methods rise or fall over it, or where they are best; its metric, of several."""
+    several = len({facet.metric for facet in facets}) > 1
+    return " ".join(
+        (f"{metric_label(facet.metric)}: " if several else "")
+        + (_trend if facet.ticks else _best)(facet, facet.metric)
+        for facet in facets
+    )
 
 
 def _trend(facet: "Facet", metric: str) -> str:

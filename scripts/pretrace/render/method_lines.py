@@ -48,6 +48,7 @@ class Facet:
     """
 
     title: str
+    metric: str
     x: str
     x_label: str
     lines: Mapping[str, Mapping[float, tuple[Panel, Record]]]
@@ -59,24 +60,25 @@ class Facet:
 def render(artifact: Artifact, results: Results) -> Drawing:
     """`options.x` is model or length (or both, a facet each), or a parameter: then a facet a panel.
 
+    `options.metrics`, in place of the artifact's one, have facets of their own side by side.
     Over models or lengths, settings are chosen as the artifact's first selection says; over a parameter, every
     other one is at its default, and methods without it are level lines. `options.vertical` maps places on x to
     a label: lines that say what happens there.
     """
     x = artifact["options"]["x"]
+    metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
     facets = [
         facet
         for one in ([x] if isinstance(x, str) else x)
-        for facet in (
-            _over_places(artifact, results, one) if one in PLACES else _over_parameter(artifact, results, one)
-        )
+        for of in ({**artifact, "metric": metric} for metric in metrics)
+        for facet in (_over_places(of, results, one) if one in PLACES else _over_parameter(of, results, one))
     ]
     if not facets:
         raise InputError(f"artifact {artifact['artifact']}: no two of its panels differ in {x} alone")
     return Drawing(
         figure=_figure(artifact, facets),
-        frame=_long(artifact, facets),
-        reading=reading(artifact, facets),
+        frame=_long(facets),
+        reading=reading(facets),
     )
 
 
@@ -113,7 +115,8 @@ def _facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[P
         title = panel_label({**{key: first[key] for key in first if key != "label"}, "model": "models"})
         title = title.removeprefix("models ")
     label = "length of the text (words)" if x == "length" else "model"
-    return Facet(title, x, label, lines, {}, dict(zip(places, names, strict=True)))
+    metric = artifact.get("metric", "auc")
+    return Facet(title, metric, x, label, lines, {}, dict(zip(places, names, strict=True)))
 
 
 def _over_parameter(artifact: Artifact, results: Results, x: str) -> list[Facet]:
@@ -135,7 +138,9 @@ def _facet_of(artifact: Artifact, results: Results, x: str, panel: Panel) -> Fac
         raise InputError(
             f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no method has a parameter '{x}'"
         )
-    return Facet(panel_label(panel), x, parameter_label(next(iter(lines)), x), lines, levels, {}, default)
+    label = parameter_label(next(iter(lines)), x)
+    metric = artifact.get("metric", "auc")
+    return Facet(panel_label(panel), metric, x, label, lines, levels, {}, default)
 
 
 def _by_value(item: tuple[str, Record]) -> float:
@@ -143,7 +148,6 @@ def _by_value(item: tuple[str, Record]) -> float:
 
 
 def _figure(artifact: Artifact, facets: Sequence[Facet]) -> Any:
-    metric = artifact.get("metric", "auc")
     methods = ordered(artifact, (m for facet in facets for m in (*facet.lines, *facet.levels)))
     styles = line_styles(methods)
     with style():
@@ -153,16 +157,15 @@ def _figure(artifact: Artifact, facets: Sequence[Facet]) -> Any:
             lettered = letter(at) if len(facets) > 1 else ""
             title = facets[at].title.replace(" on ", "\non ", 1) if grid.shape[1] > 2 else facets[at].title
             axis.set_title(lettered + title, loc="left", fontsize=7)
-        for axis in grid[:, 0]:
-            axis.set_ylabel(f"{metric_label(metric)}, with 95 % interval")
+            if at % grid.shape[1] == 0 or facets[at].metric != facets[at - 1].metric:
+                axis.set_ylabel(f"{metric_label(facets[at].metric)}, with 95 % interval")
         _legend(figure, facets, methods, styles)
         lay_out(figure)
     return figure
 
 
 def _draw(axis: Any, artifact: Artifact, facet: Facet, styles: Mapping[str, LineStyle]) -> None:
-    metric = artifact.get("metric", "auc")
-    chance = chance_level(metric)
+    chance = chance_level(facet.metric)
     if chance is not None:
         axis.axhline(chance, color=GREY, linewidth=0.7)
     for method, (_, row) in facet.levels.items():
@@ -220,7 +223,7 @@ def _legend(
     )
 
 
-def _long(artifact: Artifact, facets: Sequence[Facet]) -> pd.DataFrame:
+def _long(facets: Sequence[Facet]) -> pd.DataFrame:
     records = []
     for facet in facets:
         places: list[tuple[str, float | None, Panel, Record]] = [
@@ -228,7 +231,7 @@ def _long(artifact: Artifact, facets: Sequence[Facet]) -> pd.DataFrame:
         ]
         places += [(method, None, *of) for method, of in facet.levels.items()]
         for method, place, panel, row in places:
-            keys = {"method": method, "control": is_control(method), "metric": artifact.get("metric", "auc")}
+            keys = {"method": method, "control": is_control(method), "metric": facet.metric}
             drawn = {"drawn": "level" if place is None else "line", "x": facet.x}
             value = facet.ticks.get(place, place) if place is not None else None
             records.append(panel_record(panel) | keys | drawn | {"x_value": value} | number_record(row))

@@ -13,7 +13,7 @@ from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
 CLASSES = {1: "members", 0: "non-members"}
@@ -25,11 +25,16 @@ Found = Mapping[str, Mapping[str, Estimate]]
 def render(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: of each class the accuracy in the orders `options.permutations`, as many bars.
 
-    The same passages stand behind each bar; intervals by bootstrap of documents, each of equal weight.
+    The same passages stand behind each bar; intervals by bootstrap of documents, each of equal weight. Of one
+    document (`options.document`) the bars are its own, and intervals by bootstrap of its passages.
     """
     panels = results.panels(artifact)
     found = [_accuracies(artifact, results, panel) for panel in panels]
-    facets = [Bars("\n".join(panel_lines(panel)), of, EVEN) for panel, of in zip(panels, found, strict=True)]
+    subject = artifact["options"].get("document", "").replace("_", " ")
+    facets = [
+        Bars("\n".join([*panel_lines(panel), *([subject] if subject else [])]), of, EVEN)
+        for panel, of in zip(panels, found, strict=True)
+    ]
     return Drawing(
         figure=figure_of(facets, "share of right answers, 95 % interval"),
         frame=long_frame(
@@ -37,7 +42,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
         ),
         reading=" ".join(
             [
-                *(_reading(panel, of) for panel, of in zip(panels, found, strict=True)),
+                *(_reading(panel, of, subject) for panel, of in zip(panels, found, strict=True)),
                 *results.cautions(panels),
             ]
         ),
@@ -46,6 +51,14 @@ def render(artifact: Artifact, results: Results) -> Drawing:
 
 def _accuracies(artifact: Artifact, results: Results, panel: Panel) -> Found:
     answers = results.answers_of(artifact, panel)
+    document = artifact["options"].get("document", "")
+    if document:
+        there = answers["document"].unique()
+        answers = answers[answers["document"] == document]
+        if answers.empty:
+            raise InputError(
+                f"{where(artifact, panel)}: unknown options.document '{document}': {nearest(document, there)}"
+            )
     found: dict[str, dict[str, Estimate]] = {}
     for permutation in artifact["options"]["permutations"]:
         of = answers[answers["permutation"] == permutation]
@@ -58,7 +71,7 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel) -> Found:
         found[f"true text at {letters[0]}"] = {
             name: mean_of_groups(
                 rows["correct"].to_numpy(np.float64),
-                rows["document"].to_numpy(str),
+                rows["passage" if document else "document"].to_numpy(str),
                 seed_of(panel["model"], panel["benchmark"], permutation, label),
             )
             for label, name in CLASSES.items()
@@ -75,11 +88,12 @@ def _records(panel: Panel, found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def _reading(panel: Panel, found: Found) -> str:
+def _reading(panel: Panel, found: Found, subject: str) -> str:
     parts: Sequence[str] = [
         f"{joined([f'{with_interval(of[name])} with the {position}' for position, of in found.items() if name in of])} "
         f"for {name}"
         for name in CLASSES.values()
         if any(name in of for of in found.values())
     ]
-    return f"On {panel_label(panel)} the same passages are answered rightly {'; '.join(parts)}."
+    of_one = f" of {subject}" if subject else ""
+    return f"On {panel_label(panel)} the same passages{of_one} are answered rightly {'; '.join(parts)}."

@@ -100,14 +100,20 @@ RENDERERS = _renderers(
     Renderer("audit", "table", frozenset({"audit", "benchmarks"})),
     Renderer("audit_power", "figure", frozenset({"scores", "benchmarks", "prefixes"})),
     Renderer("pass_costs", "table", frozenset({"passes"})),
-    Renderer("accuracy_table", "table", frozenset({"metrics", "tests"})),
+    Renderer("accuracy_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"average"})),
     Renderer("welch_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"metrics"})),
     Renderer("calibration_table", "table", frozenset({"metrics", "calibration"})),
     Renderer(
         "document_accuracies", "figure", frozenset({"metrics", "answers"}), optional=frozenset({"documents"})
     ),
     Renderer("calibration_bars", "figure", frozenset({"metrics"})),
-    Renderer("position_bars", "figure", frozenset({"metrics", "answers"}), frozenset({"permutations"})),
+    Renderer(
+        "position_bars",
+        "figure",
+        frozenset({"metrics", "answers"}),
+        frozenset({"permutations"}),
+        optional=frozenset({"document"}),
+    ),
     Renderer(
         "letter_bars", "figure", frozenset({"metrics", "calibration"}), optional=frozenset({"document"})
     ),
@@ -126,7 +132,11 @@ RENDERERS = _renderers(
     ),
     Renderer("loss_curves", "figure", frozenset({"training"})),
     Renderer(
-        "method_lines", "figure", frozenset({"metrics"}), frozenset({"x"}), optional=frozenset({"vertical"})
+        "method_lines",
+        "figure",
+        frozenset({"metrics"}),
+        frozenset({"x"}),
+        optional=frozenset({"metrics", "vertical"}),
     ),
     Renderer("ablation_bars", "figure", frozenset({"metrics"}), frozenset({"method", "settings"})),
     Renderer("roc", "figure", frozenset({"metrics", "scores", "benchmarks", "prefixes"})),
