@@ -15,6 +15,8 @@ with job_log(snakemake.log[0]):
         read_parquet(snakemake.input.benchmark),
         pool=prefix["pool"],
         draws=prefix.get("draws", 1),
+        placebos=prefix.get("placebos", 0),
+        texts=prefix.get("texts"),
         seed=seed_of("prefixes", snakemake.params.split, prefix.get("seed", 0)),
     )
     write_parquet(snakemake.output[0], drawn)

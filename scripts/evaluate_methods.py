@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.placebos import nothing, placebos
 from pretrace.evaluation.sets import evaluation_sets
+from pretrace.questions import known
 from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 from pretrace.runtime.logs import job_log
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 with job_log(snakemake.log[0]):
     benchmark = read_parquet(snakemake.input.benchmark)
     prefixes = read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
+    sets = evaluation_sets(benchmark, prefixes, snakemake.params.draws_of_sets)
+    shown = [tuple(cell) for cell in snakemake.params.shown]
     metrics, tests = evaluate(
         read_parquet_parts(snakemake.input.scores),
         benchmark,
@@ -21,10 +25,22 @@ with job_log(snakemake.log[0]):
         benchmark_name=snakemake.wildcards.benchmark,
         resamples=snakemake.params.resamples,
         grid_intervals=set(snakemake.params.grid_intervals),
-        evaluation_sets=evaluation_sets(benchmark, prefixes, snakemake.params.draws_of_sets),
+        evaluation_sets=[one for one in sets if not one.nonmembers],
         pooled=snakemake.params.pooled,
         randomised=snakemake.params.randomised,
-        shown=[tuple(cell) for cell in snakemake.params.shown],
+        shown=shown,
     )
+    placebo_values = nothing()
+    if snakemake.params.placebos:
+        placebo_values = placebos(
+            read_parquet_parts(snakemake.input.scores),
+            benchmark,
+            name=snakemake.wildcards.benchmark,
+            evaluation_sets=sets,
+            shown=shown,
+            settings=known,
+            language=snakemake.params.language,
+        )
     write_parquet(snakemake.output.metrics, metrics)
     write_parquet(snakemake.output.tests, tests)
+    write_parquet(snakemake.output.placebos, placebo_values)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pretrace import models, passes
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
-from pretrace.views.prefixes import shots_reader
+from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.stored import read_views
 
 if TYPE_CHECKING:
@@ -30,5 +30,6 @@ with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
         shots=shots_reader(benchmark, snakemake.input.prefixes, snakemake.input.completions, views),
+        evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,
     )

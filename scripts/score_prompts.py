@@ -8,7 +8,7 @@ from pretrace.models.api import connected
 from pretrace.passes.echo import echo_target
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
-from pretrace.views.prefixes import shots_reader
+from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.stored import read_views
 
 if TYPE_CHECKING:
@@ -40,5 +40,6 @@ with (
         batch_tokens=snakemake.params.batch_tokens,
         threads=1,
         shots=shots_reader(benchmark, snakemake.input.prefixes, [], views),
+        evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,
     )

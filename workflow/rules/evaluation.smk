@@ -6,6 +6,7 @@ rule evaluate_methods:
     output:
         metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
         tests="results/{study}/tests/{model}/{benchmark}.parquet",
+        placebos="results/{study}/placebos/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/evaluate_methods/{model}/{benchmark}.log",
     conda:
@@ -15,6 +16,8 @@ rule evaluate_methods:
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         randomised=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("randomised", False),
+        placebos=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("placebos", False),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
         shown=of_pair(plan.cells_shown),
         draws_of_sets=of_pair(plan.draws_of_sets),
         grid_intervals=of_pair(plan.grid_intervals),

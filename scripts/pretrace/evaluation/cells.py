@@ -20,11 +20,13 @@ class EvaluationSet:
 
     A set of one draw holds that draw's rows and those of methods without a prefix, which then carry its
     `draw`; a set without a draw, the latter alone, because no prefix is evaluated on its own texts.
+    `nonmembers`: in a placebo, the member document that plays the non-members.
     """
 
     name: str = "all"
     draw: int | None = None
     ids: Collection[str] | None = None
+    nonmembers: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,10 @@ def cells(
     evaluation_sets: Sequence[EvaluationSet],
     shown: Shown = ((None, None),),
 ) -> Iterator[Cell]:
-    """The cells of one unit that are shown, in order; one that holds a single class is logged and left out."""
+    """The cells of one unit that are shown, in order; one that holds a single class is logged and left out.
+
+    A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
+    """
     parts = sorted(set(zip(units["subset"], units["length"], strict=True)))
     views = sorted({column.view for column in scores})
     for chosen in evaluation_sets:
@@ -107,7 +112,7 @@ def cells(
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
             found = {column: scores[column][here] for column in compared if column.view == view}
             found = {column: values for column, values in found.items() if not np.isnan(values).all()}
-            if not found:
+            if not found or (chosen.draw is not None and all(column.draw != chosen.draw for column in found)):
                 continue
             cell = _cell(unit, chosen, units, here, found)
             if cell.label.all() or not cell.label.any():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import balanced, excluded
+from pretrace.views.prefixes import balanced, evaluated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,8 +18,9 @@ def evaluation_sets(
 ) -> list[EvaluationSet]:
     """`all`; and, for each draw of `prefixes` (`views.prefixes.draw_prefixes`), its other two sets.
 
-    `without_prefixes` leaves out the draw's whole pool and what overlaps it; `balanced` then keeps as many of
-    each class. `asked`: of these two only the named ones, for the draws that each names (default, every one).
+    `without_prefixes` leaves out the draw's whole pool and what overlaps it, or holds the texts that the benchmark
+    names for it; `balanced` then keeps as many of each class. `asked`: of these two only the named ones, for the
+    draws that each names (default, every one).
     """
     sets = [EvaluationSet()]
     if prefixes is None:
@@ -31,10 +32,11 @@ def evaluation_sets(
         if not names:
             continue
         ids = {
-            "without_prefixes": frozenset(benchmark["text_id"]) - excluded(prefixes, benchmark, draw),
+            "without_prefixes": frozenset(evaluated(prefixes, benchmark, draw)),
             "balanced": frozenset(balanced(prefixes, benchmark, draw)),
         }
-        sets += [EvaluationSet(name, draw, ids[name]) for name in names]
+        nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
+        sets += [EvaluationSet(name, draw, ids[name], nonmembers) for name in names]
         log.info(
             "draw %d: of %d texts, %d stand without its prefixes, %d balanced",
             draw,

@@ -12,6 +12,7 @@ from pretrace.passes.requests import (
     ENGINE_VERSION,
     WINDOW,
     Cell,
+    Evaluated,
     Texts,
     expand,
     key_of,
@@ -43,22 +44,23 @@ def run(
     batch_tokens: int,
     threads: int,
     shots: Shots | None = None,
+    evaluated: Evaluated | None = None,
     views: Mapping[str, StoredView] | None = None,
     window: int = WINDOW,
 ) -> dict[str, Any]:
     """Compute what the store does not hold yet and write the manifest; returns it.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
-    gives the texts of a prefix (`lead.Shots`) and `views` holds the stored views, where requests ask for
-    them. Weights load only if something is missing; each cell is in the store as soon as it is done. Raises
-    `InputError` for texts or weights that give no finite number, and for requests that the benchmark, the
-    tokenizer, `shots` or `views` cannot answer.
+    gives the texts of a prefix (`lead.Shots`), `evaluated` the texts that are read after it, and `views` holds the
+    stored views, where requests ask for them. Weights load only if something is missing; each cell is in the store as
+    soon as it is done. Raises `InputError` for texts or weights that give no finite number, and for requests that the
+    benchmark, the tokenizer, `shots` or `views` cannot answer.
     """
     kept = Store(store)
     kept.remove_abandoned()
     texts = Texts(target.tokenizer)
     plan = _Planner(target, texts, shots, batch_tokens, threads, window)
-    planned = plan(expand(requests, benchmark, views or {}))
+    planned = plan(expand(requests, benchmark, views or {}, evaluated))
     records = {one.key: kept.record(one.key) for one in planned}
     missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def sent_texts(self) -> tuple[str, str, str, int | None]:
-        """What says which texts are sent: view, companion, subset and length."""
+        """How texts are sent: view, companion, subset and length."""
         at = self.coordinates
         return at["view"], at["companion"], at["subset"], at["length"]
 
@@ -101,22 +101,38 @@ class Request:
         return "one token and no start token" if len(self.scored(lead)) == 0 else None
 
 
+Evaluated = Callable[[int], Collection[str]]
+"""Draw -> the ids of the texts that it is evaluated on."""
+
+
 def expand(
-    requests: list[dict[str, Any]], benchmark: "pd.DataFrame", views: Mapping[str, StoredView]
+    requests: list[dict[str, Any]],
+    benchmark: "pd.DataFrame",
+    views: Mapping[str, StoredView],
+    evaluated: Evaluated | None = None,
 ) -> list[Cell]:
     """One cell a request, subset and length, sorted; where two differ in statistics alone, the full one.
 
-    After a prefix there are log-probabilities alone, whatever the request says: no method reads more.
+    After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
+    that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
     groups = _groups(benchmark)
+    after_prefix = {
+        draw: _groups(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
+        for draw in {request["draw"] for request in requests if request["prefix"]}
+        if evaluated is not None
+    }
     cells: dict[str, Cell] = {}
     for request in requests:
+        read = after_prefix.get(request["draw"], groups) if request["prefix"] else groups
         for subset, length in _chosen(request, groups):
+            if (subset, length) not in read:
+                continue
             at = {**{key: request[key] for key in COORDINATES[:-2]}, "subset": subset, "length": length}
             place = json.dumps(at)
             statistics = "logprobs" if request["prefix"] else request["statistics"]
             if statistics == "full" or place not in cells:
-                cells[place] = Cell(at, statistics, *groups[subset, length], views)
+                cells[place] = Cell(at, statistics, *read[subset, length], views)
     return sorted(cells.values(), key=lambda cell: _order(cell.coordinates))
 
 
@@ -165,14 +181,15 @@ class Texts:
 
     def of(self, cell: Cell) -> Iterator[Tokenized]:
         at = cell.sent_texts
-        if self._kept[0] == at:
+        asked = at, cell.text_ids
+        if self._kept[0] == asked:
             return iter(self._kept[1])
         self._kept = (None, [])
         sending = sent(cell.text_ids, cell.texts, view=at[0], companion=at[1], stored=cell.views)
         encoded = self._encoded(sending)
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:
-            self._kept = (at, first)
+            self._kept = (asked, first)
         return chain(first, encoded)
 
     def _encoded(self, texts: Iterable[tuple[str, int, str]]) -> Iterator[Tokenized]:

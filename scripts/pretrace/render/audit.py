@@ -208,6 +208,4 @@ def _doubts(results: Results, panel: Panel, frame: pd.DataFrame) -> Sequence[str
         found.append("too many known non-members would be flagged themselves")
     if len(checked) and 1 / (1 + len(checked)) > LEVEL:
         found.append(f"{len(checked)} known non-members are too few for any p-value of {LEVEL:g}")
-    if results.is_placebo(panel):
-        found.append("this benchmark is a placebo")
     return found

@@ -46,7 +46,6 @@ def _record(panel: Panel, results: Results) -> dict[str, Any]:
         "title": entry.get("title", ""),
         "source": entry["source"],
         "language": entry.get("language", ""),
-        "placebo": bool(entry.get("placebo", False)),
         "n_members": int((label == 1).sum()),
         "n_nonmembers": int((label == 0).sum()),
         "n_unlabelled": int(label.isna().sum()),
@@ -73,15 +72,13 @@ def _row(record: Mapping[str, Any], columns: Sequence[str]) -> Row:
     )
     cells = tuple(Cell(words=word) for name, word in zip(COLUMNS, words, strict=True) if name in columns)
     name = record["benchmark"] + (f" {record['subset']}" if record["subset"] else "")
-    return Row(name, cells, control=record["placebo"])
+    return Row(name, cells)
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
     notes = ["Length: words a text. Documents: those the members come from + those of the non-members."]
     titles = {record["benchmark"]: record["title"] for record in records if record["title"]}
     notes += [f"{benchmark}: {title}." for benchmark, title in titles.items()]
-    if any(record["placebo"] for record in records):
-        notes.append("In italics: placebos, whose two classes every model knows alike.")
     return notes
 
 

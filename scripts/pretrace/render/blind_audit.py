@@ -1,4 +1,4 @@
-"""Every method against what needs no model and against what has nothing to find."""
+"""Every method against what needs no model and against documents that were not kept from the model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,7 @@ import pandas as pd
 from pretrace.questions.known import is_control
 from pretrace.render.by_panel import by_panel
 from pretrace.render.names import method_label, ordered, panel_label, row_label
-from pretrace.render.phrases import (
-    INTERVALS,
-    Estimate,
-    conditions,
-    difference,
-    joined,
-    signed_interval,
-    with_interval,
-)
+from pretrace.render.phrases import INTERVALS, Estimate, conditions, joined, with_interval
 from pretrace.render.records import (
     STAR_LEVEL,
     estimate,
@@ -32,31 +24,28 @@ from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.table import Block, Cell, Row, Table
 
-COLUMNS = (("Benchmark",), ("Placebo",), ("Excess",), ("Beats blind?",))
+COLUMNS = (("Benchmark",), ("Placebos",), ("z",), ("Rank",), ("Beats blind?",))
 BLIND = "blind"
 FEW = 4
-"""Of as many panels, each has a block of its own."""
+"""Up to so many panels have a block each."""
 
 
 def render(artifact: Artifact, results: Results) -> Table:
-    """A block a panel, a row a method: value, that on the placebo, the excess, whether it beats blind.
+    """A block a panel, a row a method: its value, that of the placebos, its rank among them, whether it beats blind.
 
-    The placebo of a panel is the one among the panels of the same model, length and source; the excess has an
-    interval combined from the two as if they were independent (`phrases.difference`). Of more than `FEW`
-    panels, those without a placebo are rows of one block.
+    The placebos are those of `evaluation.placebos`. Of more than `FEW` panels, those without placebos are rows of
+    one block.
     """
-    everything = results.panels(artifact)
-    panels = [panel for panel in everything if not results.is_placebo(panel)] or everything
-    placebos = [results.placebo_of(panel, everything) for panel in panels]
-    frames = [_audit(artifact, results, *both) for both in zip(panels, placebos, strict=True)]
-    audits = list(zip(panels, frames, placebos, strict=True))
-    apart = [(panel, of) for panel, of, placebo in audits if placebo or len(panels) <= FEW]
-    together = [(panel, of) for panel, of, placebo in audits if not placebo and len(panels) > FEW]
+    panels = results.panels(artifact)
+    frames = [_audit(artifact, results, panel) for panel in panels]
+    audits = list(zip(panels, frames, strict=True))
+    apart = [(panel, of) for panel, of in audits if _has_placebos(of) or len(panels) <= FEW]
+    together = [(panel, of) for panel, of in audits if not _has_placebos(of) and len(panels) > FEW]
     found = [(panel, results.selected(artifact, panel, "held_out")) for panel in panels]
     blocks = [Block(panel_label(panel), tuple(map(_row, records_of(of)))) for panel, of in apart]
     readings = [_reading(panel, of) for panel, of in apart]
     if together:
-        title = "Without a placebo" if apart else ""
+        title = "Without placebos" if apart else ""
         blocks.append(by_panel(artifact, together, title, _value_cell))
         readings.append(_reading_of_many([of for _, of in together]))
     return Table(
@@ -71,39 +60,46 @@ def render(artifact: Artifact, results: Results) -> Table:
     )
 
 
+def _has_placebos(frame: pd.DataFrame) -> bool:
+    return bool(frame["rank"].notna().any())
+
+
 def _value_cell(record: Record) -> Cell:
     value, low, high = (number(record[name]) for name in ("value", "low", "high"))
     return Cell(value, low, high, star=record["beats_blind"] == "yes")
 
 
-def _audit(artifact: Artifact, results: Results, panel: Panel, placebo: Panel | None) -> pd.DataFrame:
+def _audit(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     found = results.selected(artifact, panel, "held_out")
-    on_placebo = results.selected(artifact, placebo, "held_out") if placebo else {}
     tests = results.bootstrap_tests(artifact, panel, BLIND)
     records = []
     for method in ordered(artifact, found):
-        value = estimate(found[method])
-        other = estimate(on_placebo[method]) if method in on_placebo else None
+        value, low, high = estimate(found[method])
         records.append(
             panel_record(panel)
-            | {
-                "placebo": placebo["benchmark"] if placebo else "",
-                "method": method,
-                "control": is_control(method),
-            }
+            | {"method": method, "control": is_control(method)}
             | {"metric": artifact.get("metric", "auc"), "selection": "held_out"}
-            | _named("", value)
-            | _named("placebo_", other)
-            | _named("excess_", difference(value, other) if other else None)
+            | {"value": value, "low": low, "high": high}
+            | _among_placebos(results, panel, found[method])
             | _against_blind(tests, method)
         )
     return long_frame(records)
 
 
-def _named(prefix: str, value: Estimate | None) -> dict[str, Any]:
-    return dict(
-        zip((f"{prefix}value", f"{prefix}low", f"{prefix}high"), value or (None, None, None), strict=True)
-    )
+def _among_placebos(results: Results, panel: Panel, row: Record) -> dict[str, Any]:
+    rows = records_of(results.placebos_of(panel, row))
+    real = next((one for one in rows if not one["placebo"]), None)
+    keys = ("mean", "sd", "rank", "placebos")
+    values = {key: number(real[key]) if real else None for key in keys}
+    mean, sd = values["mean"], values["sd"]
+    z = (float(row["value"]) - mean) / sd if mean is not None and sd else None
+    return {
+        "placebo_mean": mean,
+        "placebo_sd": sd,
+        "z": z,
+        "rank": values["rank"],
+        "placebos": values["placebos"],
+    }
 
 
 def _against_blind(tests: Mapping[str, Record], method: str) -> dict[str, Any]:
@@ -119,22 +115,19 @@ def _against_blind(tests: Mapping[str, Record], method: str) -> dict[str, Any]:
     }
 
 
-def _cell(record: dict[str, Any], prefix: str, **other: Any) -> Cell:
-    value, low, high = (number(record[f"{prefix}{part}"]) for part in ("value", "low", "high"))
-    return Cell(value, low, high, **other)
-
-
-def _row(record: dict[str, Any]) -> Row:
-    clear = record["excess_low"] is not None and record["excess_low"] > 0
-    beats = (
-        Cell(words=record["beats_blind"], bold=record["beats_blind"] == "yes")
-        if record["beats_blind"]
-        else Cell()
-    )
-    excess = _cell(record, "excess_", signed=True, bold=bool(clear) and not record["control"])
+def _row(record: Record) -> Row:
+    first = record["rank"] == 1 and not record["control"]
+    rank = f"{record['rank']:.0f} of {record['placebos'] + 1:.0f}" if number(record["rank"]) else None
+    beats = record["beats_blind"]
     return Row(
         row_label(record["method"]),
-        (_cell(record, ""), _cell(record, "placebo_"), excess, beats),
+        (
+            Cell(*(number(record[key]) for key in ("value", "low", "high"))),
+            Cell(number(record["placebo_mean"]), spread=number(record["placebo_sd"])),
+            Cell(words=f"{record['z']:.1f}") if number(record["z"]) is not None else Cell(),
+            Cell(words=rank, bold=first) if rank else Cell(),
+            Cell(words=beats, bold=beats == "yes") if beats else Cell(),
+        ),
         control=record["control"],
     )
 
@@ -146,9 +139,10 @@ def _notes(
     notes = [
         *conditions(artifact, rows),
         f"Held-out settings. {INTERVALS}",
-        "Excess: benchmark minus placebo, whose classes the model knows alike; its interval combines the two "
-        "as if they were independent (method of variance estimates recovery, Zou and Donner 2008). "
-        "Bold: it is above 0.",
+        "Placebos: each document of the members in turn plays the non-members, against the other members; mean ± "
+        "standard deviation of the values. z: distance of the benchmark's value from their mean, in standard "
+        "deviations. Rank: its place among them from the top; bold: the first. If the non-members' document were like "
+        "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",
     ]
@@ -158,21 +152,18 @@ def _notes(
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
-    """Which methods exceed the placebo, and which beat the blind classifier."""
+    """Which methods rank first among the placebos, and which beat the blind classifier."""
     methods = frame[~frame["control"]]
+    ranked = methods[methods["rank"].notna()]
     sentences = []
-    paired = methods[methods["excess_value"].notna()]
-    if not paired.empty:
-        above = paired[(paired["excess_low"] > 0).fillna(False)]
-        best = paired.sort_values("excess_value", kind="stable").iloc[-1]
-        excess = signed_interval(_estimate(best, "excess_"))
-        largest = f"the largest excess is that of {method_label(best['method'])}, {excess}"
-        who = joined([method_label(method) for method in above["method"]]) if len(above) else "no method"
-        verb = "exceed" if len(above) > 1 else "exceeds"
-        sentences.append(f"On {panel_label(panel)}, {who} clearly {verb} the placebo ({largest}).")
+    if not ranked.empty:
+        first = [method_label(method) for method in ranked.loc[ranked["rank"] == 1, "method"]]
+        documents = f"the {ranked['placebos'].max():.0f} placebos"
+        who = f"{joined(first)} {'exceed' if len(first) > 1 else 'exceeds'}" if first else "no method exceeds"
+        sentences.append(f"On {panel_label(panel)}, {who} all of {documents}.")
     sentences += _blind_sentence(panel, frame, methods, bool(sentences))
     return (
-        " ".join(sentences) or f"On {panel_label(panel)} there is neither a placebo nor a blind classifier."
+        " ".join(sentences) or f"On {panel_label(panel)} there are neither placebos nor a blind classifier."
     )
 
 
@@ -180,7 +171,7 @@ def _reading_of_many(frames: Sequence[pd.DataFrame]) -> str:
     """On how many panels a method beats the blind classifier, and which methods do most often."""
     winners = [list(of.loc[of["beats_blind"] == "yes", "method"]) for of in frames]
     beaten = sum(map(bool, winners))
-    text = f"Of {len(frames)} panels without a placebo, a method beats the blind classifier on {beaten}"
+    text = f"Of {len(frames)} panels without placebos, a method beats the blind classifier on {beaten}"
     counts = Counter(method_label(method) for methods in winners for method in methods).most_common(3)
     if counts:
         text += f", most often {joined([f'{method} ({count})' for method, count in counts])}"
@@ -192,7 +183,7 @@ def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, pl
     if blind.empty:
         return []
     where = "there" if placed else f"on {panel_label(panel)}"
-    start = f"The blind classifier reaches {with_interval(_estimate(blind.iloc[0], ''))} {where}"
+    start = f"The blind classifier reaches {with_interval(_estimate(blind.iloc[0]))} {where}"
     tested = methods[methods["beats_blind"] != ""]
     if tested.empty:
         return [f"{start}; no method was tested against it."]
@@ -203,5 +194,5 @@ def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, pl
     return [f"{start}; {none} it."]
 
 
-def _estimate(row: "pd.Series[Any]", prefix: str) -> Estimate:
-    return float(row[f"{prefix}value"]), number(row[f"{prefix}low"]), number(row[f"{prefix}high"])
+def _estimate(row: "pd.Series[Any]") -> Estimate:
+    return float(row["value"]), number(row["low"]), number(row["high"])

@@ -30,7 +30,7 @@ def glossary(
     sets = {"all", *(artifact.get("evaluation_set", "all") for artifact in artifacts)}
     parts: Glossary = [
         ("Models", [(name, _model(entry)) for name, entry in models.items() if name in shown]),
-        ("Benchmarks", [(name, _benchmark(entry)) for name, entry in benchmarks.items() if name in shown]),
+        ("Benchmarks", [(name, _title(entry)) for name, entry in benchmarks.items() if name in shown]),
         ("Reference corpora", [(name, _title(entry)) for name, entry in corpora.items() if name in shown]),
         ("Evaluation sets", [(name, words) for name, words in EVALUATION_SET_LABELS.items() if name in sets]),
     ]
@@ -39,12 +39,6 @@ def glossary(
 
 def _title(entry: Mapping[str, Any]) -> str:
     return str(entry.get("title", entry["source"]))
-
-
-def _benchmark(entry: Mapping[str, Any]) -> str:
-    return _title(entry) + (
-        "; a placebo, whose classes every model knows alike" if entry.get("placebo") else ""
-    )
 
 
 def _model(entry: Mapping[str, Any]) -> str:

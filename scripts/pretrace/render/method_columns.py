@@ -20,15 +20,10 @@ from pretrace.render.table import Block, Columns
 
 @dataclass(frozen=True)
 class Column:
-    """A panel and a metric: its metrics rows by selection and method, its tests against the baseline by method.
-
-    `control`: it is a placebo; `placebo`: the panel that is its placebo, if any.
-    """
+    """A panel and a metric: its metrics rows by selection and method, its tests against the baseline by method."""
 
     panel: Panel
     metric: str
-    control: bool
-    placebo: Panel | None
     selected: Mapping[str, Mapping[str, Record]]
     tests: Mapping[str, Record]
 
@@ -37,7 +32,7 @@ class Column:
         return averages.group_key(self.panel, over)
 
     def lines(self, without: str) -> tuple[str, ...]:
-        return panel_lines(self.panel, control=self.control, without=without)
+        return panel_lines(self.panel, without=without)
 
 
 @dataclass(frozen=True)
@@ -86,19 +81,18 @@ def headers(columns: Sequence[Column | Average], without: str) -> Columns:
 
 def columns_of(artifact: Artifact, results: Results, selections: Sequence[str]) -> list[Column]:
     """A column for each panel and metric, in the order of the panels; over `options.draws`, where they are given."""
-    panels = results.panels(artifact)
     options = artifact.get("options", {})
     metrics = options.get("metrics", [artifact.get("metric", "auc")])
     return [
         over_draws(
             [
-                _column({**artifact, "metric": metric}, results, at, panels, selections)
+                _column({**artifact, "metric": metric}, results, at, selections)
                 for at in (
                     [{**panel, "draw": draw} for draw in options["draws"]] if "draws" in options else [panel]
                 )
             ]
         )
-        for panel in panels
+        for panel in results.panels(artifact)
         for metric in metrics
     ]
 
@@ -148,20 +142,16 @@ def missing_columns(artifact: Artifact, selections: Sequence[str]) -> list[Colum
         for panel in artifact.get("missing", ())
     ]
     return [
-        Column(panel, metric, False, None, {selection: {} for selection in selections}, {})
+        Column(panel, metric, {selection: {} for selection in selections}, {})
         for panel in panels
         for metric in metrics
     ]
 
 
-def _column(
-    artifact: Artifact, results: Results, panel: Panel, panels: Sequence[Panel], selections: Sequence[str]
-) -> Column:
+def _column(artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str]) -> Column:
     return Column(
         panel=panel,
         metric=artifact["metric"],
-        control=results.is_placebo(panel),
-        placebo=results.placebo_of(panel, panels),
         selected={selection: results.selected(artifact, panel, selection) for selection in selections},
         tests=results.bootstrap_tests(artifact, panel, artifact["baseline"])
         if "baseline" in artifact
@@ -189,14 +179,12 @@ def _record(column: Column | Average, method: str, selection: str) -> dict[str, 
         found = column.of(method, selection)
         value, low, high = found[0] if found else (None, None, None)
         row = {"setting": "", "value": value, "low": low, "high": high, "marks": ""}
-        start = (
-            panel_record(first) | averages.labels(column.over) | {"placebo": False, "average": column.over}
-        )
+        start = panel_record(first) | averages.labels(column.over) | {"average": column.over}
         return start | keys | row | {"sd": found[1] if found else None} | test_record(None)
     tests = column.tests if selection == "held_out" else {}
     return (
         panel_record(column.panel)
-        | {"placebo": column.control, "average": ""}
+        | {"average": ""}
         | keys
         | number_record(column.selected[selection].get(method))
         | {"sd": column.selected[selection].get(method, {}).get("sd")}

@@ -15,30 +15,24 @@ from pretrace.render.names import (
 from pretrace.render.phrases import (
     Estimate,
     against_chance,
-    contains,
-    difference,
     joined,
-    signed_interval,
     with_interval,
 )
 from pretrace.render.records import estimate, is_starred
 from pretrace.render.registry import Artifact
-from pretrace.render.selecting import Panel
 
 FEW = 3
 """As many columns are named one by one; of more, the reading counts."""
 
 
 def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
-    """Up to four sentences: the best method, the placebo, the blind classifier, the baseline."""
+    """Up to three sentences: the best method, the blind classifier, the baseline."""
     selection = "held_out" if "held_out" in columns[0].selected else next(iter(columns[0].selected))
     metric = columns[0].metric
-    shown = [column for column in columns if not column.control]
-    found = [(column, best) for column in shown if (best := _best(column, selection))]
+    found = [(column, best) for column in columns if (best := _best(column, selection))]
     sentences = [_first_sentence(found, metric, selection)] if found else []
-    sentences += _placebo(columns, found, selection, metric)
     sentences += _blind(found, selection)
-    tested = [column for column in shown if column.tests]
+    tested = [column for column in columns if column.tests]
     if tested and selection == "held_out":
         sentences.append(_baseline(artifact["baseline"], tested))
     return sentences
@@ -101,33 +95,6 @@ def _many_leaders(found: Sequence[tuple[Column, Best]], metric: str, selection: 
     if level:
         text += f". In {len(level)} of them its interval includes chance ({chance_level(metric):g})"
     return f"{text}."
-
-
-def _placebo(
-    columns: Sequence[Column], found: Sequence[tuple[Column, Best]], selection: str, metric: str
-) -> list[str]:
-    """For each panel with a placebo: what the best method finds there, and the excess."""
-    parts = []
-    for column, best in found:
-        for control in columns:
-            rows = control.selected[selection]
-            if column.placebo == control.panel and best[0] in rows:
-                parts.append(_excess(best[0], best[1], estimate(rows[best[0]]), column.panel, metric))
-    return [" ".join(parts)] if parts else []
-
-
-def _excess(method: str, found: Estimate, placebo: Estimate, panel: Panel, metric: str) -> str:
-    excess = difference(found, placebo)
-    start = (
-        f"On the placebo of {panel['benchmark']}{place_label(panel)}, where there is no membership to find, "
-        f"{method_label(method)} reaches {with_interval(placebo)}{against_chance(placebo, metric)}; "
-        f"the excess is {signed_interval(excess)}"
-    )
-    if excess[1] is None:
-        return f"{start}, without an interval."
-    if contains(excess, 0.0) or excess[0] <= 0:
-        return f"{start}: the placebo can explain all of it, so none may be called membership."
-    return f"{start}: only this excess may be called membership."
 
 
 def _blind(found: Sequence[tuple[Column, Best]], selection: str) -> list[str]:

@@ -164,10 +164,6 @@ def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block
             f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
-    if any(column.control for column in columns):
-        notes.append(
-            "A placebo column has two classes that the model knows alike: only what exceeds it is membership."
-        )
     over = artifact.get("options", {}).get("average", "")
     if draws := artifact.get("options", {}).get("draws"):
         notes.append(

@@ -225,8 +225,8 @@ def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
     return f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
 
 
-def panel_lines(panel: Mapping[str, Any], *, control: bool = False, without: str = "") -> tuple[str, ...]:
-    """A column's header, one line each: model, benchmark, subset, length, and whether it is a control.
+def panel_lines(panel: Mapping[str, Any], *, without: str = "") -> tuple[str, ...]:
+    """A column's header, one line each: model, benchmark, subset, length.
 
     `without` is one of these that the table says elsewhere.
     """
@@ -238,7 +238,7 @@ def panel_lines(panel: Mapping[str, Any], *, control: bool = False, without: str
         if shown.get("length") is not None:
             lines.append(f"{shown['length']} words")
     lines += across_labels({key: value for key, value in panel.items() if key != without})
-    return (*lines[:-1], f"{lines[-1]} (placebo control)") if control else tuple(lines)
+    return tuple(lines)
 
 
 def panel_label(panel: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ CHOICES = {
 KINDS = (
     "metrics",
     "tests",
+    "placebos",
     "scores",
     "passes",
     "answers",
@@ -54,7 +55,7 @@ KINDS = (
     "training",
     "published",
 )
-"""What a renderer may read: eight by (model, benchmark), two by benchmark, one by model, one by paper."""
+"""What a renderer may read: nine by (model, benchmark), two by benchmark, one by model, one by paper."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ RENDERERS = _renderers(
         optional=frozenset({"metrics", "blocks", "average", "draws"}),
     ),
     Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
-    Renderer("blind_audit", "table", frozenset({"metrics", "tests"})),
+    Renderer("blind_audit", "table", frozenset({"metrics", "tests", "placebos"})),
+    Renderer("placebo_ranks", "figure", frozenset({"metrics", "placebos"})),
     Renderer("selection_gap", "table", frozenset({"metrics"})),
     Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
     Renderer("null_audit", "table", frozenset({"metrics", "tests"})),

@@ -43,6 +43,7 @@ class Results:
 
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
     tests: Mapping[Pair, Path] = field(default_factory=dict)
+    placebos: Mapping[Pair, Path] = field(default_factory=dict)
     scores: Mapping[Pair, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
@@ -138,19 +139,16 @@ class Results:
             raise InputError(f"no registry entry of the benchmark {panel['benchmark']} was given")
         return self.entries[panel["benchmark"]]
 
-    def is_placebo(self, panel: Panel) -> bool:
-        """Whether both classes of the panel's benchmark are known to the model alike (`placebo: true`)."""
-        return bool(self.entry(panel).get("placebo", False))
-
-    def placebo_of(self, panel: Panel, panels: Sequence[Panel]) -> Panel | None:
-        """The placebo among `panels` of the same model, length and source; None for a placebo itself."""
-        if self.is_placebo(panel):
-            return None
-        for other in panels:
-            same = all(other.get(key) == panel.get(key) for key in ("model", "length"))
-            if same and self.is_placebo(other) and self.entry(other)["source"] == self.entry(panel)["source"]:
-                return other
-        return None
+    def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
+        """The rows of `evaluation.placebos` beside a metrics row of a panel; none where it has no placebos."""
+        pair = (panel["model"], panel["benchmark"])
+        if pair not in self.placebos:
+            return pd.DataFrame()
+        rows = self._read("placebos", self.placebos, pair)
+        rows = rows[places(rows, panel)]
+        for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
+            rows = rows[rows[key] == row[key]]
+        return rows
 
     def panels(self, artifact: Artifact) -> list[Panel]:
         """The artifact's panels, each with one subset ("" for none) and one length (None for none).

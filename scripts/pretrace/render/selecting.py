@@ -16,7 +16,7 @@ Record = Mapping[str, Any]
 """A row of metrics or tests by column."""
 
 FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
-WITHOUT_PREFIXES = "without_prefixes"
+
 
 EACH = "*"
 """A panel's subset that stands for every one."""
@@ -61,9 +61,9 @@ def draw_of(artifact: Artifact, panel: Panel) -> int:
 
 
 def evaluation_set_of(artifact: Artifact, there: Sequence[str]) -> str:
-    """The artifact's evaluation set; where no prefix was drawn, all texts are those without prefixes."""
+    """The artifact's evaluation set; all texts where no method has a prefix, so that there are no other sets."""
     wanted = str(artifact.get("evaluation_set", "all"))
-    return "all" if wanted == WITHOUT_PREFIXES and wanted not in there else wanted
+    return wanted if wanted in there or "all" not in there else "all"
 
 
 def with_variants(rows: pd.DataFrame) -> pd.DataFrame:

@@ -106,7 +106,7 @@ def calibration(study: Study, model: str, benchmark: str) -> File:
 
 
 def own(study: Study, kind: str, model: str, benchmark: str) -> str:
-    """A pair's file of one of the study's own stages: `scores`, `metrics`, `tests`, `audit` or `calibration`."""
+    """A pair's file of one of the study's own stages: scores, metrics, tests, placebos, audit or calibration."""
     return f"results/{study.name}/{kind}/{model}/{benchmark}.parquet"
 
 
@@ -259,7 +259,7 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "answers": answers, "times": times, "calibration": calibration}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in ("metrics", "tests", "scores", "audit"):
+    for kind in ("metrics", "tests", "placebos", "scores", "audit"):
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]

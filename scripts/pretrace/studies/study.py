@@ -185,7 +185,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "start_token": run.get("start_token", "tokenizer"),
         "inner_start": run.get("inner_start", False),
         "views": run.get("views", ["original"]),
-        "draws": run.get("draws", [0]),
+        "draws": run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
         "corpora": chosen,
         "references": run.get("references", []),
         "neighbours": run.get("neighbours", []),
@@ -237,12 +237,18 @@ def _check_prefix(run: Run, where: str, shots: int, prefix: dict[str, int]) -> N
             f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
             "raise it, or ask for fewer shots."
         )
-    draws = prefix.get("draws", 1)
+    draws = prefix.get("draws", 1) + prefix.get("placebos", 0)
     if beyond := [draw for draw in run.get("draws", []) if draw >= draws]:
         raise InputError(
-            f"{where}.draws: draw {beyond[0]} is asked for, and prefix.draws of {run['benchmark']} is {draws}, so that "
-            f"there are draws 0 to {draws - 1}; raise it, or ask for one of these."
+            f"{where}.draws: draw {beyond[0]} is asked for, and {run['benchmark']} has draws 0 to {draws - 1} "
+            "(prefix.draws, then prefix.placebos); raise these, or ask for one of its draws."
         )
+
+
+def _usual_draws(prefix: dict[str, int]) -> list[int]:
+    """The first draw, and every placebo's."""
+    draws = prefix.get("draws", 1)
+    return [0, *range(draws, draws + prefix.get("placebos", 0))]
 
 
 def _check_inner_start(runs: list[Run], where: str) -> None:

@@ -22,37 +22,98 @@ if TYPE_CHECKING:
 KINDS = {"member": 1, "nonmember": 0}
 """The kinds of shots that are drawn from a benchmark -> the label of their texts."""
 
-COLUMNS = ["draw", "subset", "length", "kind", "position", "text_id"]
+EVALUATED = "evaluated"
+"""The kind of the texts that a draw is evaluated on, where the benchmark names how many; else all that are left."""
+
+COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
+"""`nonmembers`: the document that plays the non-members in this draw; "" where the benchmark's labels stand."""
 
 Texts = dict[str, str]
 """Text id -> text, of one class, subset and length."""
 
+Row = dict[str, Any]
+"""A row of the table of draws, by column."""
 
-def draw_prefixes(benchmark: "pd.DataFrame", *, pool: int, draws: int, seed: int) -> "pd.DataFrame":
+
+def draw_prefixes(
+    benchmark: "pd.DataFrame",
+    *,
+    pool: int,
+    draws: int,
+    seed: int,
+    placebos: int = 0,
+    texts: int | None = None,
+) -> "pd.DataFrame":
     """The shots of each draw (columns: COLUMNS): `pool` texts of each class in each subset, in drawn order.
 
     Where every text of the longest length begins with a text of each shorter length, the draw is made there
     and shorter lengths use those leading texts; else each length has its own. Equal texts are drawn once. The
-    order of a draw depends on the seed, the draw and the text ids alone. `InputError` where a class has no
-    more than `pool` texts.
+    order of a draw depends on the seed, the draw and the text ids alone. `placebos`: so many draws more, in each of
+    which another of the members' documents plays the non-members. `texts`: the draw is evaluated on so many texts of
+    each class (default: all that are left). `InputError` where a class has too few texts.
     """
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for subset, of_subset in benchmark.groupby(benchmark["subset"].astype(str), sort=True):
-        for kind, label in KINDS.items():
-            by_length = _by_length(of_subset[of_subset["label"].eq(label).fillna(False).astype(bool)])
-            where = f"{kind} texts{f' of {subset!s}' if subset else ''}"
-            if not by_length:
-                raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
-            leading = _leading(by_length)
-            log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
-            for draw in range(draws):
-                for length, ids in _drawn(by_length, leading, pool, (seed, draw), where):
-                    at = {"draw": draw, "subset": subset, "length": length, "kind": kind}
-                    rows += [at | {"position": place, "text_id": id} for place, id in enumerate(ids)]
+    for draw, nonmembers in enumerate([""] * draws + _placebo_documents(benchmark, placebos, seed)):
+        labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
+        for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
+            at = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
+            shots = list(_shots(of_subset, str(subset), pool, (seed, draw)))
+            evaluated = list(_evaluated(of_subset, shots, texts, (seed, draw))) if texts else []
+            rows += [at | row for row in (*shots, *evaluated)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(COLUMNS[:-1], ignore_index=True)
+
+
+def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
+    """The members' texts, those of one document labelled as non-members: its label is all that tells it apart."""
+    members = benchmark[benchmark["label"].eq(1).fillna(False).astype(bool)]
+    return members.assign(label=members["document"].ne(document).astype("Int64"))
+
+
+def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
+    """The documents of `count` placebos: by name, or drawn where there are more."""
+    members = benchmark[benchmark["label"].eq(1).fillna(False).astype(bool)]
+    documents = sorted(set(members["document"]) - {""})
+    if len(documents) < count:
+        raise InputError(
+            f"{count} placebos are asked for, and the members come from {len(documents)} documents; "
+            "lower `placebos` under the benchmark's key prefix."
+        )
+    return sorted(_order(documents, "placebo", seed)[:count])
+
+
+def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
+    for kind, label in KINDS.items():
+        by_length = _by_length(of_subset[of_subset["label"].eq(label).fillna(False).astype(bool)])
+        where = f"{kind} texts{f' of {subset}' if subset else ''}"
+        if not by_length:
+            raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
+        leading = _leading(by_length)
+        if seed[1] == 0:
+            log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
+        for length, ids in _drawn(by_length, leading, pool, seed, where):
+            yield from _rows(length, kind, ids)
+
+
+def _evaluated(
+    of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: tuple[int, int]
+) -> Iterator[Row]:
+    """`texts` of each class and length, of those that overlap no shot."""
+    left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
+    for (length, label), cell in left.groupby(["length", "label"], dropna=False):
+        if len(cell) < texts:
+            raise InputError(
+                f"{texts} texts of label {label} and length {length} are to be evaluated, and beside the shots there "
+                f"are {len(cell)}; lower `texts` or `pool` under the benchmark's key prefix."
+            )
+        yield from _rows(length, EVALUATED, _order(cell["text_id"], EVALUATED, *seed)[:texts])
+
+
+def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
+    for position, text_id in enumerate(ids):
+        yield {"length": length, "kind": kind, "position": position, "text_id": text_id}
 
 
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
@@ -116,17 +177,25 @@ def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
 
 
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """What `without_prefixes` leaves out: ids of the draw's whole pool and of every text overlapping it."""
-    return overlapping(benchmark, prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
+    """Ids of the draw's whole pool and of every text overlapping it."""
+    shots = prefixes["draw"].eq(draw) & prefixes["kind"].isin(list(KINDS))
+    return overlapping(benchmark, prefixes.loc[shots, "text_id"])
+
+
+def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+    """The ids that a draw is evaluated on, and the only ones that are read after its prefixes."""
+    named = prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].eq(EVALUATED), "text_id"]
+    return set(named) if len(named) else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
 
 
 def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """The ids that stay where, after `excluded`, the larger class is cut, in an order of the draw.
+    """The ids that stay where, of those `evaluated`, the larger class is cut, in an order of the draw.
 
     Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
     """
-    left = benchmark[~benchmark["text_id"].isin(excluded(prefixes, benchmark, draw))]
-    seed = ("balanced", *prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
+    left = benchmark[benchmark["text_id"].isin(evaluated(prefixes, benchmark, draw))]
+    shots = prefixes["draw"].eq(draw) & prefixes["kind"].isin(list(KINDS))
+    seed = ("balanced", *prefixes.loc[shots, "text_id"])
     kept: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = [cell.loc[cell["label"].eq(label).fillna(False), "text_id"] for label in KINDS.values()]
@@ -252,3 +321,13 @@ def shots_reader(
         return shots(drawn, benchmark, *place, view=at["view"], stored=stored, completions=completed)
 
     return read
+
+
+def evaluated_reader(
+    benchmark: "pd.DataFrame", prefixes: str | Path | None
+) -> Callable[[int], set[str]] | None:
+    """Draw -> ids of the texts that it is evaluated on, from the file `prefixes`; None where there is none."""
+    if not prefixes:
+        return None
+    drawn = read_parquet(prefixes)
+    return lambda draw: evaluated(drawn, benchmark, draw)

@@ -1,0 +1,169 @@
+"""Each member document in turn as the non-members: what a method finds where nothing was kept from the model.
+
+Where all non-members come from one document (an address given after the model's release), a method may tell that
+document apart by what it says. The members' documents, one after the other in its place, show how far a document
+that the model may have read like the others stands out. If the non-members' document is exchangeable with them,
+every rank among them is equally likely.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.cells import EvaluationSet, Shown, cells, text_units
+from pretrace.evaluation.columns import OfUnit, ScoresByColumn, columns_of
+from pretrace.evaluation.roc import METRICS
+from pretrace.evaluation.selection import Rankings, Settings, choose
+from pretrace.methods.registry import find
+from pretrace.methods.statistics import LabelledTexts
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import Progress
+from pretrace.views.prefixes import with_nonmembers
+
+KEYS = [
+    "method",
+    "view",
+    "start_token",
+    "reference",
+    "subset",
+    "length",
+    "evaluation_set",
+    "selection",
+    "metric",
+]
+COLUMNS = [
+    *KEYS,
+    "document",
+    "placebo",
+    "n_members",
+    "n_nonmembers",
+    "value",
+    "mean",
+    "sd",
+    "rank",
+    "placebos",
+]
+"""`mean` and `sd` of the placebos' values and the `rank` from the top (ties count against) stand in the row of the
+non-members' own document (`placebo` False), and `placebos` says how many there are; NaN in the placebos' rows."""
+
+
+def placebos(
+    scores: pd.DataFrame | Iterable[pd.DataFrame],
+    benchmark: pd.DataFrame,
+    *,
+    name: str,
+    evaluation_sets: Sequence[EvaluationSet],
+    shown: Shown,
+    settings: Settings,
+    language: str = "en",
+) -> pd.DataFrame:
+    """A row for each metric of each document that plays the non-members; columns: COLUMNS.
+
+    `scores`, `shown` and the sets as `evaluate` has them. A set without a draw stands for every document; a draw of
+    prefixes, for the document that its non-member shots come from. The settings are chosen anew for each document, and
+    methods that learn from labels (`cross_fitted`) learn from the placebo's. The real document goes the same way, so
+    that its row equals that of the metrics. Raises InputError where the non-members come from several documents.
+    """
+    real, documents = _documents(benchmark, name)
+    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
+    of_texts = columns_of(parts, {"text": lambda: text_units(benchmark)})["text"]
+    rows: list[dict[str, Any]] = []
+    with Progress(f"placebos of {name}", total=1 + len(documents), unit="documents") as progress:
+        for document in [real, *documents]:
+            placebo = document != real
+            table = with_nonmembers(benchmark, document) if placebo else benchmark[benchmark["label"].notna()]
+            units = _units_of(of_texts.units, table)
+            columns = _relearned(of_texts, table, language) if placebo else of_texts.scores
+            sets = _sets_of(document if placebo else "", table, evaluation_sets)
+            for cell in cells("text", units, columns, sets, shown):
+                rankings = Rankings(cell)
+                estimates = choose(cell, rankings, settings).estimates
+                values = rankings.values(estimates, np.ones((len(cell.label), 1)))[:, 0]
+                at = {"subset": cell.subset, "length": cell.length, "evaluation_set": cell.evaluation_set}
+                at |= {"document": document, "placebo": placebo}
+                at |= {"n_members": int(cell.label.sum()), "n_nonmembers": int((~cell.label).sum())}
+                for estimate, value in zip(estimates, values, strict=True):
+                    column = cell.columns[estimate.parts[0].column]
+                    keys = {
+                        key: getattr(column, key) for key in ("method", "view", "start_token", "reference")
+                    }
+                    chosen = {"selection": estimate.selection, "metric": METRICS[estimate.metric]}
+                    rows.append(at | keys | chosen | {"value": float(value)})
+            progress.update()
+    return _summarised(pd.DataFrame(rows))
+
+
+def nothing() -> pd.DataFrame:
+    """The empty table, of a benchmark without placebos."""
+    return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
+
+
+def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
+    """The non-members' one document, and the members'."""
+    found = {
+        label: sorted(set(benchmark.loc[benchmark["label"].eq(label).fillna(False), "document"]))
+        for label in (0, 1)
+    }
+    if len(found[0]) != 1 or "" in found[0] + found[1]:
+        raise InputError(
+            f"benchmark '{name}': placebos need non-members of one document and members of named documents; "
+            f"there are {len(found[0])} documents of non-members. Leave `placebos` out of its entry."
+        )
+    return found[0][0], found[1]
+
+
+def _units_of(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """All units, those outside the table with the label -1, which no set holds."""
+    labels = units["id"].map(table.set_index("text_id")["label"]).fillna(-1)
+    return units.assign(label=labels.astype(np.int64))
+
+
+def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:
+    """The sets that stand for a document ("": the real one, in its first draw), without texts outside the table."""
+    ids = set(table["text_id"])
+    return [
+        EvaluationSet(one.name, one.draw, ids if one.ids is None else ids & set(one.ids))
+        for one in sets
+        if one.draw is None or (one.nonmembers == document and (document or one.draw == 0))
+    ]
+
+
+def _relearned(of_texts: OfUnit, table: pd.DataFrame, language: str) -> ScoresByColumn:
+    """The scores, those of methods that learn from labels learned from the table's."""
+    learning = [column for column in of_texts.scores if find(column.method).cross_fitted]
+    kept = {column: values for column, values in of_texts.scores.items() if column not in learning}
+    learned = {column: np.full(len(of_texts.units), np.nan) for column in learning}
+    place = pd.Index(of_texts.units["id"])
+    for _, cell in table.groupby(["subset", "length"], dropna=False, sort=True):
+        texts = LabelledTexts(
+            ids=cell["text_id"].tolist(),
+            texts=cell["text"].tolist(),
+            labels=cell["label"].astype(int).tolist(),
+            folds=cell["fold"].astype(int).tolist(),
+            language=language,
+        )
+        for column, values in learned.items():
+            scored: Mapping[str, float] = find(column.method).function(texts)
+            values[place.get_indexer(pd.Index(list(scored)))] = list(scored.values())
+    return kept | learned
+
+
+def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
+    if rows.empty:
+        return nothing()
+    rows = rows.assign(length=rows["length"].astype("Int64"))
+    found = rows[rows["placebo"]].groupby(KEYS, dropna=False)["value"].agg(["mean", "std", "size"])
+    joined = rows.merge(
+        found.rename(columns={"std": "sd", "size": "placebos"}).reset_index(), on=KEYS, how="left"
+    )
+    above = joined[joined["placebo"]].merge(
+        joined.loc[~joined["placebo"], [*KEYS, "value"]], on=KEYS, suffixes=("", "_real")
+    )
+    ranks = (
+        1 + (above["value"] >= above["value_real"]).groupby([above[key] for key in KEYS], dropna=False).sum()
+    )
+    joined = joined.merge(ranks.rename("rank").reset_index(), on=KEYS, how="left")
+    joined.loc[joined["placebo"], ["mean", "sd", "rank", "placebos"]] = np.nan
+    return joined[COLUMNS].sort_values([*KEYS, "placebo", "document"], kind="stable", ignore_index=True)

@@ -1,0 +1,174 @@
+"""Placebos: each member document as the non-members, against an oracle; ranks; what learns from labels learns anew."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pretrace.evaluation import evaluate
+from pretrace.evaluation.placebos import KEYS, placebos
+from pretrace.evaluation.sets import evaluation_sets
+from pretrace.methods.blind import blind
+from pretrace.methods.statistics import LabelledTexts
+from pretrace.questions import known
+from pretrace.runtime.errors import InputError
+from pretrace.views.prefixes import draw_prefixes, excluded
+
+DOCUMENTS = ("new", *(f"old{number}" for number in range(6)))
+OF_EACH = 20
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "text_id": f"{document}-{place:02d}",
+            "text": " ".join([document] * int(rng.integers(0, 3)) + [f"{document}w{place}n{n}" for n in range(30)]),
+            "label": int(document != "new"),
+            "subset": "",
+            "length": 32,
+            "document": document,
+            "fold": place % 5,
+        }
+        for document in DOCUMENTS
+        for place in range(OF_EACH)
+    ]
+    return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
+
+
+def scores_of(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:
+    """`loss` of every text, `blind`, and, for each draw, `recall` with 7 shots: random, with an effect of documents."""
+    rng = np.random.default_rng(1)
+    effect = dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True))
+    plain = {"unit": "text", "view": "original", "start_token": "none", "reference": "", "draw": pd.NA}
+    rows: list[dict[str, Any]] = []
+    for method, draw, setting in [("loss", pd.NA, ""), *(("recall", one, "") for one in draws)]:
+        rows += [
+            plain | {"method": method, "setting": setting, "draw": draw, "id": id, "score": effect[document] + noise}
+            for id, document, noise in zip(
+                benchmark["text_id"], benchmark["document"], rng.normal(size=len(benchmark)), strict=True
+            )
+        ]
+    rows += [
+        plain | {"method": "blind", "setting": "", "id": id, "score": score}
+        for id, score in blind_scores(benchmark).items()
+    ]
+    return pd.DataFrame(rows).astype({"draw": "Int64"})
+
+
+def blind_scores(table: pd.DataFrame) -> dict[str, float]:
+    texts = LabelledTexts(
+        table["text_id"].tolist(), table["text"].tolist(), table["label"].astype(int).tolist(),
+        table["fold"].tolist(), "en",
+    )  # fmt: skip
+    return blind(texts)
+
+
+def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
+    members = benchmark[benchmark["label"].eq(1)]
+    return members.assign(label=members["document"].ne(document).astype(int))
+
+
+def values_of(found: pd.DataFrame, **keys: Any) -> pd.DataFrame:
+    keys = {"metric": "auc", "selection": "default", "evaluation_set": "all"} | keys
+    for key, value in keys.items():
+        found = found[found[key] == value]
+    return found.set_index("document")
+
+
+@pytest.fixture(scope="module")
+def found(benchmark: pd.DataFrame) -> pd.DataFrame:
+    sets = evaluation_sets(benchmark)
+    return placebos(
+        scores_of(benchmark), benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known
+    )
+
+
+def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchmark, found):
+    scores = scores_of(benchmark)
+    loss = scores[scores["method"] == "loss"].set_index("id")["score"]
+    rows = values_of(found, method="loss")
+    assert set(rows.index) == set(DOCUMENTS)
+    for document in DOCUMENTS[1:]:
+        table = placebo_table(benchmark, document)
+        expected = roc_auc_score(table["label"], loss[table["text_id"]])
+        assert rows.loc[document, "value"] == pytest.approx(expected, abs=1e-12)
+        assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (5 * OF_EACH, OF_EACH)
+
+
+def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, found):
+    metrics, _ = evaluate(
+        scores_of(benchmark), benchmark, study="s", model="m", benchmark_name="b", resamples=10
+    )
+    keys = [key for key in KEYS if key != "length"]
+    real = found[~found["placebo"]].set_index(keys)["value"]
+    assert len(real) > 10
+    pd.testing.assert_series_equal(
+        metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index], real
+    )
+
+
+def test_rank_mean_and_spread_are_of_the_placebos(found):
+    rows = values_of(found, method="loss")
+    placebo, own = rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float), rows.loc["new"]
+    assert own["placebos"] == 6
+    assert own["mean"] == pytest.approx(placebo.mean())
+    assert own["sd"] == pytest.approx(placebo.std(ddof=1))
+    assert own["rank"] == 1 + (placebo >= own["value"]).sum()
+    assert rows.loc[list(DOCUMENTS[1:]), "rank"].isna().all()
+
+
+def test_what_learns_from_labels_learns_from_the_placebos_labels(benchmark, found):
+    rows = values_of(found, method="blind")
+    table = placebo_table(benchmark, "old3")
+    learned = pd.Series(blind_scores(table))
+    expected = roc_auc_score(table["label"], learned[table["text_id"]])
+    assert rows.loc["old3", "value"] == pytest.approx(expected)
+
+
+def test_a_draw_of_prefixes_stands_for_the_document_of_its_shots(benchmark):
+    prefixes = draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=2, texts=8)
+    documents = prefixes.drop_duplicates("draw").set_index("draw")["nonmembers"].to_dict()
+    assert documents[0] == ""
+    assert len(set(documents.values()) - {""}) == 2
+    sets = evaluation_sets(benchmark, prefixes)
+    scores = scores_of(benchmark, draws=(0, 1, 2))
+    found = placebos(scores, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known)
+    rows = values_of(found, method="recall", evaluation_set="without_prefixes")
+    assert set(rows.index) == {"new", documents[1], documents[2]}
+    of_draw = {"new": 0} | {document: draw for draw, document in documents.items() if document}
+    for document, draw in of_draw.items():
+        table = benchmark if document == "new" else placebo_table(benchmark, document)
+        evaluated = next(one.ids for one in sets if one.draw == draw and one.name == "without_prefixes")
+        table = table[table["text_id"].isin(evaluated)]
+        score = scores[scores["method"].eq("recall") & scores["draw"].eq(draw)].set_index("id")["score"]
+        expected = roc_auc_score(table["label"].astype(int), score[table["text_id"]])
+        assert rows.loc[document, "value"] == pytest.approx(expected)
+        assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
+        assert not set(table["text_id"]) & excluded(prefixes, benchmark, draw)
+
+
+def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(benchmark):
+    prefixes = draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=6, texts=8)
+    document = benchmark.set_index("text_id")["document"]
+    for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
+        own = rows.assign(document=document[rows["text_id"]].to_numpy())
+        assert set(own.loc[own["kind"] == "nonmember", "document"]) == {placebo or "new"}
+        assert not {placebo or "new", "new"} & set(own.loc[own["kind"] == "member", "document"])
+
+
+def test_nonmembers_of_several_documents_are_refused(benchmark):
+    several = benchmark.assign(document=benchmark["text_id"])
+    with pytest.raises(InputError, match="benchmark 'b': placebos need non-members of one document"):
+        placebos(
+            scores_of(benchmark), several, name="b", evaluation_sets=evaluation_sets(several),
+            shown=((None, None),), settings=known,
+        )  # fmt: skip
+
+
+def test_more_placebos_than_documents_are_refused(benchmark):
+    with pytest.raises(InputError, match="7 placebos are asked for, and the members come from 6 documents"):
+        draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=7)
