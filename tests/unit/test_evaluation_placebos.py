@@ -26,7 +26,9 @@ def benchmark() -> pd.DataFrame:
     rows = [
         {
             "text_id": f"{document}-{place:02d}",
-            "text": " ".join([document] * int(rng.integers(0, 3)) + [f"{document}w{place}n{n}" for n in range(30)]),
+            "text": " ".join(
+                [document] * int(rng.integers(0, 3)) + [f"{document}w{place}n{n}" for n in range(30)]
+            ),
             "label": int(document != "new"),
             "subset": "",
             "length": 32,
@@ -47,7 +49,14 @@ def scores_of(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFr
     rows: list[dict[str, Any]] = []
     for method, draw, setting in [("loss", pd.NA, ""), *(("recall", one, "") for one in draws)]:
         rows += [
-            plain | {"method": method, "setting": setting, "draw": draw, "id": id, "score": effect[document] + noise}
+            plain
+            | {
+                "method": method,
+                "setting": setting,
+                "draw": draw,
+                "id": id,
+                "score": effect[document] + noise,
+            }
             for id, document, noise in zip(
                 benchmark["text_id"], benchmark["document"], rng.normal(size=len(benchmark)), strict=True
             )

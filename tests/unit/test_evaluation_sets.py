@@ -21,7 +21,15 @@ def benchmark() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
     rows = [
-        {"draw": draw, "subset": "", "length": 64, "kind": kind, "position": 0, "text_id": f"64-{at:05d}"}
+        {
+            "draw": draw,
+            "nonmembers": "",
+            "subset": "",
+            "length": 64,
+            "kind": kind,
+            "position": 0,
+            "text_id": f"64-{at:05d}",
+        }
         for draw, kind, at in ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
     ]
     return pd.DataFrame(rows).astype({"length": "Int64"})

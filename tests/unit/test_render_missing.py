@@ -1,7 +1,7 @@
 """Models that could not be asked: a column of dashes and the reason, in tables and readings."""
 
 import pytest
-from made_up_results import BENCHMARK, LENGTH, PANEL, PLACEBO_PANEL, artifact, make_study
+from made_up_results import BENCHMARK, LENGTH, OTHER_PANEL, PANEL, artifact, make_study
 
 from pretrace.render.registry import render
 
@@ -20,7 +20,7 @@ def results(tmp_path):
 
 
 def test_a_table_of_methods_has_a_column_of_dashes(results, tmp_path):
-    shown = artifact("method_table", panels=[PANEL, PLACEBO_PANEL], missing=[GONE], selection=["held_out"])
+    shown = artifact("method_table", panels=[PANEL, OTHER_PANEL], missing=[GONE], selection=["held_out"])
     files = render(shown, results, tmp_path)
     lines = files["md"].read_text(encoding="utf-8").splitlines()
     loss = next(line for line in lines if line.startswith("| Loss"))

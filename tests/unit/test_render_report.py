@@ -134,7 +134,7 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
     corpora = {"old_speeches": {"title": "Old speeches", "source": "local"}}
     panels = [
         made_up.PANEL | {"references": ["null", "old_speeches"]},
-        made_up.PLACEBO_PANEL | {"model": "wheel"},
+        made_up.OTHER_PANEL | {"model": "wheel"},
     ]
     names = glossary(
         [made_up.artifact("method_table", panels=panels, evaluation_set="balanced"), ABSENT],
@@ -151,7 +151,7 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
     )
     assert said["null"].endswith("trained here on old_speeches, neither class of speeches, read once")
     assert said["wheel"].endswith("read from the GGUF file Some.Q4_1.gguf")
-    assert "a placebo" in said[made_up.PLACEBO]
+    assert said[made_up.OTHER] == "Speeches, one old against others"
     assert set(said) >= {"all", "balanced"}
     assert not {"without_prefixes", "other"} & set(said)
     text = page_of(folder, names=names)

@@ -12,6 +12,7 @@ from made_up_results import changed, row_of
 from pretrace.render import benchmark_statistics, blind_audit, method_table, selection_gap, setting_table
 from pretrace.render.latex import latex
 from pretrace.render.markdown import markdown
+from pretrace.render.names import method_label
 from pretrace.render.phrases import difference
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -19,7 +20,7 @@ from pretrace.render.table import csv_text
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
-BOTH = [made_up.PANEL, made_up.PLACEBO_PANEL]
+BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +71,8 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path:
     assert ",0.0," not in csv_text(missing)
 
 
-def test_placebo_columns_are_labelled_and_blind_stands_apart(results: Results):
+def test_controls_stand_apart(results: Results):
     table = method_table.render(made_up.artifact("method_table", panels=BOTH), results)
-    assert table.columns[0][-1] == "64 words"
-    assert table.columns[1][-1] == "64 words (placebo control)"
     assert [row.control for row in table.blocks[0].rows] == [False] * 7 + [True]
     assert table.blocks[0].rows[-1].label == "Blind (control, no model)"
 
@@ -115,16 +114,23 @@ def test_difference_of_independent_intervals_is_the_recovered_variance():
     assert difference((0.7, None, None), (0.5, 0.4, 0.6))[1:] == (None, None)
 
 
-def test_audit_takes_the_placebo_of_the_same_model_and_length(results: Results):
-    frame = blind_audit.render(made_up.artifact("blind_audit", panels=BOTH), results).frame.set_index(
-        "method"
-    )
-    assert list(frame["benchmark"].unique()) == [made_up.BENCHMARK]
-    for method in ("loss", "blind"):
-        row = frame.loc[method]
-        assert row["excess_value"] == pytest.approx(row["value"] - row["placebo_value"])
-    alone = blind_audit.render(made_up.artifact("blind_audit"), results).frame
-    assert alone["excess_value"].isna().all()
+def test_the_blind_audit_ranks_each_method_among_its_placebos(results: Results):
+    table = blind_audit.render(made_up.artifact("blind_audit", panels=BOTH), results)
+    frame = table.frame.set_index(["benchmark", "method"])
+    values = np.array(made_up.PLACEBO_VALUES)
+    for method in ("loss", "dc_pdd", "blind"):
+        row = frame.loc[made_up.BENCHMARK, method]
+        assert row["placebo_mean"] == pytest.approx(values.mean())
+        assert row["z"] == pytest.approx((row["value"] - values.mean()) / values.std(ddof=1))
+        assert row["rank"] == 1 + (values >= row["value"]).sum()
+        cell = row_of(
+            table, method_label(method) + (" (control, no model)" if method == "blind" else "")
+        ).cells[3]
+        assert cell.words == f"{row['rank']:.0f} of 5"
+        assert cell.bold == (row["rank"] == 1 and method != "blind")
+    assert frame.loc[made_up.OTHER, "rank"].isna().all()
+    first = [method for method, rank in frame.loc[made_up.BENCHMARK, "rank"].items() if rank == 1]
+    assert ("no method exceeds all of the 4 placebos" in table.reading) == (set(first) <= {"blind"})
 
 
 def test_setting_table_varies_one_parameter_and_marks_the_default(results: Results):
@@ -157,7 +163,7 @@ def test_statistics_count_texts_and_documents_by_class(results: Results, tmp_pat
 def test_statistics_have_no_empty_column_and_say_which_benchmarks_are_equal(results: Results):
     table = benchmark_statistics.render(made_up.artifact("benchmark_statistics", panels=BOTH), results)
     assert ("Unlabelled",) not in table.columns
-    assert "speeches and speeches_placebo hold the same texts in the same classes" in table.reading
+    assert "speeches and other_speeches hold the same texts in the same classes" in table.reading
 
 
 def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):
@@ -176,7 +182,6 @@ def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_
     ("change", "said"),
     [
         ({"metric": "tpr_at_1_fpr"}, "metric auc, tpr_at_5_fpr"),
-        ({"evaluation_set": "balanced"}, "evaluation_set all"),
         ({"start_token": "tokenizer"}, f"start_token .*{re.escape(made_up.TOKEN)}"),
         ({"methods": ["ref"]}, "methods ref"),
         ({"panels": [made_up.PANEL | {"length": 999}]}, "length 64"),
