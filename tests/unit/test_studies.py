@@ -34,7 +34,7 @@ def test_defaults_of_a_run_are_filled_in(load):
     assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == (
         "tokenizer",
         ["original"],
-        [0],
+        [0, *range(3, 13)],
         None,
     )
     methods = {item["method"] for item in run["methods"]}
@@ -87,7 +87,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         ),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
-        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32, 64, 128, 256]"]),
+        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32, 64]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
         (study(runs=[]), ["runs"]),
         (study(study="my study"), ["study", "my study", "right form"]),
@@ -99,7 +99,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (
             study(
                 artifacts={
-                    "blind_audit": {"panels": [{"model": "smollm2-135m", "benchmark": "sotu_placebo"}]}
+                    "blind_audit": {"panels": [{"model": "smollm2-135m", "benchmark": "sotu_temporal"}]}
                 }
             ),
             ["artifacts.blind_audit.panels.0", "no run has"],
@@ -187,30 +187,34 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     loaded = load(study(runs=runs))
     asked = plan.pass_requests(loaded, "smollm2-135m", "sotu")
     prefixed = {(one["prefix"], one["shots"], one["draw"]) for one in asked if one["prefix"]}
-    assert prefixed == {(kind, shots, 0) for kind in ("member", "nonmember") for shots in (3, 7)}
+    # the first draw, and the ten of the placebos behind three draws in all
+    draws = (0, *range(3, 13))
+    assert prefixed == {
+        (kind, shots, draw) for kind in ("member", "nonmember") for shots in (3, 7) for draw in draws
+    }
     controls = [item for item in loaded.runs[0]["methods"] if item["method"] == "prefix_similarity"]
     assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]
 
 
 def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_reads(load):
-    run = RUN | {"calibrate_on": "sotu_placebo", "methods": ["loss"]}
-    with pytest.raises(InputError, match=r"runs.0.calibrate_on: no run has smollm2-135m read sotu_placebo"):
+    run = RUN | {"calibrate_on": "sotu_temporal", "methods": ["loss"]}
+    with pytest.raises(InputError, match=r"runs.0.calibrate_on: no run has smollm2-135m read sotu_temporal"):
         load(study(runs=[run]))
-    loaded = load(study(runs=[run, run | {"benchmark": "sotu_placebo"}], artifacts=["audit"]))
-    assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_placebo"
+    loaded = load(study(runs=[run, run | {"benchmark": "sotu_temporal"}], artifacts=["audit"]))
+    assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_temporal"
     assert not plan.asks_metrics(loaded, "sotu"), "an audit needs no members"
 
 
 def test_a_draw_that_is_not_drawn_is_refused(load):
     run = {"model": "smollm2-135m", "benchmark": "sotu_split", "methods": ["recall"]}
     load(study(runs=[run | {"draws": [0, 4]}]))
-    with pytest.raises(InputError, match=r"runs.0.draws: draw 5 .* sotu_split is 5, .* draws 0 to 4"):
+    with pytest.raises(InputError, match=r"runs.0.draws: draw 5 .* sotu_split has draws 0 to 4"):
         load(study(runs=[run | {"draws": [0, 5]}]))
     load(study(runs=[run | {"draws": [0, 5], "methods": ["loss"]}]))
 
 
 def test_runs_of_the_same_texts_agree_in_inner_start(load):
-    run = RUN | {"methods": ["recall"], "lengths": [32, 64]}
+    run = RUN | {"methods": ["recall"], "benchmark": "sotu_split", "lengths": [32, 64]}
     inner = run | {"inner_start": True}
     with pytest.raises(
         InputError, match=r"runs.1.inner_start: another run of smollm2-135m on the same texts"

@@ -137,11 +137,11 @@ def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
 
 
 def test_a_renderer_reads_what_it_needs_of_each_pair(load):
-    runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_placebo", "methods": ["loss"]}]
+    runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_temporal", "methods": ["loss"]}]
     loaded = load(*runs, artifacts=["results_auc", "reproduction"])
     metrics = "results/mine/metrics/smollm2-135m/{}.parquet"
     read = paths.read_by(loaded, "results_auc", [("surp", "surp.csv")])
-    assert ["metrics", MODEL, "sotu_placebo", metrics.format("sotu_placebo")] in read
+    assert ["metrics", MODEL, "sotu_temporal", metrics.format("sotu_temporal")] in read
     assert {kind for kind, *_ in read} == {"metrics", "tests"}
     read = paths.read_by(loaded, "reproduction", [("surp", "surp.csv")])
     assert ["published", "", "surp", "surp.csv"] in read
