@@ -13,7 +13,7 @@ with job_log(snakemake.log[0]):
     corpora.count_tokens(
         Path(snakemake.input.segments),
         Path(snakemake.input.documents),
-        models.load_tokenizer(Path(snakemake.input.checkpoint)),
+        models.load_encoder(Path(snakemake.input.checkpoint)),
         Path(snakemake.output[0]),
         max_tokens=snakemake.params.max_tokens,
     )

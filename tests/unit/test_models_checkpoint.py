@@ -1,11 +1,13 @@
 """What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
 
+import contextlib
 import json
 import os
 import sys
 import zipfile
 from subprocess import run
 
+import numpy as np
 import pytest
 import torch
 
@@ -199,3 +201,58 @@ def _registered(directory, tmp_path):
     record = tmp_path / "checkpoint.json"
     models.register_local(directory, record)
     return record
+
+
+@pytest.mark.parametrize("kind", tiny_models.CACHES)
+def test_the_embedding_table_is_read_without_the_model(kind, tmp_path, monkeypatch):
+    models.register_local(tiny_models.tiny_model(kind, tmp_path / kind), tmp_path / "checkpoint.json")
+    target = models.load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device="cpu")
+    expected = target.load().get_input_embeddings().weight.detach().numpy()
+    monkeypatch.setattr(models.Target, "load", None)
+    np.testing.assert_array_equal(target.embeddings(), expected)
+
+
+def test_an_embedding_table_under_another_name_comes_with_the_model(directory, tmp_path, monkeypatch):
+    target = models.load_checkpoint(_registered(directory, tmp_path), dtype="float32", device="cpu")
+    expected = target.embeddings()
+    monkeypatch.setattr("safetensors.safe_open", lambda *_, **__: contextlib.nullcontext({}))
+    np.testing.assert_array_equal(target.embeddings(), expected)
+
+
+TEXT = "The <|endoftext|> state\n\n  of the union </s>, 120 número, 数据 " + "a b" * 40
+
+
+def test_ids_without_transformers_are_those_with_it(directory, tmp_path):
+    record = _registered(directory, tmp_path)
+    encoder, tokenizer = models.load_encoder(record), models.load_tokenizer(record)
+    assert type(encoder).__module__ == "tokenizers"
+    assert (
+        encoder.encode(TEXT, add_special_tokens=False).ids
+        == tokenizer(TEXT, add_special_tokens=False).input_ids
+    )
+    assert encoder.get_vocab() == tokenizer.get_vocab()
+    assert {id for id, token in encoder.get_added_tokens_decoder().items() if token.special} == {
+        *tokenizer.all_special_ids,
+        *(id for id, token in tokenizer.added_tokens_decoder.items() if token.special),
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"tokenizer_class": "GPT2Tokenizer"}, {"add_prefix_space": True}, {"pad_token": "not among them"}],
+)
+def test_other_tokenizers_are_loaded_by_transformers(directory, tmp_path, changes):
+    settings = directory / "tokenizer_config.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | changes))
+    encoder = models.load_encoder(_registered(directory, tmp_path))
+    assert type(encoder).__module__.startswith("transformers")
+
+
+def test_counting_imports_no_transformers(directory, tmp_path):
+    record = _registered(directory, tmp_path)
+    code = (
+        "import sys; from pathlib import Path; from pretrace import corpora, models; "
+        f"models.load_encoder(Path({str(record)!r})); "
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0

@@ -290,9 +290,11 @@ def test_costs_are_summed_and_name_what_was_read(results: Results):
     shown = pass_costs.render(made_up.artifact("pass_costs"), results)
     assert len(shown.frame) == 2 * (1 + 2 * len(made_up.SHOTS))
     by_read = {row.label: [cell.number for cell in row.cells] for row in shown.blocks[1].rows}
-    assert by_read["tiny-small: the text"] == ["2", "240", "8,000", "4.0", "2,000", "500"]
+    assert by_read["tiny-small: the text"] == ["2", "240", "8,000", "4.0", "3.0", "2,000", "500"]
     assert "tiny-small: the text after shots of non-members" in by_read
-    assert shown.blocks[2].rows[0].cells[2].number == "72,000"
+    together = [cell.number for cell in shown.blocks[2].rows[0].cells]
+    assert together[2:6] == ["72,000", "36.0", "27.0", "667"], "repeats are computed once"
+    assert "at 667 computed tokens a second" in shown.reading
     assert any("32 texts were truncated" in note for note in shown.notes)
 
 

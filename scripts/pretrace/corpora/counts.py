@@ -31,8 +31,8 @@ def count_tokens(
     id).
 
     Tokens are counted, not documents; special tokens are not, neither those a tokenizer would add nor those
-    that a text spells. `segments` and `documents` are the files of the same shard. `tokenizer`: a
-    transformers tokenizer. `max_tokens` cuts every document after so many tokens. Where segments are not
+    that a text spells. `segments` and `documents` are the files of the same shard. `tokenizer`: as
+    `models.load_encoder` gives it. `max_tokens` cuts every document after so many tokens. Where segments are not
     exact for the tokenizer, or with `max_tokens`, every document is encoded.
     """
     encoder = Encoder(tokenizer, max_tokens)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.models.devices import hold_gpus
@@ -11,6 +11,10 @@ from pretrace.models.speeds import attention, faster, products
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
@@ -86,6 +90,28 @@ class Target:
             getattr(model, "hf_device_map", self.device),
         )
         return model.eval()
+
+    def embeddings(self) -> "npt.NDArray[np.float32]":
+        """The input embedding table [vocabulary, width], read without the other weights where a file names it."""
+        import torch
+        import transformers
+        from safetensors import safe_open
+
+        self.checkpoint.verify(self.checkpoint.weights)
+        with torch.device("meta"), blamed_on(self.checkpoint.path, "build"):
+            config = transformers.AutoConfig.from_pretrained(
+                self.checkpoint.path, local_files_only=True, trust_remote_code=self.checkpoint.remote_code
+            )
+            empty = transformers.AutoModelForCausalLM.from_config(
+                config, trust_remote_code=self.checkpoint.remote_code
+            )
+        table = empty.get_input_embeddings().weight
+        (name,) = (name for name, weight in empty.named_parameters() if weight is table)
+        for file in self.checkpoint.weights:
+            with safe_open(self.checkpoint.path / file, framework="pt") as weights:
+                if name in weights.keys():  # noqa: SIM118 (no mapping)
+                    return weights.get_tensor(name).float().numpy()
+        return self.load().get_input_embeddings().weight.detach().float().numpy()
 
     def _placement(self) -> dict[str, Any]:
         """What tells transformers to place, and quantise, the weights while it loads them."""

@@ -5,6 +5,11 @@ from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import read_json
+
+_NAMED = {"bos_token", "eos_token", "unk_token", "pad_token"}
+_HARMLESS = {"tokenizer_class", "backend", "is_local", "local_files_only", "model_max_length"} | _NAMED
+"""Settings of tokenizer_config.json that change no ids of a text's own tokens."""
 
 
 def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
@@ -18,6 +23,33 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
         return transformers.AutoTokenizer.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
+
+
+def load_encoder(checkpoint_json: Path) -> Any:
+    """What makes ids of texts, for work that needs nothing else: a `tokenizers.Tokenizer` without transformers, which
+    takes seconds to import, where both are known to give the same ids; else transformers' tokenizer.
+    """
+    checkpoint = read_checkpoint(checkpoint_json)
+    if not _is_read_as_it_is(checkpoint):
+        return load_tokenizer(checkpoint)
+    import tokenizers
+
+    checkpoint.verify(checkpoint.settings)
+    with blamed_on(checkpoint.path, "load the tokenizer in"):
+        return tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
+
+
+def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
+    """Whether transformers takes tokenizer.json as it is: saved by its own class, nothing set or added beside it."""
+    if not {"tokenizer.json", "tokenizer_config.json"} <= checkpoint.files.keys():
+        return False
+    settings = read_json(checkpoint.path / "tokenizer_config.json")
+    if settings.get("tokenizer_class") != "TokenizersBackend" or not settings.keys() <= _HARMLESS:
+        return False
+    parts = read_json(checkpoint.path / "tokenizer.json")
+    special = {token["content"] for token in parts["added_tokens"] if token["special"]}
+    named = {settings[key] for key in _NAMED & settings.keys()}
+    return named <= special and not {"added_tokens.json", "special_tokens_map.json"} & checkpoint.files.keys()
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:

@@ -7,11 +7,14 @@ from typing import Any
 
 
 class Cost:
-    """Counts of one cell and what they took. `tokens`: scored and stored; `ran`: computed, repeats not."""
+    """Counts of one cell and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
+
+    Tokens a second are computed ones, by wall time. CPU seconds are the process's, all threads together.
+    """
 
     def __init__(self) -> None:
         self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
-        self._begin = time.monotonic()
+        self._begin, self._cpu = time.monotonic(), time.process_time()
 
     def note(self) -> str:
         speed = self.ran / self._seconds()
@@ -28,6 +31,7 @@ class Cost:
             "truncated": self.truncated,
             "tokens": self.tokens,
             "seconds": round(self._seconds(), 3),
+            "cpu_seconds": round(time.process_time() - self._cpu, 3),
             "tokens_per_second": round(self.ran / self._seconds(), 1),
             "peak_memory_mb": round(_peak_memory_mb(), 1),
             "peak_gpu_memory_mb": _peak_gpu_memory_mb(),

@@ -11,7 +11,7 @@ from pretrace.render.results import Results
 from pretrace.render.table import DASH, Block, Cell, Row, Table
 from pretrace.runtime.errors import InputError
 
-COLUMNS = ("Passes", "Texts", "Tokens", "Seconds", "Tokens a second", "Peak memory (MB)")
+COLUMNS = ("Passes", "Texts", "Tokens", "Seconds", "CPU seconds", "Tokens a second", "Peak memory (MB)")
 SUMS = ("texts", "tokens", "seconds", "skipped", "truncated")
 
 
@@ -48,7 +48,7 @@ def render(artifact: Artifact, results: Results) -> Table:
 def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
     manifest = results.manifest({"model": model, "benchmark": benchmark})
     kept = ("view", "companion", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped",
-            "truncated", "tokens", "seconds", "tokens_per_second", "peak_memory_mb")  # fmt: skip
+            "truncated", "tokens", "seconds", "cpu_seconds", "tokens_per_second", "peak_memory_mb")  # fmt: skip
     records = [
         {"model": model, "benchmark": benchmark, "dtype": manifest["dtype"], "device": manifest["device"]}
         | {"read": _read(entry)}
@@ -72,22 +72,31 @@ def _rows(frame: pd.DataFrame, keys: Sequence[str]) -> tuple[Row, ...]:
 
 def _row(label: str, of: pd.DataFrame) -> Row:
     sums = {name: of[name].sum() for name in SUMS}
-    seconds = float(sums["seconds"])
+    cpu = of["cpu_seconds"].astype("float64").sum(skipna=False)  # passes of before it was recorded have none
     words = (
         f"{len(of):,}",
         f"{int(sums['texts']):,}",
         f"{int(sums['tokens']):,}",
-        f"{seconds:,.1f}",
-        f"{sums['tokens'] / seconds:,.0f}" if seconds > 0 else DASH,
+        f"{sums['seconds']:,.1f}",
+        DASH if pd.isna(cpu) else f"{cpu:,.1f}",
+        f"{_rate(of):,.0f}",
         f"{of['peak_memory_mb'].max():,.0f}" if of["peak_memory_mb"].notna().any() else DASH,
     )
     return Row(label, tuple(Cell(words=word) for word in words))
+
+
+def _rate(of: pd.DataFrame) -> float:
+    """Tokens computed a second: the manifests' own rates, weighed with their seconds."""
+    seconds = float(of["seconds"].sum())
+    return float((of["tokens_per_second"] * of["seconds"]).sum()) / seconds if seconds > 0 else 0.0
 
 
 def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
     devices = sorted(set(zip(frame["device"], frame["dtype"], strict=True)))
     notes = [
         "Measured on one machine, on the run that computed each pass: not reproducible to the byte.",
+        "Seconds are of wall time; CPU seconds are those of all threads together. Tokens are scored ones; tokens a "
+        "second are computed ones: equal texts are computed once.",
         f"Device and precision: {', '.join(f'{device}, {dtype}' for device, dtype in devices)}.",
     ]
     truncated, skipped = int(frame["truncated"].sum()), int(frame["skipped"].sum())
@@ -103,9 +112,8 @@ def _reading(frame: pd.DataFrame) -> str:
     seconds = float(frame["seconds"].sum())
     by_model = frame.groupby("model")["seconds"].sum().sort_values()
     share = 100 * float(by_model.iloc[-1]) / seconds if seconds > 0 else 0.0
-    rate = frame["tokens"].sum() / seconds if seconds > 0 else 0.0
     return (
-        f"{len(frame):,} passes over {int(frame['tokens'].sum()):,} scored tokens took {seconds:,.0f} s, {rate:,.0f} "
-        f"tokens a second; {share:.0f} % of the time is that of {by_model.index[-1]}. The highest peak memory was "
-        f"{frame['peak_memory_mb'].max():,.0f} MB."
+        f"{len(frame):,} passes over {int(frame['tokens'].sum()):,} scored tokens took {seconds:,.0f} s, at "
+        f"{_rate(frame):,.0f} computed tokens a second; {share:.0f} % of the time is that of {by_model.index[-1]}. "
+        f"The highest peak memory was {frame['peak_memory_mb'].max():,.0f} MB."
     )

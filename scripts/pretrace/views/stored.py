@@ -65,7 +65,7 @@ def _made(
         model = load_masked_model(checkpoint, device)
         return neighbours_by_masked_model(texts, model, load_tokenizer(checkpoint), view.number, seeds)
     target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
-    embeddings = target.load().get_input_embeddings().weight.detach().numpy()
+    embeddings = target.embeddings()
     if view.family == "neighbours":
         return neighbours_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds)
     drawn = _DRAWS if view.family == "substitution" else 1
