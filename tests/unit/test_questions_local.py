@@ -1,5 +1,6 @@
 """Letters by a tree of prompts are those of each prompt alone; texts by batches are those of each alone."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -188,6 +189,48 @@ def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     assert [one.answer for one in answers] == [LETTERS[row.argmax()] for row in expected]
     assert sum(done) == 24
     assert {one.reason for one in answers} == {None}
+
+
+def greedy(model, ids, count):
+    """The next tokens one at a time, nothing cached."""
+    ids = list(ids)
+    for _ in range(count):
+        with torch.no_grad():
+            ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+    return tuple(ids)
+
+
+@pytest.mark.parametrize("written", [1, 2])
+@pytest.mark.parametrize("kind", ["llama", "gemma2"])
+def test_a_tree_goes_on_with_what_the_model_writes_itself(target, kind, written):
+    model = target(kind).load()
+    prompts = [*PROMPTS[:6], PROMPTS[2], (9,)]
+    expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
+    for batch_tokens in (10_000, 50):
+        found, _ = read(model, tree_of(prompts, written), prompts, batch_tokens)
+        np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=1e-5)
+
+
+def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypatch, short_branches):
+    """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of A counts for nothing."""
+    found = target("llama")
+    tokenizer, model = found.tokenizer, found.load()
+    spelled = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
+    spelled[5] = " A"
+    monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
+    prompts = [replace(one, written=1) for one in questions(4)]
+    answerer = LocalAnswerer(found, "tiny", 300)
+    letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in LETTERS]
+    ids = [greedy(model, answerer._ids(prompt), 1) for prompt in prompts]
+    expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
+    answers = answerer.letters(prompts, lambda _: None)
+    np.testing.assert_allclose([one.probabilities for one in answers], expected, atol=TOLERANCE)
+
+
+def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target):
+    prompts = [replace(one, written=1) for one in questions(2)]
+    with pytest.raises(InputError, match=r"tiny cannot go on .* after 1 tokens that the model writes"):
+        LocalAnswerer(target("mamba"), "tiny", 300).letters(prompts, lambda _: None)
 
 
 def test_every_spelling_of_a_letter_counts(target, monkeypatch):

@@ -65,6 +65,14 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     }  # fmt: skip
 
 
+def test_an_api_is_not_asked_for_the_letter_at_a_later_token(answerer):
+    with (
+        Loopback(recording([], {})) as server,
+        pytest.raises(InputError, match=r"asks for a later one; use another"),
+    ):
+        answerer(server.url, top_logprobs=6).letters([Prompt("Which?", written=1)], silent)
+
+
 def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
     bodies = []
     top = {"A": math.log(0.2), "B": math.log(0.5), "C": math.log(0.2), "D": math.log(0.1)}

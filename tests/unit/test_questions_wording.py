@@ -120,6 +120,10 @@ def test_the_papers_prompt_is_sent_as_printed():
         "A. one\nB. t{w}o\nC. three\nD. four\n\nAnswer:"
     )
     assert 'from the arXiv paper "T"?' in wording.choice("paper", "T", "", list("abcd")).user
+    authors = wording.choice("book_authors", "T", "A", list("abcd"))
+    assert authors.system == f"{prompt.system}\n\nFormat your answer as '<correct letter>'."
+    assert 'from the "T" book by A?' in authors.user
+    assert (prompt.written, authors.written) == (0, 1)
     assert 'from the "T" by A?' in wording.choice("book_llama", "T", "A", list("abcd")).user
     assert wording.completion("We, the people", chat=False).plain == "We, the people"
     assert wording.completion("We, the people", chat=True).user.endswith("\n\nWe, the people")
@@ -135,6 +139,21 @@ def test_the_papers_prompt_is_sent_as_printed():
         ("name_cloze", "noun", 3, "name_cloze.noun must be a text, not 3"),
         ("de_cop", "question", {"book": "{author}"}, "'{title}' is filled in nowhere"),
         ("de_cop", "question", {}, "must map kinds"),
+        ("de_cop", "format", {"boks": {}}, "format.boks: there is no question 'boks': did you mean"),
+        ("de_cop", "format", [], "de_cop.format"),
+        ("de_cop", "format", {"book": {"sentence": "So."}}, "must have the keys sentence and written"),
+        (
+            "de_cop",
+            "format",
+            {"book": {"sentence": "So.", "written": 0}},
+            "written must be a whole number from 1",
+        ),
+        (
+            "de_cop",
+            "format",
+            {"book": {"sentence": "{A}", "written": 1}},
+            "'{A}' is nothing that is filled in",
+        ),
         ("name_cloze", "user", None, "name_cloze.user must be a text"),
     ],
 )

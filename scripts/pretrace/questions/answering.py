@@ -15,10 +15,14 @@ Progress = Callable[[int], None]
 class Prompt:
     """One question. A chat model gets `system` (where not "") and `user` as messages, and answers next; any
     other model gets them as one text, `system`, an empty line, `user`, and goes on.
+
+    With `written`, its letter is the token after so many that it writes first, in one spelling: how the code of
+    DE-COP reads open models, which it asks to put their letter between other signs.
     """
 
     user: str
     system: str = ""
+    written: int = 0
 
     @property
     def plain(self) -> str:

@@ -34,20 +34,23 @@ class LocalAnswerer:
 
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
         ids = [self._ids(prompt) for prompt in prompts]
-        fitting = self._fitting(ids, more=1)
+        written = max((prompt.written for prompt in prompts), default=0)
+        fitting = self._fitting(ids, more=1 + written)
         answers = [Letters(None, None, TOO_LONG, skipped=True)] * len(prompts)
         progress(len(prompts) - len(fitting))
         if not fitting:
             return answers
 
+        spellings = self._plain_spellings if written else self._spellings
+
         def read(places: list[int], features: torch.Tensor) -> None:
-            found = self._letters_at(features)
+            found = self._letters_at(features, spellings)
             for place in places:
                 answers[fitting[place]] = found
             progress(len(places))
 
         with torch.inference_mode():
-            self._reader.last(self._tree([ids[place] for place in fitting]), read)
+            self._reader.last(self._tree([ids[place] for place in fitting], written), read)
         return answers
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
@@ -115,18 +118,22 @@ class LocalAnswerer:
             )  # fmt: skip
         return found
 
-    def _tree(self, ids: Sequence[Ids]) -> Branch:
+    def _tree(self, ids: Sequence[Ids], written: int) -> Branch:
+        if not self._shares and written:
+            raise InputError(
+                f"{self._name} cannot go on from what was read, and its benchmark's question asks for the letter after "
+                f"{written} tokens that the model writes; ask it with another question of config/prompts/de_cop.yaml."
+            )
         if not self._shares:
             return separate(ids)
-        root = tree_of(ids)
+        root = tree_of(ids, written)
         log.info(
             "%s: %d prompts of %d tokens are read as %d tokens",
             self._name, len(ids), sum(map(len, ids)), root.tokens,
         )  # fmt: skip
         return root
 
-    def _letters_at(self, features: torch.Tensor) -> Letters:
-        spellings = self._spellings
+    def _letters_at(self, features: torch.Tensor, spellings: list[list[int]]) -> Letters:
         wanted = torch.tensor([id for ids in spellings for id in ids], device=features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
@@ -151,6 +158,11 @@ class LocalAnswerer:
     def _shares(self) -> bool:
         with torch.inference_mode():
             return way_of(self._reader.features, self._name) is SharedCache
+
+    @property
+    def _plain_spellings(self) -> list[list[int]]:
+        """The id of each letter as the tokenizer encodes it alone, which is the one that DE-COP's code reads."""
+        return [[self._encoded(letter)[-1]] for letter in LETTERS]
 
     @cached_property
     def _spellings(self) -> list[list[int]]:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_words
+from pretrace.runtime.errors import InputError
 
 Body = Mapping[str, Any]
 T = TypeVar("T")
@@ -33,6 +34,11 @@ class ApiAnswerer:
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
+        if any(prompt.written for prompt in prompts):
+            raise InputError(
+                "an API gives the probabilities of the first token that it writes, and the benchmark's question asks "
+                "for a later one; use another question of config/prompts/de_cop.yaml."
+            )
         top = self._endpoint.top_logprobs
         if not top:
             return self._ask(prompts, {"max_tokens": LETTER_TOKENS}, _letter_of_text, progress)

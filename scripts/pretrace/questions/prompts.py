@@ -27,17 +27,26 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts of a file of prompts, checked: section -> key -> text."""
+    """The texts of a file of prompts, checked: section -> key -> text.
+
+    `formats`: of some questions, the sentence that ends the system text, and how many tokens the model writes before
+    its letter.
+    """
 
     texts: Mapping[str, Mapping[str, str]]
     questions: Mapping[str, str]
+    formats: Mapping[str, tuple[str, int]]
 
     def choice(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
         """The multiple-choice question about a document, with its options at A to D."""
         question = self.questions[kind].format(title=title, author=author)
         own = self.texts["de_cop"]
         at = dict(zip(LETTERS, options, strict=True))
-        return Prompt(own["user"].format(question=question, **at), own["system"])
+        user = own["user"].format(question=question, **at)
+        if kind not in self.formats:
+            return Prompt(user, own["system"])
+        sentence, written = self.formats[kind]
+        return Prompt(user, f"{own['system']}\n\n{sentence}", written)
 
     def completion(self, prefix: str, *, chat: bool) -> Prompt:
         own = self.texts["completion"]
@@ -65,7 +74,21 @@ def read_wording(path: Path) -> Wording:
         raise InputError(f"{path}: de_cop.question must map kinds of documents to questions.")
     for kind, text in questions.items():
         _check(f"{path}: de_cop.question.{kind}", text, {"title", "author"}, needed={"title"})
-    return Wording(texts, questions)
+    return Wording(texts, questions, _formats(path, given["de_cop"].get("format", {}), questions))
+
+
+def _formats(path: Path, given: Any, questions: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    found = {}
+    for kind, own in (given if isinstance(given, dict) else {"": given}).items():
+        where = f"{path}: de_cop.format.{kind}"
+        if kind not in questions:
+            raise InputError(f"{where}: there is no question '{kind}': {nearest(str(kind), questions)}")
+        if not isinstance(own, dict) or set(own) != {"sentence", "written"}:
+            raise InputError(f"{where} must have the keys sentence and written.")
+        if type(own["written"]) is not int or own["written"] < 1:
+            raise InputError(f"{where}.written must be a whole number from 1, not {own['written']!r}.")
+        found[kind] = (_check(f"{where}.sentence", own["sentence"], set(), needed=set()), own["written"])
+    return found
 
 
 def _text(path: Path, given: Mapping[str, Any], section: str, key: str, fields: set[str]) -> str:

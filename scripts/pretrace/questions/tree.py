@@ -27,11 +27,15 @@ Past = list[tuple[torch.Tensor, torch.Tensor]] | None
 
 @dataclass
 class Branch:
-    """Tokens that `prompts` (their places in a list) have in common, and how they go on; none: they end here."""
+    """Tokens that `prompts` (their places in a list) have in common, and how they go on; none: they end here.
+
+    Where they end, the model first writes `written` tokens, each the most probable of the vocabulary.
+    """
 
     ids: Ids
     prompts: list[int]
     branches: list["Branch"] = field(default_factory=list)
+    written: int = 0
 
     @property
     def tokens(self) -> int:
@@ -39,13 +43,13 @@ class Branch:
         return len(self.ids) + sum(branch.tokens for branch in self.branches)
 
 
-def tree_of(prompts: Sequence[Ids]) -> Branch:
-    """The tree of these token sequences, none of them empty; equal ones end in one branch.
+def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
+    """The tree of these token sequences, none of them empty; equal ones end in one branch, with `written`.
 
     Every other branch that ends has at least one token, whose features predict the answer.
     """
     order = sorted(range(len(prompts)), key=lambda place: prompts[place])
-    return _branch(prompts, order, 0)
+    return _branch(prompts, order, 0, written)
 
 
 def separate(prompts: Sequence[Ids]) -> Branch:
@@ -53,11 +57,11 @@ def separate(prompts: Sequence[Ids]) -> Branch:
     return Branch((), list(range(len(prompts))), [Branch(ids, [place]) for place, ids in enumerate(prompts)])
 
 
-def _branch(prompts: Sequence[Ids], places: list[int], start: int) -> Branch:
+def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int) -> Branch:
     """`places` in the order of their tokens, so that the first and the last share what all do."""
     first, last = prompts[places[0]], prompts[places[-1]]
     if first == last:
-        return Branch(first[start:], places)
+        return Branch(first[start:], places, written=written)
     end = start
     most = min(len(prompts[place]) for place in places) - 1
     while end < most and first[end] == last[end]:
@@ -66,7 +70,9 @@ def _branch(prompts: Sequence[Ids], places: list[int], start: int) -> Branch:
     for place in places:
         following = prompts[place][end : end + WORTH]
         groups.setdefault(following if len(following) == WORTH else prompts[place][end:], []).append(place)
-    return Branch(first[start:end], places, [_branch(prompts, group, end) for group in groups.values()])
+    return Branch(
+        first[start:end], places, [_branch(prompts, group, end, written) for group in groups.values()]
+    )
 
 
 class _Remembering(PrefixLayer):
@@ -93,7 +99,7 @@ class Reader:
 
     def last(self, root: Branch, read: Callable[[list[int], torch.Tensor], None]) -> None:
         """Calls `read(places, features [width])` once for each branch that ends, in no particular order."""
-        if not root.ids and not any(branch.branches for branch in root.branches):
+        if not root.ids and not any(branch.branches or branch.written for branch in root.branches):
             self._read(root.branches, read, None)
             return
         with self.features.after_prefix():
@@ -114,15 +120,21 @@ class Reader:
             last, after = computed
             del todo[: len(batch)]
             for row, branch in enumerate(batch):
-                if branch.branches:
+                if branch.branches or branch.written:
                     end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
                     own = [
                         (keys[row : row + 1, :, :end], values[row : row + 1, :, :end])
                         for keys, values in after
                     ]
-                    self._read(branch.branches, read, own)
+                    self._read(branch.branches or [self._next(branch, last[row])], read, own)
                 else:
                     read(branch.prompts, last[row])
+
+    def _next(self, branch: Branch, features: torch.Tensor) -> Branch:
+        """What follows a branch that ends in these features [width]: the token that the model writes."""
+        every = torch.arange(self.features.vocabulary, device=features.device)
+        id = int(self.features.logits(features[None], every)[0].argmax())
+        return Branch((id,), branch.prompts, written=branch.written - 1)
 
     def _attempt(
         self, batch: list[Branch], past: Past
@@ -155,7 +167,7 @@ class Reader:
         for row, branch in zip(inputs, batch, strict=True):
             row[: len(branch.ids)] = torch.tensor(branch.ids)
         ends = torch.tensor([len(branch.ids) - 1 for branch in batch], device=self.features.device)
-        goes_on = any(branch.branches for branch in batch)
+        goes_on = any(branch.branches or branch.written for branch in batch)
         cache = _cache(past, goes_on)
         read = self.features(
             inputs.to(self.features.device),
