@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
+    source = snakemake.input.get("source")
     table = benchmarks.build(
         snakemake.wildcards.benchmark,
         snakemake.params.entry,
-        [Path(snakemake.input.source)],
+        [Path(source)] if source else [],
         seed=snakemake.params.seed,
     )
     write_parquet(snakemake.output[0], table, schema_of(table))

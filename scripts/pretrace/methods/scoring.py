@@ -141,6 +141,7 @@ def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, sour
         labels=whole_numbers(frame["label"]),
         folds=frame["fold"].astype(int).tolist(),
         language=sources.language,
+        stream=sources.stream() if "stream" in method.needs else (),
         **{FIELDS[need]: sources.shots(cell, key.draw or 0, *wanted) for need, wanted in passes.items()},
     )
     columns = [method.function(texts, **params) for params in named.values()]

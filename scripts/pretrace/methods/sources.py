@@ -85,6 +85,12 @@ class Sources:
         drawn = shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count)
         return tuple(drawn)
 
+    def stream(self) -> tuple[str, ...]:
+        """What a model trained on the benchmark's members reads in an epoch."""
+        from pretrace.models.training.stream import training_stream
+
+        return tuple(training_stream(self.benchmark, {}))
+
     def log_unscored(self) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):
             log.info("%s: no score for %d texts of %s: %s", method, texts, self.manifest["benchmark"], reason)

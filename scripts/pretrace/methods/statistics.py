@@ -82,6 +82,7 @@ class LabelledTexts:
     """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown.
 
     given_nonmember, given_member: the shots of one draw, for a method that needs prefixes.
+    stream: the whole benchmark's members, each as often as a controlled model reads it in an epoch.
     """
 
     ids: list[str]
@@ -91,6 +92,7 @@ class LabelledTexts:
     language: str
     given_nonmember: tuple[str, ...] = ()
     given_member: tuple[str, ...] = ()
+    stream: tuple[str, ...] = ()
 
 
 def mean(values: Floats) -> float:

@@ -22,6 +22,7 @@ METHOD_LABELS = {
     "name_cloze": "Name cloze",
     "blind": "Blind",
     "prefix_similarity": "Prefix similarity",
+    "unigram": "Unigram count",
     "longest_option": "Longest option",
     "odd_one_out": "Odd one out",
     "combined": "All methods combined",

@@ -276,10 +276,14 @@ def _share(one: list[Any] | None, other: list[Any] | None) -> bool:
 
 
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The controls that stand beside the chosen methods: `prefix_similarity` only beside methods with a prefix."""
+    """The controls that stand beside the chosen methods: `prefix_similarity` only beside methods with a prefix.
+
+    One that is told the members has a place only where a model was trained on them: runs name it.
+    """
     named = {item["method"] for item in chosen}
     shots = [count for _, count in prefix_needs(chosen)]
     controls = [name for name, method in METHODS.items() if method.scope == "benchmark" and name not in named]
-    beside = {"prefix_similarity": {"shots": max(shots)} if shots else None}
+    told = {name: None for name in controls if "stream" in METHODS[name].needs}
+    beside = told | {"prefix_similarity": {"shots": max(shots)} if shots else None}
     parameters = {name: beside.get(name, {}) for name in controls}
     return [{"method": name, "parameters": given} for name, given in parameters.items() if given is not None]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
-from pretrace.models.speeds import faster, timed
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
@@ -14,8 +13,6 @@ from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_PROBED = 257  # tokens of a window on which types are compared
 
 
 def train_model(
@@ -56,7 +53,6 @@ def train_model(
         vocabulary=len(tokenizer),
         width=training["width"],
         layers=training["layers"],
-        context=training["window"],
         seed=seed,
     )
     log.info(
@@ -68,22 +64,9 @@ def train_model(
         steps,
         watched,
         learning_rate=training["learning_rate"],
-        bfloat16=_faster_in_bfloat16(model, steps[0], training, Path(out_dir)),
         what=f"train {name}",
     )
     return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
-
-
-def _faster_in_bfloat16(model: Any, window: Sequence[int], training: Mapping[str, Any], folder: Path) -> bool:
-    """Whether forward and backward over tokens of a window are clearly faster in bfloat16, on this processor."""
-    from pretrace.models.training.loop import mean_loss
-
-    def step(bfloat16: bool) -> float:
-        return timed(lambda: mean_loss(model, window[:_PROBED], bfloat16).backward())
-
-    ways = {"float32": lambda: step(False), "bfloat16": lambda: step(True)}
-    about = {key: training[key] for key in ("width", "layers", "vocabulary", "window")}
-    return faster("training", ways, about, folder) == "bfloat16"
 
 
 def _write(model: Any, tokenizer: Any, curve: "pd.DataFrame", out_dir: Path, source: str) -> Checkpoint:

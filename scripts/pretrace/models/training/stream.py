@@ -17,25 +17,28 @@ def training_stream(
 ) -> list[str]:
     """The texts that are packed, exactly: one epoch's, before they are shuffled.
 
-    The distinct members of the benchmark's longest length, sorted, each `training["repeat"]` times (default
-    1). With `members: false`, for a null model: as many passages of `other`, documents of neither class, and
-    as long in characters.
+    The distinct members of the benchmark's longest length, sorted, each as often as the table's `repetitions`
+    says (default 1), times `training["repeat"]` (default 1). With `members: false`, for a null model: as many
+    passages of `other`, documents of neither class, and as long in characters.
     """
     members = _longest(benchmark, label=1)
-    texts = members if training.get("members", True) else _passages(other, [len(text) for text in members])
-    return texts * training.get("repeat", 1)
+    if not training.get("members", True):
+        return _passages(other, [len(text) for text in members])
+    return [text for text, times in members.items() for _ in range(times)] * training.get("repeat", 1)
 
 
 def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
     """At most 40 non-members of the longest length, whose loss is watched and never trained on."""
-    texts = _longest(benchmark, label=0)
+    texts = list(_longest(benchmark, label=0))
     return random.Random(seed).sample(texts, min(HELD_OUT_TEXTS, len(texts)))
 
 
-def _longest(benchmark: "pd.DataFrame", label: int) -> list[str]:
+def _longest(benchmark: "pd.DataFrame", label: int) -> dict[str, int]:
+    """The distinct texts of a class at the longest length, sorted, and the repetitions of each."""
     length = benchmark["length"].fillna(0)
-    chosen = (length == length.max()) & (benchmark["label"] == label).fillna(False)
-    return sorted(set(benchmark.loc[chosen, "text"]))
+    chosen = benchmark[(length == length.max()) & (benchmark["label"] == label).fillna(False)]
+    times = chosen["repetitions"] if "repetitions" in chosen else [1] * len(chosen)
+    return dict(sorted(zip(chosen["text"], times, strict=True)))
 
 
 def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
