@@ -132,7 +132,7 @@ def test_a_column_over_draws_is_their_mean_with_their_standard_deviation(results
 def test_a_star_over_draws_holds_in_every_draw():
     def column(*tests):
         named = {f"m{at}": {"difference": d, "p_holm": p} for at, (d, p) in enumerate(tests)}
-        return Column({"draw": 0}, "auc", False, None, {"held_out": {}}, named)
+        return Column(panel={"draw": 0}, metric="auc", selected={"held_out": {}}, tests=named)
 
     merged = over_draws(
         [column((0.1, 0.01), (0.1, 0.01), (0.1, 0.01)), column((0.1, 0.04), (0.1, 0.2), (-0.1, 0.01))]
