@@ -11,21 +11,34 @@ import torch
 import yaml
 from made_up_speeches import numbered, write_speeches
 
+import tiny_models
 from pretrace import benchmarks
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap
-from pretrace.models import load_checkpoint, start_token_ids
-from pretrace.models.training import SEPARATOR, held_out, train_model, train_tokenizer, training_stream
-from pretrace.models.training.loop import CONTEXT, new_model, train
+from pretrace.models import load_checkpoint, register_local, start_token_ids
+from pretrace.models.checkpoint import read_checkpoint
+from pretrace.models.training import (
+    SEPARATOR,
+    continue_model,
+    held_out,
+    train_model,
+    train_tokenizer,
+    training_stream,
+)
+from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
 from pretrace.models.training.stream import windows
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet
+from pretrace.runtime.files import read_json, read_parquet
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = {
     kind: yaml.safe_load((ROOT / "config" / f"{kind}.yaml").read_text(encoding="utf-8"))
     for kind in ("models", "benchmarks", "corpora", "downloads")
 }
-TRAINED = {slug: entry for slug, entry in REGISTRY["models"].items() if entry["source"] == "trained"}
+TRAINED = {
+    slug: entry
+    for slug, entry in REGISTRY["models"].items()
+    if entry["source"] == "trained" and "from" not in entry["training"]
+}
 TRAINING: dict[str, Any] = {
     "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300, "width": 32, "layers": 1,
     "learning_rate": 0.004, "epochs": 2, "window": 64, "seed": 0,
@@ -163,6 +176,52 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
     assert list(curve["step"]) == list(range(1, len(curve) + 1))
     assert curve["tokens"].is_monotonic_increasing
     assert pd.notna(curve["heldout_loss"].iloc[-1])
+
+
+CONTINUED: dict[str, Any] = {
+    "from": "tiny", "benchmark": "sotu_split", "learning_rate": 0.003, "epochs": 4, "window": 64, "seed": 0,
+}  # fmt: skip
+
+
+def losses(record: Path, texts: list[str]) -> float:
+    """Mean loss (nats a token) of the texts, each after the start token."""
+    target = load_checkpoint(record, dtype="float32", device="cpu")
+    model, (start,) = target.load(), start_token_ids(target.tokenizer, SEPARATOR)
+    rows = [[start, *ids] for ids in target.tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    with torch.no_grad():
+        return sum(float(mean_loss(model, row)) for row in rows) / len(rows)
+
+
+@pytest.mark.parametrize(
+    "kind", ["gpt_neox", "llama"]
+)  # Llama's tokenizer puts a token of its own before a text
+def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_alike(
+    table: pd.DataFrame, tmp_path: Path, kind: str
+) -> None:
+    start = tmp_path / "start.json"
+    register_local(tiny_models.tiny_model(kind, tmp_path / "start"), start)
+    given = {"benchmark": table, "start": start, "threads": 1}
+    first = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "first")
+    again = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "again")
+    assert first.files == again.files
+    assert first.files["tokenizer.json"] == read_checkpoint(start).files["tokenizer.json"]
+    assert read_json(first.path / "config.json")["dtype"] == "float32"
+    members, others = texts_of(table, 1, 16), texts_of(table, 0, 16)
+    before = {label: losses(start, texts) for label, texts in ((1, members), (0, others))}
+    after = {
+        label: losses(tmp_path / "first" / "checkpoint.json", of) for label, of in ((1, members), (0, others))
+    }
+    assert after[1] < 0.8 * before[1]
+    assert before[1] - after[1] > before[0] - after[0], "members are learned better than the rest"
+
+
+def test_a_window_longer_than_the_models_context_is_refused(table: pd.DataFrame, tmp_path: Path) -> None:
+    start = tmp_path / "start.json"
+    register_local(tiny_models.tiny_model("llama", tmp_path / "start", context=32), start)
+    with pytest.raises(
+        InputError, match=r"models.more.training.window is 64, and tiny reads 32 tokens at most"
+    ):
+        continue_model("more", CONTINUED, benchmark=table, start=start, out_dir=tmp_path / "more", threads=1)
 
 
 def test_training_learns_its_texts_better_than_others() -> None:

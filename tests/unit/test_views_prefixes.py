@@ -225,6 +225,7 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
 
 def test_a_prefix_is_named_by_what_it_is() -> None:
     names = ["member", "nonmember", "zero_access", "member;separator=space",
+             "member;separator=start_token",
              "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
     assert [Prefix.named(name).name for name in names] == names
     assert Prefix.named(names[-1]) == Prefix("nonmember", "newline", manipulated=True)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 
-@pytest.mark.parametrize("study", ["embedded"])
+@pytest.mark.parametrize("study", ["embedded", "continued"])
 def test_a_dry_run_of_a_registered_study_reads_clearly(project, study):
     planned = project.run("--dry-run", "--cores", "2", "--config", f"study={study}").stdout
     for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):

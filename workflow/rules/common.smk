@@ -220,6 +220,15 @@ def files_of_checkpoint(wildcards):
     return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
 
 
+def trained_models(further):
+    """The models that are trained here: from another model's weights, or from random ones."""
+    return alternatives(
+        name
+        for name, entry in MODELS.items()
+        if entry["source"] == "trained" and ("from" in entry["training"]) == further
+    )
+
+
 def training_of(wildcards):
     return MODELS[wildcards.model]["training"]
 

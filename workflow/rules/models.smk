@@ -89,7 +89,7 @@ rule train_model:
     log:
         "results/logs/train_model/{model}.log",
     wildcard_constraints:
-        model=models_from("trained"),
+        model=trained_models(further=False),
     conda:
         "../../envs/pretrace.yaml"
     resources:
@@ -102,3 +102,30 @@ rule train_model:
         threads=1,
     script:
         "../../scripts/train_model.py"
+
+
+rule continue_model:
+    input:
+        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
+        start=lambda wildcards: paths.checkpoint(STUDY.models.shared[training_of(wildcards)["from"]]),
+    output:
+        checkpoint="results/models/{model}/checkpoint.json",
+        weights="results/models/{model}/model.safetensors",
+        curve="results/models/{model}/training.parquet",
+    log:
+        "results/logs/continue_model/{model}.log",
+    wildcard_constraints:
+        model=trained_models(further=True),
+    conda:
+        "../../envs/pretrace.yaml"
+    threads: asked("threads", config["threads"])
+    resources:
+        mem_mb=growing(asked("mem_mb", 8000)),
+        runtime=growing(asked("runtime", 240)),
+    params:
+        code=sources("models"),
+        training=training_of,
+        # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
+        threads=asked("threads", config["threads"]),
+    script:
+        "../../scripts/continue_model.py"

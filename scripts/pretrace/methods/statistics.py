@@ -16,8 +16,8 @@ Percent = Annotated[int, (0, 100)]
 Positive = Annotated[float, (0, inf)]
 Count = Annotated[int, (0, inf)]
 
-Separator = Literal["none", "space", "newline"]
-"""What joins the shots of a prefix."""
+Separator = Literal["none", "space", "newline", "start_token"]
+"""What joins the shots of a prefix; the start token also stands between the last shot and the text."""
 
 SMALLEST_LOSS = 1e-12
 """Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""

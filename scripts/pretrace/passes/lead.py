@@ -9,9 +9,10 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from pretrace.models.api.target import START
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import SEPARATORS, Prefix
+from pretrace.views.prefixes import SEPARATORS, START_TOKEN, Prefix
 
 Ids = tuple[int, ...]
 
@@ -68,7 +69,11 @@ def lead_of(
     """
     texts = _texts(at, shots)
     inner = start if at["inner_start"] else ()
-    encoded = _encoded(texts, SEPARATORS[Prefix.named(at["prefix"]).separator], tokenizer)
+    separator = Prefix.named(at["prefix"]).separator
+    if separator == START_TOKEN:
+        encoded = _ended(texts, start, at["prefix"], tokenizer)
+    else:
+        encoded = _encoded(texts, SEPARATORS[separator], tokenizer)
     for used in encoded:
         if context is None or len(start) + len(inner) + sum(map(len, used)) + longest <= context:
             break
@@ -90,6 +95,17 @@ def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:
     if len(texts) < at["shots"]:
         raise InputError(f"{name} has {len(texts)} shots, and a pass asks for {at['shots']}.")
     return texts
+
+
+def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
+    """As `_encoded`, with `end`, which is never scored, behind every shot."""
+    if not end or START in end:
+        raise InputError(
+            f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
+            "start_token in the run and, for an API, tokenizer in the model's entry, or choose another separator."
+        )
+    ids = [(*one, *end) for one in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
 def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:

@@ -35,7 +35,7 @@ def _trend(facet: "Facet", metric: str) -> str:
     parts = [f"{joined(methods)} {_verb(move, methods)}" for move, methods in moves.items() if methods]
     method = max(spans, key=lambda one: abs(spans[one][1][0] - spans[one][0][0]))
     first, last = spans[method]
-    subject = "" if facet.x == "length" else "the benchmark "
+    subject = "the benchmark " if facet.x == "model" else ""
     return (
         f"On {subject}{facet.title.removeprefix('on ')}, from {names[0]} to {names[-1]}{unit} {'; '.join(parts)}. "
         f"The largest change is that of {method_label(method)}, from {with_interval(first)}"

@@ -1,4 +1,4 @@
-"""A metric against a hyperparameter, the size of the model or the length of the text, a line a method.
+"""A metric against a hyperparameter, the size of the model, the length of the text or the subset, a line a method.
 
 DC-PDD figure 3; Con-ReCall figures 6 and 7.
 """
@@ -34,7 +34,7 @@ from pretrace.runtime.errors import InputError
 FEW_LINES = 3
 """As many have a band for their interval; more have bars, side by side."""
 
-PLACES = ("model", "length")
+PLACES = ("model", "length", "subset")
 
 THIN = ("P", "X")
 """Markers of which a white edge would leave nothing."""
@@ -58,10 +58,10 @@ class Facet:
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """`options.x` is model or length (or both, a facet each), or a parameter: then a facet a panel.
+    """`options.x` is model, length or subset (or several, a facet each), or a parameter: then a facet a panel.
 
     `options.metrics`, in place of the artifact's one, have facets of their own side by side.
-    Over models or lengths, settings are chosen as the artifact's first selection says; over a parameter, every
+    Over these three, settings are chosen as the artifact's first selection says; over a parameter, every
     other one is at its default, and methods without it are level lines. `options.vertical` maps places on x to
     a label: lines that say what happens there.
     """
@@ -97,9 +97,7 @@ def _facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[P
         panels = sorted(panels, key=lambda panel: int(panel["length"]))
     rows = [results.selected(artifact, panel, selection) for panel in panels]
     places = [math.log2(panel["length"]) if x == "length" else float(at) for at, panel in enumerate(panels)]
-    names = [
-        str(panel["length"] if x == "length" else panel.get("label", panel["model"])) for panel in panels
-    ]
+    names = [str(panel.get("label", panel["model"]) if x == "model" else panel[x]) for panel in panels]
     lines = {
         method: {
             place: (panel, of[method])
@@ -109,12 +107,12 @@ def _facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[P
         for method in ordered(artifact, (method for of in rows for method in of))
     }
     first = panels[0]
-    if x == "length":
-        title = panel_label({**first, "length": None})
-    else:
+    if x == "model":
         title = panel_label({**{key: first[key] for key in first if key != "label"}, "model": "models"})
         title = title.removeprefix("models ")
-    label = "length of the text (words)" if x == "length" else "model"
+    else:
+        title = panel_label({**first, x: {"length": None, "subset": ""}[x]})
+    label = "length of the text (words)" if x == "length" else x
     metric = artifact.get("metric", "auc")
     return Facet(title, metric, x, label, lines, {}, dict(zip(places, names, strict=True)))
 

@@ -217,6 +217,7 @@ def across_labels(panel: Mapping[str, Any]) -> list[str]:
         "view": lambda: view_label(panel["view"]),
         "draw": lambda: f"draw {panel['draw']}",
         "reference": lambda: view_label(str(panel["reference"])),
+        "separator": lambda: f"separator {panel['separator']}",
     }
     return [label() for key, label in labels.items() if key in panel]
 

@@ -27,6 +27,7 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, draw_of
 from pretrace.runtime.files import seed_of
+from pretrace.views import Prefix
 
 RESAMPLES = 1000
 KINDS = {"member": "members", "nonmember": "non-members"}
@@ -43,7 +44,8 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
     """A facet a panel: signed Wasserstein distances between log-likelihoods with a prefix and without.
 
     Log-likelihoods are means over a text's tokens, in nats; texts are those of the artifact's evaluation set.
-    Intervals resample texts (documents where texts share one), both of a text's log-likelihoods together.
+    Intervals resample texts (documents where texts share one), both of a text's log-likelihoods together. With
+    `options.across.separator` a panel stands once for each of these separators between shots.
     `read` stands for `pretrace.passes.read`.
     """
     panels = results.panels(artifact)
@@ -65,8 +67,9 @@ def _distances(artifact: Artifact, results: Results, panel: Panel, read: Reader 
     records = []
     draw = draw_of(artifact, panel)
     for prefix in KINDS:
-        for shots in shots_of(artifact, results, panel, prefix, draw):
-            given = log_likelihoods(artifact, results, panel, read, prefix=prefix, draw=draw, shots=shots)
+        name = Prefix(prefix, panel.get("separator", "none")).name
+        for shots in shots_of(artifact, results, panel, name, draw):
+            given = log_likelihoods(artifact, results, panel, read, prefix=name, draw=draw, shots=shots)
             scored = texts["text_id"].isin(plain.index.intersection(given.index))
             for label in (1, 0):
                 of = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)

@@ -39,7 +39,7 @@ def panel_record(panel: Panel) -> dict[str, Any]:
         "benchmark": panel["benchmark"],
         "subset": panel.get("subset", ""),
         "length": panel.get("length"),
-    } | {key: panel[key] for key in ("view", "draw", "reference") if key in panel}
+    } | {key: panel[key] for key in ("view", "draw", "reference", "separator") if key in panel}
 
 
 def number_record(row: Record | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ Its keys: `artifact, title, renderer, panels` and, each optional, `paper, captio
 start_token, selection, baseline, methods, options, unavailable`. A panel has `model, benchmark` and, each
 optional, `subset, length, start_token, references, label`; without
 subset or length it stands for every one there is. `missing` has the panels of models that could not be asked, each
-with its `reason`.
+with its `reason`; `cautions` are sentences that must stand under it.
 """
 
 SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
@@ -211,7 +211,9 @@ def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Pa
     """
     module = importlib.import_module(check(artifact).module)
     files = outputs(artifact, folder)
-    module.render(artifact, results).noted(missing_notes(artifact)).write(files)
+    module.render(artifact, results).noted([*missing_notes(artifact), *artifact.get("cautions", ())]).write(
+        files
+    )
     return files
 
 

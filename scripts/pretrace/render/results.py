@@ -153,7 +153,7 @@ class Results:
     def panels(self, artifact: Artifact) -> list[Panel]:
         """The artifact's panels, each with one subset ("" for none) and one length (None for none).
 
-        `options.across` maps one of view, draw, reference to the values for which each panel stands.
+        `options.across` maps one of view, draw, reference, separator to the values for which each panel stands.
         """
         across = artifact.get("options", {}).get("across", {})
         expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]

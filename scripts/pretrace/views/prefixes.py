@@ -207,13 +207,18 @@ def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> 
 SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
 """What joins the shots of a prefix; the papers join them by nothing."""
 
+START_TOKEN = "start_token"
+"""A further separator: the run's start token behind every shot, the last one too, so that shots and text stand as
+documents do in a training stream.
+"""
+
 
 @dataclass(frozen=True)
 class Prefix:
     """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
 
     kind         "nonmember", "member", or "zero_access": the target's own completions stand for members
-    separator    a key of SEPARATORS
+    separator    a key of SEPARATORS, or START_TOKEN
     manipulated  whether the shots go through the target texts' view as well
     """
 
@@ -233,7 +238,8 @@ class Prefix:
         kind, *changes = name.split(";")
         given = dict(change.partition("=")[::2] for change in changes)
         prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
-        if prefix.name != name or kind not in {*KINDS, "zero_access"} or prefix.separator not in SEPARATORS:
+        separates = prefix.separator in {*SEPARATORS, START_TOKEN}
+        if prefix.name != name or kind not in {*KINDS, "zero_access"} or not separates:
             raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, 'zero_access'])}")
         return prefix
 

@@ -1,10 +1,13 @@
 """From a benchmark's members to a checkpoint that is loaded like any other."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
+from pretrace.models.target import load_checkpoint
+from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
@@ -25,7 +28,7 @@ def train_model(
     out_dir: Path,
     threads: int,
 ) -> Checkpoint:
-    """Train the model `name` as its entry's `training` says and write it to `out_dir`.
+    """Train the model `name` from random weights as its entry's `training` says and write it to `out_dir`.
 
     `benchmark`: the table whose members it learns; `other`: documents of neither class, the tokenizer's
     source, read only by a null model. On the CPU, with `threads` torch threads: the same machine, threads and
@@ -35,38 +38,88 @@ def train_model(
     import torch
     import transformers
 
-    from pretrace.models.training.loop import new_model, train
+    from pretrace.models.training.loop import new_model
 
     torch.set_num_threads(threads)
-    texts = training_stream(benchmark, training, other)
-    if not texts:
-        raise InputError(f"{name}: the benchmark {training['benchmark']} has no members to train on")
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer_json), bos_token=SEPARATOR, eos_token=SEPARATOR
     )
-    seed = seed_of("training", training["seed"])
-    packing = {"separator": tokenizer.eos_token_id, "window": training["window"]}
-    encoded = tokenizer(texts)["input_ids"]
-    steps = list(windows(encoded, **packing, epochs=training["epochs"], seed=seed))
-    watched = list(windows(tokenizer(held_out(benchmark, seed))["input_ids"], **packing, epochs=1, seed=seed))
     model = new_model(
         vocabulary=len(tokenizer),
         width=training["width"],
         layers=training["layers"],
-        seed=seed,
+        seed=_seed(training),
     )
+    stream = _Stream(
+        benchmark, training_stream(benchmark, training, other), tokenizer, tokenizer.eos_token_id
+    )
+    return _train(name, training, model, stream, Path(out_dir))
+
+
+def continue_model(
+    name: str,
+    training: Mapping[str, Any],
+    *,
+    benchmark: "pd.DataFrame",
+    start: Path,
+    out_dir: Path,
+    threads: int,
+) -> Checkpoint:
+    """Train the checkpoint that `start` records further, in float32, and write it to `out_dir`.
+
+    Everything else as `train_model`. Raises `InputError` where the benchmark has no members, where the tokenizer
+    has no `SEPARATOR`, and where the window is longer than the model's context.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    target = load_checkpoint(start, dtype="float32", device="cpu")
+    if target.context is not None and training["window"] > target.context:
+        raise InputError(
+            f"models.{name}.training.window is {training['window']}, and {training['from']} reads {target.context} "
+            "tokens at most; lower it."
+        )
+    (separator,) = start_token_ids(target.tokenizer, SEPARATOR)
+    stream = _Stream(benchmark, training_stream(benchmark, training), target.tokenizer, separator)
+    return _train(name, training, target.load().train(), stream, Path(out_dir))
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """The texts of one epoch and what makes tokens of them; `benchmark` has the texts that are watched."""
+
+    benchmark: "pd.DataFrame"
+    texts: list[str]
+    tokenizer: Any
+    separator: int
+
+    def windows(self, texts: list[str], training: Mapping[str, Any], epochs: int) -> list[list[int]]:
+        encoded = self.tokenizer(texts, add_special_tokens=False)["input_ids"]
+        packing = {"separator": self.separator, "window": training["window"], "seed": _seed(training)}
+        return list(windows(encoded, **packing, epochs=epochs))
+
+
+def _seed(training: Mapping[str, Any]) -> int:
+    return seed_of("training", training["seed"])
+
+
+def _train(name: str, training: Mapping[str, Any], model: Any, stream: _Stream, out_dir: Path) -> Checkpoint:
+    import torch
+
+    from pretrace.models.training.loop import train
+
+    if not stream.texts:
+        raise InputError(f"{name}: the benchmark {training['benchmark']} has no members to train on")
+    torch.manual_seed(_seed(training))
+    steps = stream.windows(stream.texts, training, training["epochs"])
     log.info(
-        "%s: %d parameters, %d texts of %d tokens, %d windows in %d epochs",
-        name, model.num_parameters(), len(texts), sum(map(len, encoded)), len(steps), training["epochs"],
+        "%s: %d parameters, %d texts, %d tokens in %d windows of %d epochs",
+        name, model.num_parameters(), len(stream.texts), sum(len(step) - 1 for step in steps), len(steps),
+        training["epochs"],
     )  # fmt: skip
-    curve = train(
-        model,
-        steps,
-        watched,
-        learning_rate=training["learning_rate"],
-        what=f"train {name}",
-    )
-    return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
+    watched = stream.windows(held_out(stream.benchmark, _seed(training)), training, 1)
+    curve = train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
+    return _write(model, stream.tokenizer, curve, out_dir, f"trained:{training['benchmark']}")
 
 
 def _write(model: Any, tokenizer: Any, curve: "pd.DataFrame", out_dir: Path, source: str) -> Checkpoint:

@@ -1,0 +1,21 @@
+"""Train a model further on exactly the members of its benchmark."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.models import training
+from pretrace.runtime.files import read_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    training.continue_model(
+        snakemake.wildcards.model,
+        snakemake.params.training,
+        benchmark=read_parquet(snakemake.input.benchmark),
+        start=Path(snakemake.input.start),
+        out_dir=Path(snakemake.output.checkpoint).parent,
+        threads=snakemake.params.threads,
+    )
