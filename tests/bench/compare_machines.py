@@ -1,0 +1,51 @@
+"""How far two runs of one study lie apart: on two machines, in two number formats or with two counts of threads.
+
+Run the study in two checkouts, then: python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedded
+
+For each model and each way of choosing settings: how many AUCs both runs have, the median, the 95th percentile and the
+largest of their distances, and the method of the largest. A claim that rests on less than this does not survive
+another machine.
+"""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+KEYS = [
+    "unit", "method", "view", "start_token", "draw", "reference", "subset", "length", "evaluation_set", "selection",
+]  # fmt: skip
+
+
+def aucs(folder: Path) -> pd.DataFrame:
+    """The AUC of every chosen setting of a study's metrics, with the model and benchmark."""
+    frames = [
+        pd.read_parquet(path).assign(model=path.parent.name, benchmark=path.stem)
+        for path in sorted((folder / "metrics").rglob("*.parquet"))
+    ]
+    metrics = pd.concat(frames, ignore_index=True)
+    chosen = metrics[metrics["selection"].ne("grid") & metrics["metric"].eq("auc")]
+    variant = chosen["setting"].where(chosen["selection"].eq("default"), "")
+    return chosen.assign(variant=variant)
+
+
+def distances(one: Path, other: Path) -> pd.DataFrame:
+    """A row for each AUC that both runs have, with its two values and their distance."""
+    keys = ["model", "benchmark", *KEYS, "variant"]
+    both = aucs(one).merge(aucs(other), on=keys, suffixes=("", "_other"))
+    return both.assign(distance=(both["value"] - both["value_other"]).abs()).dropna(subset=["distance"])
+
+
+def table(both: pd.DataFrame) -> pd.DataFrame:
+    groups = both.groupby(["model", "selection"])["distance"]
+    summary = groups.agg(aucs="size", median="median", p95=lambda of: of.quantile(0.95), largest="max")
+    at = both.loc[groups.idxmax()]
+    return summary.reset_index().assign(
+        where=[f"{m}, {b}, {s or 'all'}, {n} words" for m, b, s, n in
+               zip(at["method"], at["benchmark"], at["subset"], at["length"], strict=True)]
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    found = distances(Path(sys.argv[1]), Path(sys.argv[2]))
+    print(table(found).to_markdown(index=False, floatfmt=".4f"))
