@@ -74,11 +74,10 @@ def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table
     assert not any(text in everything for text in texts_of(table, 0))
 
 
-def test_a_member_listed_twice_is_one_text_and_repeat_multiplies_all(table: pd.DataFrame) -> None:
+def test_a_member_listed_twice_is_one_text(table: pd.DataFrame) -> None:
     once = training_stream(table, TRAINING)
     doubled = pd.concat([table, table[table["label"] == 1]])
     assert sorted(training_stream(doubled, TRAINING)) == sorted(once)
-    assert sorted(training_stream(table, TRAINING | {"repeat": 3})) == sorted(once * 3)
 
 
 def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table: pd.DataFrame) -> None:

@@ -127,9 +127,9 @@ def test_table_of_the_page_holds_the_numbers_bold_and_stars_of_the_markdown(fold
 
 
 def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
-    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 1, "repeat": 3}
+    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3}
     small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
-    null = small | {"training": training | {"members": False, "repeat": 1}}
+    null = small | {"training": training | {"members": False, "epochs": 1}}
     further = {"from": "wheel", "benchmark": "speeches", "epochs": 2}
     wheel = {"source": "gguf_wheel", "member": "folder/Some.Q4_1.gguf"}
     corpora = {"old_speeches": {"title": "Old speeches", "source": "local"}}

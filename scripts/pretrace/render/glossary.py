@@ -74,5 +74,5 @@ def _training(training: Mapping[str, Any]) -> str:
     if not of_members:
         text = f"{training['tokenizer_corpus']}, neither class of {training['benchmark']}"
     how = f"{training['from']}, trained further here" if "from" in training else "trained here"
-    times = training["epochs"] * training.get("repeat", 1)
+    times = training["epochs"]
     return f"{how} on {text}, read {'once' if times == 1 else f'{times} times'}"

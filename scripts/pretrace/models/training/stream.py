@@ -18,13 +18,13 @@ def training_stream(
     """The texts that are packed, exactly: one epoch's, before they are shuffled.
 
     The distinct members of the benchmark's longest length, sorted, each as often as the table's `repetitions`
-    says (default 1), times `training["repeat"]` (default 1). With `members: false`, for a null model: as many
-    passages of `other`, documents of neither class, and as long in characters.
+    says (default 1). With `members: false`, for a null model: as many passages of `other`, documents of neither
+    class, and as long in characters.
     """
     members = _longest(benchmark, label=1)
     if not training.get("members", True):
         return _passages(other, [len(text) for text in members])
-    return [text for text, times in members.items() for _ in range(times)] * training.get("repeat", 1)
+    return [text for text, times in members.items() for _ in range(times)]
 
 
 def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
