@@ -20,6 +20,7 @@ SETTINGS = SimpleNamespace(
     parse_setting=parse_setting,
     empty_score=lambda method, setting: 0.0 if method == "surprised" else None,
     cross_fitted=lambda method: False,
+    is_limit=lambda method, name, value: value == 20,
     METHODS={
         name: SimpleNamespace(
             convention=("k",) if name == "surprised" else (),

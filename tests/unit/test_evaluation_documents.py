@@ -6,6 +6,7 @@ import made_up_answers as made_up
 import numpy as np
 import pandas as pd
 import pytest
+from evaluation_tables import noise, run, scores, texts
 from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
@@ -82,8 +83,23 @@ def test_cross_fitted_calibration_is_marked_and_nothing_else_is(results):
     assert (marked == rows["setting"].str.contains("cross_fitted")).all()
 
 
-def test_published_areas_and_accuracies_have_no_held_out_form(results):
-    rows = table(results, "metrics")
+def of_documents(documents: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Metrics and tests of two methods on so many documents of one text each."""
+    benchmark = texts(np.arange(documents) % 2)
+    benchmark["document"] = benchmark["text_id"]
+    columns = {(method, ""): noise(documents, seed=at) for at, method in enumerate(("plain", "other"))}
+    return run(scores(benchmark, columns).assign(unit="document"), benchmark)
+
+
+def test_fewer_than_thirty_documents_have_no_held_out_value_and_thirty_have():
+    for documents, selections in ((29, {"grid", "default", "best_on_test"}), (30, {"held_out"})):
+        for frame in of_documents(documents):
+            assert ("held_out" in set(frame["selection"])) == (documents == 30)
+        assert selections <= set(of_documents(documents)[0]["selection"])
+
+
+def test_published_areas_and_accuracies_have_no_held_out_form():
+    rows, _ = of_documents(40)
     held_out = rows[rows["selection"] == "held_out"]
     assert "auc" in set(held_out["metric"])
     assert not set(held_out["metric"]) & {"auc_as_published", "accuracy_members", "accuracy_nonmembers"}

@@ -40,20 +40,77 @@ def test_a_grid_row_a_setting_and_intervals_only_where_asked():
     assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
 
 
-def test_grid_intervals_are_drawn_on_the_lines_through_the_default_alone():
-    both = {"x": (1, 2), "y": (1, 2)}
-    method = SimpleNamespace(convention=(), grid=both, defaults={"x": 1, "y": 1})
+def test_grid_intervals_are_drawn_through_the_default_and_at_the_best_of_every_line():
+    values = (1, 2, 3, 4)
+    method = SimpleNamespace(convention=(), grid={"x": values, "y": values}, defaults={"x": 1, "y": 1})
     settings = SimpleNamespace(
         parse_setting=evaluation_tables.parse_setting,
         empty_score=lambda *_: None,
         cross_fitted=lambda _: False,
+        is_limit=lambda *_: False,
         METHODS={"plain": method},
     )
     benchmark = texts(LABEL)
-    columns = {("plain", f"x={x};y={y}"): noise(200, seed=x + 2 * y) for x in (1, 2) for y in (1, 2)}
+    given = {(x, y): noise(200, seed=x + 10 * y) for x in values for y in values}
+    columns = {("plain", f"x={x};y={y}"): score for (x, y), score in given.items()}
     metrics, _ = run(scores(benchmark, columns), benchmark, settings=settings, grid_intervals={"plain"})
-    grid = metrics[(metrics["selection"] == "grid") & metrics["low"].notna()]
-    assert set(grid["setting"]) == {"x=1;y=1", "x=1;y=2", "x=2;y=1"}
+    grid = metrics[(metrics["selection"] == "grid") & (metrics["metric"] == "auc") & metrics["low"].notna()]
+    areas = {at: auc(score, LABEL) for at, score in given.items()}
+    expected = {(x, y) for x, y in given if 1 in (x, y)}
+    for value in values:
+        for axis in (0, 1):
+            expected.add(max((at for at in given if at[axis] == value), key=lambda at: areas[at]))
+    assert set(grid["setting"]) == {f"x={x};y={y}" for x, y in expected}
+    assert len(expected) < len(given)
+
+
+def edge_marks(tried, best, **other):
+    """Whether best on test and held out are marked where `best` of the values of k that were tried tells all."""
+    benchmark = texts(LABEL)
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0) for k in tried}
+    metrics, _ = run(scores(benchmark, columns), benchmark)
+    of = metrics[metrics["metric"] == "auc"].set_index("selection")
+    marked = {name: "at_grid_edge" in of.loc[name, "marks"] for name in ("default", "best_on_test", "held_out")}
+    assert not marked.pop("default")
+    assert not of.loc["grid", "marks"].str.contains("edge").any()
+    return list(marked.values())
+
+
+@pytest.mark.parametrize(
+    ("tried", "best", "marked"),
+    [
+        ((1, 2, 3, 4), 1, True),
+        ((1, 2, 3, 4), 4, True),
+        ((1, 2, 3, 4), 3, False),
+        ((1, 3), 3, False),  # two values have no inside
+        ((2, 5, 20), 20, False),  # the parameter's range ends there
+    ],
+)
+def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(tried, best, marked):
+    assert edge_marks(tried, best) == [marked, marked]
+
+
+@pytest.mark.parametrize(("first", "rest", "chosen"), [(3, 1, "33311"), (1, 3, "11133")])
+def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(first, rest, chosen):
+    """One setting tells the classes apart in folds 0 to 2, another, and better, in 3 and 4; k=1 is the edge."""
+    benchmark = texts(LABEL)
+    first_folds = (benchmark["fold"] < 3).to_numpy()
+    signal = {rest: 2.0 * first_folds, first: 4.0 * ~first_folds, 9: 0.0}
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) + of * LABEL for k, of in signal.items()}
+    row = only(run(scores(benchmark, columns), benchmark)[0], selection="held_out", metric="auc")
+    assert row["setting"] == "|".join(f"k={k}" for k in chosen)
+    assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
+
+
+def test_limits_of_ranges_are_no_edges():
+    """A share of all tokens, all percentiles and one shot have nothing beyond; a weight of 1 has."""
+    limits = {
+        ("min_k", "k", 1.0): True, ("min_k", "k", 0.1): False, ("surp", "percentile", 100): True,
+        ("surp", "percentile", 10): False, ("surp", "eps", 10.0): False, ("recall", "shots", 1): True,
+        ("recall", "shots", 10): False, ("con_recall", "gamma", 0.1): False,
+        ("con_recall", "gamma", 1.0): False, ("dc_pdd", "a", 0.001): False, ("completion", "k", 50): False,
+    }  # fmt: skip
+    assert {at: known.is_limit(*at) for at in limits} == limits
 
 
 def test_default_is_the_methods_or_the_first_that_the_run_has():

@@ -63,7 +63,7 @@ def evaluate(
     `scores` is the scores table, or its parts, one of which is in memory at a time.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
-    parameter of the grid at most is off its default; `default`, `best_on_test` and `held_out`, always with
+    parameter of the grid at most is off its default or the others are at their best; `default`, `best_on_test` and `held_out`, always with
     intervals, the settings taken as given. Variants of a method (a parameter outside the grid off its
     default) choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole,
     whose rows have the subset "". `shown`: only these subsets and lengths. Each metric has its settings
@@ -157,9 +157,7 @@ def _evaluate_cell(
         for metric in range(len(METRICS))
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
-    wanted = [
-        one for one in grid if _has_interval(cell.columns[one.parts[0].column], grid_intervals, settings)
-    ]
+    wanted = [one for one in grid if _has_interval(one, cell, choices.of_lines, grid_intervals, settings)]
     compared = (estimate for one in planned for estimate in (one.ours, one.theirs) if estimate)
     chosen = [*choices.estimates, *choices.of_variants]
     drawn = list(dict.fromkeys([*chosen, *wanted, *compared]))
@@ -181,7 +179,7 @@ def _evaluate_cell(
         )
         low, high = interval.get(estimate, (np.nan, np.nan))
         sizes = _sizes(estimate, rankings)
-        marks = _marks(estimate, cell, sizes, estimate in interval, empty, settings)
+        marks = _marks(estimate, cell, sizes, estimate in interval, empty, choices.at_edge, settings)
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         name = METRICS[estimate.metric]
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
@@ -193,7 +191,7 @@ def _evaluate_cell(
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
         for of in document_metrics(cell, [*wanted, *chosen], weights):
             size = rankings.sizes(of.estimate.parts[0])
-            marks = _marks(of.estimate, cell, [size], True, empty, settings)
+            marks = _marks(of.estimate, cell, [size], True, empty, choices.at_edge, settings)
             metrics.append((*_keys(cell, of.estimate), *size, of.metric, of.value, of.low, of.high, marks))
         for test in welch_tests(cell, chosen):
             found = (test.difference, test.low, test.high, test.p, test.p_holm)
@@ -201,12 +199,24 @@ def _evaluate_cell(
     return metrics, tests
 
 
-def _has_interval(column: Column, grid_intervals: set[str], settings: Settings) -> bool:
-    """Whether a setting's grid row gets an interval: it lies on a line through the default, or asks questions."""
+def _has_interval(
+    estimate: Estimate,
+    cell: Cell,
+    of_lines: Collection[tuple[int, int]],
+    grid_intervals: set[str],
+    settings: Settings,
+) -> bool:
+    """Whether a setting's grid row gets an interval: it lies on a line through the default, is the best of a line at
+    one value of a parameter, or asks questions.
+    """
+    at = estimate.parts[0].column
+    column = cell.columns[at]
     if known.is_question(column.method):
         return True
     if column.method not in grid_intervals:
         return False
+    if (at, estimate.metric) in of_lines:
+        return True
     defaults = settings.METHODS[column.method].defaults
     return sum(value != defaults[name] for name, value in grid_values(column, settings).items()) <= 1
 
@@ -233,12 +243,15 @@ def _marks(
     sizes: Iterable[tuple[int, int]],
     interval: bool,
     empty: Flags,
+    at_edge: Flags,
     settings: Settings,
 ) -> str:
     columns = [part.column for part in estimate.parts]
     level = level_of(METRICS[estimate.metric])
     conventions = settings.METHODS[cell.columns[columns[0]].method].convention
     marks = {
+        # of a held-out value: in more than half of the folds
+        "at_grid_edge": estimate.selection in ("held_out", "best_on_test") and at_edge[columns].mean() > 0.5,
         "conditional_on_documents": interval and cell.groups.conditional,
         "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),

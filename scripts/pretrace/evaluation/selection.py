@@ -1,6 +1,6 @@
 """The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,9 @@ from pretrace.evaluation.roc import METRICS, Flags, Floats, Ranking, Whole
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 
+LEAST_DOCUMENTS = 30
+"""Of fewer documents there is no held-out value: a fold has a handful of them, and its AUC a handful of values."""
+
 
 class Settings(Protocol):
     """What is known of methods and their settings, as the module `known` has it."""
@@ -21,6 +24,7 @@ class Settings(Protocol):
     def parse_setting(self, method: str, setting: str, /) -> dict[str, Any]: ...
     def empty_score(self, method: str, setting: str, /) -> float | None: ...
     def cross_fitted(self, method: str, /) -> bool: ...
+    def is_limit(self, method: str, name: str, value: Any, /) -> bool: ...
 
 
 class Part(NamedTuple):
@@ -109,12 +113,16 @@ class Choices:
     `values` has shape (columns, metrics). `candidates` are the columns that a key chooses among, the default first;
     the key's `setting` names the variant. `estimates` are those of the methods as they are, `of_variants` those of
     methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
+    `at_edge` (columns,): whether the setting lies at an edge of the settings that could be chosen. `of_lines`:
+    (column, metric) of each setting that is the best of those with one value of one parameter.
     """
 
     values: Floats
     candidates: dict[Column, list[int]]
     estimates: list[Estimate]
     of_variants: list[Estimate]
+    at_edge: Flags
+    of_lines: frozenset[tuple[int, int]]
 
 
 def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
@@ -123,7 +131,8 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     `default`: the paper's value or the project's; where the run leaves it out, its first setting.
     `best_on_test`: the best on the texts that are evaluated. `held_out`: for each fold the best on the texts
     of the other folds, and the metric inside that fold. Ties go to the default, then to the lower parameters;
-    where the other folds lack a class, nothing can be chosen and the default stands.
+    where the other folds lack a class, nothing can be chosen and the default stands. Fewer than
+    `LEAST_DOCUMENTS` documents have no `held_out`.
     """
     weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
     whole = [Part(column, None) for column in range(len(cell.columns))]
@@ -137,9 +146,15 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
     estimates: list[Estimate] = []
     of_variants: list[Estimate] = []
+    at_edge = np.zeros(len(cell.columns), dtype=bool)
+    of_lines: set[tuple[int, int]] = set()
+    few = cell.unit == "document" and len(cell.label) < LEAST_DOCUMENTS
     candidates = _candidates(cell, settings)
     for key, among in candidates.items():
         order = np.array(among)
+        tried = [grid_values(cell.columns[at], settings) for at in among]
+        at_edge[order] = edges(key.method, tried, settings)
+        of_lines.update(_best_of_lines(among, tried, criteria[:, :, 0]))
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
             held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
@@ -147,14 +162,44 @@ def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
                 [
                     Estimate("default", metric, (Part(among[0], None),)),
                     Estimate("best_on_test", metric, (Part(int(best[metric, 0]), None),)),
-                    Estimate("held_out", metric, held_out),
+                    *([] if few else [Estimate("held_out", metric, held_out)]),
                 ]
             )
+    if few:
+        log.info("%s: %d documents, fewer than %d: no held-out values",
+                 cell.name, len(cell.label), LEAST_DOCUMENTS)  # fmt: skip
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default stands there",
                  cell.name, undecided, len(cell.folds))  # fmt: skip
-    return Choices(criteria[:, :, 0], candidates, estimates, of_variants)
+    return Choices(criteria[:, :, 0], candidates, estimates, of_variants, at_edge, frozenset(of_lines))
+
+
+def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
+    """Shape (settings,): which of the settings that were tried lie at an edge of their grid.
+
+    There a parameter has the least or the greatest of more than two numbers, and could go beyond it: the best may
+    lie outside the grid.
+    """
+    found = np.zeros(len(tried), dtype=bool)
+    for name in tried[0]:
+        values = [setting[name] for setting in tried]
+        distinct = set(values)
+        if len(distinct) > 2 and all(isinstance(value, int | float) for value in distinct):
+            ends = [end for end in (min(distinct), max(distinct)) if not settings.is_limit(method, name, end)]
+            found |= np.isin(values, ends)
+    return found
+
+
+def _best_of_lines(
+    among: Sequence[int], tried: Sequence[Mapping[str, Any]], values: Floats
+) -> Iterator[tuple[int, int]]:
+    """(column, metric) of the best setting of those with one value of one parameter, for every value and metric."""
+    for name in tried[0]:
+        for value in {setting[name] for setting in tried}:
+            line = np.array([at for at, setting in zip(among, tried, strict=True) if setting[name] == value])
+            best = line[np.nan_to_num(values[line], nan=-1.0).argmax(axis=0)]
+            yield from ((int(column), metric) for metric, column in enumerate(best))
 
 
 def training_weights(cell: Cell) -> Floats:

@@ -56,6 +56,15 @@ def empty_score(id: str, setting: str) -> float | None:
     return float(parse_setting(id, setting)[name]) if name else None
 
 
+def is_limit(id: str, name: str, value: float) -> bool:
+    """Whether a parameter's range ends at a value, so that no grid goes beyond it: `k` of 1, one shot."""
+    kind = find(id).types[name]
+    if get_origin(kind) is not Annotated:
+        return False
+    kind, (above, most) = get_args(kind)
+    return bool(value == most or (kind is int and value - 1 <= above))
+
+
 def cross_fitted(id: str) -> bool:
     """Whether the method learns a text's score from the labels of the other folds' texts."""
     return find(id).cross_fitted

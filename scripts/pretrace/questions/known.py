@@ -34,6 +34,11 @@ def empty_score(method: str, setting: str) -> float | None:
     return None if is_question(method) else methods.empty_score(method, setting)
 
 
+def is_limit(method: str, name: str, value: float) -> bool:
+    """Whether a parameter's range ends at a value, so that no grid goes beyond it."""
+    return not is_question(method) and methods.is_limit(method, name, value)
+
+
 def cross_fitted(method: str) -> bool:
     """Whether a text's score is learned from the labels of the other folds' texts."""
     return not is_question(method) and methods.cross_fitted(method)
