@@ -70,7 +70,9 @@ def edge_marks(tried, best, **other):
     columns = {("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0) for k in tried}
     metrics, _ = run(scores(benchmark, columns), benchmark)
     of = metrics[metrics["metric"] == "auc"].set_index("selection")
-    marked = {name: "at_grid_edge" in of.loc[name, "marks"] for name in ("default", "best_on_test", "held_out")}
+    marked = {
+        name: "at_grid_edge" in of.loc[name, "marks"] for name in ("default", "best_on_test", "held_out")
+    }
     assert not marked.pop("default")
     assert not of.loc["grid", "marks"].str.contains("edge").any()
     return list(marked.values())

@@ -265,3 +265,10 @@ def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Pat
     with pytest.raises(InputError):
         render(ROC | {"methods": ["recall"]}, results, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_panels_own_settings_stand_in_place_of_the_figures(results: Results):
+    own = {"CLD": "a=10", "+LUP": "a=0.1", "+SFO": "a=1"}
+    panels = [made_up.PANEL, made_up.PANEL | {"label": "own", "settings": own}]
+    frame = draw(ABLATION | {"panels": panels}, results).frame
+    assert list(frame["setting"]) == [*SETTINGS.values(), *own.values()]

@@ -6,6 +6,7 @@ import made_up_prefixes as made_up
 import pandas as pd
 import pytest
 
+from pretrace.methods import METHODS
 from pretrace.render import method_lines
 from pretrace.render.drawing import Drawing
 from pretrace.render.lines_reading import reading
@@ -106,3 +107,25 @@ def test_lines_over_lengths_go_from_the_shortest_to_the_longest():
     assert list(facet.lines["loss"]) == [5.0, 6.0, 7.0]
     assert [row["value"] for _, row in facet.lines["loss"].values()] == [0.032, 0.064, 0.128]
     assert facet.ticks == {5.0: "32", 6.0: "64", 7.0: "128"}
+
+
+def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results: Results):
+    tuned = draw(results, selection=["best_on_test"]).frame
+    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
+    grid = metrics[
+        (metrics[["method", "selection", "subset", "metric", "evaluation_set"]]
+         == ["con_recall", "grid", "", "auc", "without_prefixes"]).all(axis=1)
+        & metrics["draw"].eq(0) & ~metrics["setting"].str.contains("access")
+    ]  # fmt: skip
+    settings = grid["setting"].str.extract(r"^gamma=(?P<gamma>.+);shots=(?P<shots>\d+)$").astype(float)
+    inside = grid[settings["gamma"].isin(METHODS["con_recall"].grid["gamma"])]
+    highest = inside.groupby(settings["shots"])["value"].max()
+    con = tuned[(tuned["method"] == "con_recall") & (tuned["drawn"] == "line")].set_index("x_value")
+    assert con["value"].to_dict() == highest.to_dict()
+    assert con[["low", "high"]].notna().all(axis=None)
+    assert con["setting"].ne("gamma=0.5;shots=7").any()
+
+
+def test_held_out_settings_are_not_drawn_over_a_parameter(results: Results):
+    with pytest.raises(InputError, match="'held_out' has a setting for each fold"):
+        draw(results, selection=["held_out"])

@@ -10,6 +10,7 @@ from made_up_results import changed, row_of
 
 from pretrace.render import blind_audit, method_table
 from pretrace.render.phrases import conditions
+from pretrace.render.registry import render
 from pretrace.render.results import Results
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
@@ -129,3 +130,27 @@ def test_reading_says_nothing_of_a_baseline_that_was_not_tested(results: Results
     untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "min_k"])
     assert "ignificantly above" not in method_table.render(artifact, untested).reading
     assert "ignificantly above" in method_table.render(artifact, results).reading
+
+
+def test_stars_of_several_columns_say_what_chance_leaves(results: Results):
+    for renderer in (method_table, blind_audit):
+        name = renderer.__name__.rpartition(".")[2]
+        twice = [made_up.PANEL, made_up.PANEL | {"label": "again"}]
+        of_one, of_two = (
+            [
+                note
+                for note in renderer.render(
+                    made_up.artifact(name, baseline="min_k", panels=panels), results
+                ).notes
+                if "not over all of them" in note
+            ]
+            for panels in (twice[:1], twice)
+        )
+        assert of_one == []
+        assert "up to 0.1 of these 2" in of_two[0]
+
+
+def test_what_a_paper_does_not_state_is_said_under_the_table(results: Results, tmp_path: Path):
+    artifact = made_up.artifact("method_table", inferred="the model.")
+    text = render(artifact, results, tmp_path)["md"].read_text(encoding="utf-8")
+    assert "- Inferred, not printed in the paper: the model." in text

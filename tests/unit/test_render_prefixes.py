@@ -193,6 +193,24 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     )
 
 
+@pytest.mark.parametrize("name", ["roc", "score_densities"])
+def test_curves_may_be_of_the_settings_that_papers_print(name: str, results: Results, metrics):
+    frame = draw(name, results, selection=["best_on_test"]).frame
+    best = metrics[
+        (metrics["selection"] == "best_on_test") & (metrics["metric"] == "auc") & (metrics["subset"] == "")
+        & (metrics["evaluation_set"] == "without_prefixes") & metrics["draw"].eq(0)
+        & ~metrics["setting"].str.contains("access")
+    ].set_index("method")  # fmt: skip
+    shown = frame.groupby("method")["setting"].unique().map(list)
+    assert shown["con_recall"] == [best.loc["con_recall", "setting"]] != ["gamma=0.5;shots=7"]
+    if name == "roc":
+        curve = frame[frame["method"] == "con_recall"]
+        area = np.trapezoid(curve["tpr"], curve["fpr"])
+        assert area == pytest.approx(best.loc["con_recall", "value"])
+    with pytest.raises(InputError, match="'held_out' has a setting for each fold"):
+        draw(name, results, selection=["held_out"])
+
+
 def test_densities_are_of_each_class_scaled_together(results: Results):
     frame = draw("score_densities", results).frame
     for _, of in frame.groupby(["method", "label"]):

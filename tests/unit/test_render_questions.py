@@ -71,6 +71,17 @@ def test_both_controls_stand_in_every_table_of_scores(slug, results, tmp_path):
         assert "Odd one out (control, no model)" in shown
 
 
+def test_few_documents_have_dashes_for_held_out_values_and_a_note_that_says_why(results, tmp_path):
+    text = render(artifact("de_cop_table2"), results, tmp_path)["md"].read_text(encoding="utf-8")
+    held_out, default = text.split("**Held out")[1].split("**Default")
+    rows = [line for line in held_out.splitlines() if "DE-COP" in line or "Longest option" in line]
+    assert rows
+    assert all(set(line.split("|")[2:-1]) == {f" {DASH} "} for line in rows)
+    assert any(line.startswith("| DE-COP ") and "." in line for line in default.splitlines())
+    assert "No held-out value under 30 documents" in text
+    assert "oracle on released, 64 words (16)" in text
+
+
 def test_accuracies_stand_beside_their_gap_for_every_setting(results):
     table = accuracy_table.render(artifact("de_cop_table3"), results)
     rows = rows_of(table)

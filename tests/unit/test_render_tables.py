@@ -208,3 +208,36 @@ def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: 
         method_table.render(made_up.artifact("method_table"), both)
     named = made_up.artifact("method_table", panels=[made_up.PANEL | {"references": ["new_speeches"]}])
     assert row_of(method_table.render(named, both), "DC-PDD").cells[0].value == 0.99
+
+
+def test_a_setting_table_has_its_controls_in_columns_of_their_own(results: Results):
+    options = {"method": "dc_pdd", "parameter": "a"}
+    artifact = made_up.artifact("setting_table", methods=["blind"], options=options)
+    table = setting_table.render(artifact, results)
+    assert table.columns[-1] == ("Blind (control, no model)",)
+    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK]).set_index(
+        ["method", "selection", "metric"]
+    )
+    cells = table.blocks[0].rows[0].cells
+    assert cells[-1].value == metrics.loc[("blind", "default", "auc"), "value"].item()
+    assert [cell.bold for cell in cells] == [False, False, True, False, False, False]
+    assert list(table.frame["method"]) == ["dc_pdd"] * 5 + ["blind"]
+
+
+def marked_at_the_edge(frame: pd.DataFrame) -> pd.DataFrame:
+    of = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
+    return frame.assign(marks=frame["marks"].mask(of, "at_grid_edge"))
+
+
+@pytest.mark.parametrize("renderer", [method_table, blind_audit, selection_gap])
+def test_choices_at_a_grids_edge_are_marked_in_every_table_that_shows_choices(
+    results: Results, tmp_path: Path, renderer
+):
+    name = renderer.__name__.rpartition(".")[2]
+    edge = changed(results, tmp_path, "metrics", marked_at_the_edge)
+    for panels in ([made_up.PANEL], [made_up.PANEL | {"label": f"{at}"} for at in range(5)]):
+        artifact = made_up.artifact(name, panels=panels)
+        text = markdown(renderer.render(artifact, edge))
+        assert re.search(r"DC-PDD.*\(f\)", text)
+        assert "- f: the chosen setting" in text
+        assert "(f)" not in markdown(renderer.render(artifact, results))

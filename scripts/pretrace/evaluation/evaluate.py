@@ -63,14 +63,14 @@ def evaluate(
     `scores` is the scores table, or its parts, one of which is in memory at a time.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
-    parameter of the grid at most is off its default or the others are at their best; `default`, `best_on_test` and `held_out`, always with
-    intervals, the settings taken as given. Variants of a method (a parameter outside the grid off its
-    default) choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole,
-    whose rows have the subset "". `shown`: only these subsets and lengths. Each metric has its settings
-    chosen by itself; held-out metrics are computed inside each fold and averaged with weights n_members x
-    n_nonmembers. The same `resamples` serve every method of one subset, length, evaluation set and draw. They
-    redraw documents (or texts), those with texts of both classes as one, each keeping its fold: redrawn within
-    folds, which hold few documents, they would scatter too little.
+    parameter of the grid at most is off its default or the others are at their best; `default`,
+    `best_on_test` and `held_out`, always with intervals, the settings taken as given. Variants of a method
+    (a parameter outside the grid off its default) choose for themselves, and enter no test. `pooled`: beside
+    its subsets, the benchmark as a whole, whose rows have the subset "". `shown`: only these subsets and
+    lengths. Each metric has its settings chosen by itself; held-out metrics are computed inside each fold and
+    averaged with weights n_members x n_nonmembers. The same `resamples` serve every method of one subset,
+    length, evaluation set and draw. They redraw documents (or texts), those with texts of both classes as one,
+    each keeping its fold: redrawn within folds, which hold few documents, they would scatter too little.
 
     Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
     the texts that both methods score. `randomised`: members were drawn at random within each document, so that

@@ -12,8 +12,9 @@ def ref(
 ) -> float:
     """-(L(x) - L_ref(x)), the loss against that of a reference model, in nats a token.
 
-    `form=ratio` is -L(x) / L_ref(x), as DC-PDD's code; `form=con_recall_code` is LL(x) - exp(LL_ref(x)), as
-    Con-ReCall's. Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
+    `form=ratio` is -L(x) / L_ref(x), as DC-PDD's code; `form=con_recall_code` is LL(x) - exp(LL_ref(x)), LL less the
+    reciprocal of the reference's perplexity, as Con-ReCall's.
+    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
     """
     assert text.reference is not None
     reference = mean(text.reference)

@@ -20,7 +20,10 @@ Bars = Mapping[str, Record]
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """A group of bars a panel, a bar a setting of `options.settings` (label -> setting), with intervals."""
+    """A group of bars a panel, a bar a setting of `options.settings` (label -> setting), with intervals.
+
+    A panel's own `settings` stand in their place.
+    """
     panels = results.panels(artifact)
     groups = [_bars(artifact, results, panel) for panel in panels]
     return Drawing(
@@ -31,7 +34,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
 
 
 def _bars(artifact: Artifact, results: Results, panel: Panel) -> Bars:
-    method, settings = artifact["options"]["method"], artifact["options"]["settings"]
+    method, settings = artifact["options"]["method"], panel.get("settings", artifact["options"]["settings"])
     grid = results.grid(artifact, panel, method)
     for label, setting in settings.items():
         if setting not in grid:

@@ -18,7 +18,14 @@ from pretrace.render.phrases import (
     signed_interval,
     with_interval,
 )
-from pretrace.render.records import STAR_LEVEL, estimate, long_frame, number_record, panel_record
+from pretrace.render.records import (
+    STAR_LEVEL,
+    estimate,
+    long_frame,
+    multiplicity_note,
+    number_record,
+    panel_record,
+)
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, named_variant, records_of
@@ -71,6 +78,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             f"{INTERVALS} Gap: members minus non-members; bold is the widest, * is one that Welch's test on the "
             f"documents finds, Holm-corrected over the methods, p ≤ {STAR_LEVEL:g}. Chance is no fixed share: what the "
             "controls reach without a model is what the options give away.",
+            *multiplicity_note(len(panels), "panel"),
             *without_controls(line[0] for line in lines),
             *results.cautions([one.panel for one in panels]),
             *notes,

@@ -8,13 +8,14 @@ import pandas as pd
 
 from pretrace.questions.known import is_control
 from pretrace.render.by_panel import by_panel
-from pretrace.render.names import method_label, ordered, panel_label, row_label
+from pretrace.render.names import AT_EDGE, method_label, ordered, panel_label, row_label
 from pretrace.render.phrases import INTERVALS, Estimate, conditions, joined, with_interval
 from pretrace.render.records import (
     STAR_LEVEL,
     estimate,
     is_starred,
     long_frame,
+    multiplicity_note,
     number,
     other_texts_note,
     panel_record,
@@ -22,7 +23,7 @@ from pretrace.render.records import (
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.table import Block, Cell, Row, Table
+from pretrace.render.table import Block, Cell, Row, Table, said_once, signs_of
 
 COLUMNS = (("Benchmark",), ("Placebos",), ("z",), ("Rank",), ("Beats blind?",))
 BLIND = "blind"
@@ -48,13 +49,14 @@ def render(artifact: Artifact, results: Results) -> Table:
         title = "Without placebos" if apart else ""
         blocks.append(by_panel(artifact, together, title, _value_cell))
         readings.append(_reading_of_many([of for _, of in together]))
+    said, notes = said_once(blocks)
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=COLUMNS,
-        blocks=tuple(blocks),
-        notes=tuple(_notes(artifact, found, many=bool(together))),
+        blocks=said,
+        notes=(*_notes(artifact, found, many=bool(together)), *notes),
         frame=pd.concat(frames, ignore_index=True),
         reading=" ".join(readings),
     )
@@ -66,7 +68,9 @@ def _has_placebos(frame: pd.DataFrame) -> bool:
 
 def _value_cell(record: Record) -> Cell:
     value, low, high = (number(record[name]) for name in ("value", "low", "high"))
-    return Cell(value, low, high, star=record["beats_blind"] == "yes")
+    return Cell(
+        value, low, high, star=record["beats_blind"] == "yes", signs=signs_of(record["marks"], AT_EDGE)
+    )
 
 
 def _audit(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
@@ -79,7 +83,7 @@ def _audit(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
             panel_record(panel)
             | {"method": method, "control": is_control(method)}
             | {"metric": artifact.get("metric", "auc"), "selection": "held_out"}
-            | {"value": value, "low": low, "high": high}
+            | {"value": value, "low": low, "high": high, "marks": found[method]["marks"]}
             | _among_placebos(results, panel, found[method])
             | _against_blind(tests, method)
         )
@@ -122,7 +126,10 @@ def _row(record: Record) -> Row:
     return Row(
         row_label(record["method"]),
         (
-            Cell(*(number(record[key]) for key in ("value", "low", "high"))),
+            Cell(
+                *(number(record[key]) for key in ("value", "low", "high")),
+                signs=signs_of(record["marks"], AT_EDGE),
+            ),
             Cell(number(record["placebo_mean"]), spread=number(record["placebo_sd"])),
             Cell(words=f"{record['z']:.1f}") if number(record["z"]) is not None else Cell(),
             Cell(words=rank, bold=first) if rank else Cell(),
@@ -145,6 +152,7 @@ def _notes(
         "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",
+        *multiplicity_note(len(found), "panel"),
     ]
     if many:
         notes.append("* beats blind, in the same sense.")

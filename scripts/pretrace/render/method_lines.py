@@ -27,8 +27,8 @@ from pretrace.render.names import (
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record
-from pretrace.render.setting_table import by_parameter
+from pretrace.render.selecting import Panel, Record, one_setting
+from pretrace.render.setting_table import best_by_parameter, by_parameter
 from pretrace.runtime.errors import InputError
 
 FEW_LINES = 3
@@ -61,9 +61,9 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     """`options.x` is model, length or subset (or several, a facet each), or a parameter: then a facet a panel.
 
     `options.metrics`, in place of the artifact's one, have facets of their own side by side.
-    Over these three, settings are chosen as the artifact's first selection says; over a parameter, every
-    other one is at its default, and methods without it are level lines. `options.vertical` maps places on x to
-    a label: lines that say what happens there.
+    Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
+    or (`best_on_test`) at its best for each value; methods without it are level lines. `options.vertical` maps places
+    on x to a label: lines that say what happens there.
     """
     x = artifact["options"]["x"]
     metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
@@ -122,16 +122,18 @@ def _over_parameter(artifact: Artifact, results: Results, x: str) -> list[Facet]
 
 
 def _facet_of(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
-    chosen = results.selected(artifact, panel, "default")
+    selection = one_setting(artifact)
+    chosen = results.selected(artifact, panel, selection)
     lines, levels, default = {}, {}, None
     for method in ordered(artifact, chosen):
-        setting = parse_setting(chosen[method]["setting"])
-        if x not in setting:
+        if x not in parse_setting(chosen[method]["setting"]):
             levels[method] = (panel, chosen[method])
             continue
-        grid = by_parameter(results.grid(artifact, panel, method), x, setting)
+        usual = parse_setting(results.default_setting(artifact, panel, method))
+        rows = results.grid(artifact, panel, method)
+        grid = by_parameter(rows, x, usual) if selection == "default" else best_by_parameter(rows, x, method)
         lines[method] = {float(value): (panel, row) for value, row in sorted(grid.items(), key=_by_value)}
-        default = float(setting[x])
+        default = float(usual[x])
     if not lines:
         raise InputError(
             f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no method has a parameter '{x}'"

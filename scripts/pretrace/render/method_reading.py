@@ -27,7 +27,8 @@ FEW = 3
 
 def reading(artifact: Artifact, columns: Sequence[Column]) -> list[str]:
     """Up to three sentences: the best method, the blind classifier, the baseline."""
-    selection = "held_out" if "held_out" in columns[0].selected else next(iter(columns[0].selected))
+    there = [one for one in columns[0].selected if any(column.selected[one] for column in columns)]
+    selection = there[0] if there else next(iter(columns[0].selected))
     metric = columns[0].metric
     found = [(column, best) for column in columns if (best := _best(column, selection))]
     sentences = [_first_sentence(found, metric, selection)] if found else []

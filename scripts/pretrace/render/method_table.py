@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from pretrace.evaluation.selection import LEAST_DOCUMENTS
 from pretrace.questions.known import is_control
 from pretrace.render.averages import note as average_note
 from pretrace.render.method_columns import (
@@ -19,10 +20,17 @@ from pretrace.render.names import (
     SELECTION_NOTES,
     method_label,
     ordered,
+    panel_label,
     row_label,
 )
-from pretrace.render.phrases import INTERVALS, conditions
-from pretrace.render.records import STAR_LEVEL, estimate, is_starred, other_texts_note
+from pretrace.render.phrases import INTERVALS, conditions, joined
+from pretrace.render.records import (
+    STAR_LEVEL,
+    estimate,
+    is_starred,
+    multiplicity_note,
+    other_texts_note,
+)
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results
 from pretrace.render.table import Block, Cell, Row, Table, bold_best, said_once, signs_of
@@ -164,6 +172,7 @@ def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block
             f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
+        notes += multiplicity_note(sum(bool(column.tests) for column in columns))
     over = artifact.get("options", {}).get("average", "")
     if draws := artifact.get("options", {}).get("draws"):
         notes.append(
@@ -173,15 +182,36 @@ def _notes(artifact: Artifact, columns: Sequence[Column], blocks: Sequence[Block
     return [*notes, *_selection_notes(columns), *([average_note(over)] if over else [])]
 
 
+def _few_documents(columns: Sequence[Column]) -> list[str]:
+    """Why documents have no held-out value."""
+    counts = {
+        panel_label(column.panel): int(row["n_members"]) + int(row["n_nonmembers"])
+        for column in columns
+        if "held_out" in column.selected and not column.selected["held_out"]
+        for row in column.selected.get("default", {}).values()
+        if row["unit"] == "document"
+    }
+    few = [f"{panel} ({count})" for panel, count in counts.items() if count < LEAST_DOCUMENTS]
+    return (
+        [
+            f"No held-out value under {LEAST_DOCUMENTS} documents, of which a fold has a handful: {'; '.join(few)}."
+        ]
+        if few
+        else []
+    )
+
+
 def _selection_notes(columns: Sequence[Column]) -> list[str]:
     """What settings that were chosen make of the numbers, and which rest on other texts."""
     notes = []
     selections = {selection for column in columns for selection, rows in column.selected.items() if rows}
-    if {"held_out", "best_on_test"} <= selections:
+    if "held_out" in selections and len(selections) > 1:
+        pooled = [name for name in ("default", "best_on_test") if name in selections]
         notes.append(
-            "Held-out values are means over folds, those best on test are of all texts at once: even of one and the "
-            "same setting the two differ."
+            f"Held-out values are means over folds; {joined([SELECTION_LABELS[one] for one in pooled])} are of all "
+            "texts at once, as papers publish them: even of one and the same setting the two differ."
         )
+    notes += _few_documents(columns)
     if len({column.metric for column in columns}) > 1 and selections - {"default"}:
         notes.append(
             "Settings are chosen for each metric by itself: the numbers of a row may be of different settings."

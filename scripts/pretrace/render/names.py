@@ -50,6 +50,11 @@ SELECTION_NOTES = {
     "best_on_test": "settings chosen on the evaluated texts themselves, as papers report it; optimistic",
 }
 
+SETTING_PHRASES = {
+    "default": "at default settings",
+    "best_on_test": "at the settings that are best on these very texts (optimistic)",
+}
+
 EVALUATION_SET_LABELS = {
     "all": "all texts",
     "without_prefixes": "all texts but the shots of prefixes and what overlaps them",
@@ -64,6 +69,7 @@ METRIC_NOTES = {
 }
 
 EMPTY = "over_5_percent_empty"
+AT_EDGE = "at_grid_edge"
 
 MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
@@ -71,6 +77,10 @@ MARK_NOTES = {
     "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
     "level_below_resolution": "the false-positive level is below one non-member (at held-out settings, of a fold)",
     EMPTY: "over 5 % of the texts have no such token and score the maximum",
+    AT_EDGE: (
+        "the chosen setting (held out: that of more than half of the folds) lies at an edge of its grid; a better "
+        "one may lie beyond"
+    ),
 }
 MARK_SIGNS = {
     "conditional_on_documents": "a",
@@ -78,6 +88,7 @@ MARK_SIGNS = {
     "cross_fitted": "c",
     "level_below_resolution": "d",
     EMPTY: "e",
+    AT_EDGE: "f",
 }
 
 PARAMETER_LABELS = {

@@ -7,7 +7,7 @@ import pandas as pd
 from pretrace.questions.known import is_control
 from pretrace.render.names import method_label, metric_label, ordered, panel_label, row_label
 from pretrace.render.phrases import conditions, joined, signed_interval
-from pretrace.render.records import STAR_LEVEL, long_frame, number, panel_record
+from pretrace.render.records import STAR_LEVEL, long_frame, multiplicity_note, number, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record
@@ -40,6 +40,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             "no test, as of a method against itself.",
             f"* significantly different by the paired stratified bootstrap, Holm-corrected over the methods "
             f"against one baseline, p ≤ {STAR_LEVEL:g}. Intervals and p are in the CSV.",
+            *multiplicity_note(len({(at, baseline) for at, of in enumerate(tests) for _, baseline in of})),
         ),
         frame=_long(artifact, panels, tests),
         reading=" ".join(_reading(artifact, panel, of) for panel, of in zip(panels, tests, strict=True)),

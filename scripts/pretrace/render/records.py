@@ -33,6 +33,16 @@ def is_starred(tests: Mapping[str, Record], method: str) -> bool:
     return bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
 
 
+def multiplicity_note(families: int, what: str = "column") -> list[str]:
+    """What Holm's correction inside each of several families leaves to chance."""
+    if families < 2:
+        return []
+    return [
+        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
+        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
+    ]
+
+
 def panel_record(panel: Panel) -> dict[str, Any]:
     return {
         "model": panel.get("model", ""),

@@ -15,8 +15,8 @@ Artifact = Mapping[str, Any]
 """An artifact as a study resolves it.
 
 Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
-start_token, selection, baseline, methods, options, unavailable`. A panel has `model, benchmark` and, each
-optional, `subset, length, start_token, references, label`; without
+start_token, selection, baseline, methods, options, inferred, unavailable`. A panel has `model, benchmark` and, each
+optional, `subset, length, start_token, references, label, settings`; without
 subset or length it stands for every one there is. `missing` has the panels of models that could not be asked, each
 with its `reason`; `cautions` are sentences that must stand under it.
 """
@@ -211,10 +211,14 @@ def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Pa
     """
     module = importlib.import_module(check(artifact).module)
     files = outputs(artifact, folder)
-    module.render(artifact, results).noted([*missing_notes(artifact), *artifact.get("cautions", ())]).write(
-        files
-    )
+    notes = [*inferred_notes(artifact), *missing_notes(artifact), *artifact.get("cautions", ())]
+    module.render(artifact, results).noted(notes).write(files)
     return files
+
+
+def inferred_notes(artifact: Artifact) -> list[str]:
+    """What the paper does not say of its table or figure, and is guessed in its place."""
+    return [f"Inferred, not printed in the paper: {artifact['inferred']}"] if "inferred" in artifact else []
 
 
 def missing_notes(artifact: Artifact) -> list[str]:

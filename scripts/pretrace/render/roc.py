@@ -10,12 +10,20 @@ from sklearn.metrics import roc_curve
 
 from pretrace.questions.known import is_control
 from pretrace.render.drawing import GREY, PAGE, Drawing, LineStyle, lay_out, line_styles, new_figure, style
-from pretrace.render.names import EMPTY, MARK_NOTES, method_label, ordered, panel_label, where
+from pretrace.render.names import (
+    EMPTY,
+    MARK_NOTES,
+    SETTING_PHRASES,
+    method_label,
+    ordered,
+    panel_label,
+    where,
+)
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record
+from pretrace.render.selecting import Panel, Record, one_setting
 from pretrace.runtime.errors import InputError
 
 Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -23,17 +31,15 @@ Curves = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: ROC curves at each method's default setting, whole and at low false positive rates.
-
-    Held-out settings differ between folds and their scores are never pooled: hence the default.
-    """
+    """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
     panels = results.panels(artifact)
-    rows = [results.selected({**artifact, "metric": "auc"}, panel, "default") for panel in panels]
+    selection = one_setting(artifact)
+    rows = [results.selected({**artifact, "metric": "auc"}, panel, selection) for panel in panels]
     curves = [_curves(artifact, results, panel, of) for panel, of in zip(panels, rows, strict=True)]
     return Drawing(
         figure=_figure(panels, curves, rows),
-        frame=_long(panels, curves),
-        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, rows, strict=True)),
+        frame=_long(panels, curves, rows),
+        reading=" ".join(_reading(panel, of, selection) for panel, of in zip(panels, rows, strict=True)),
     )
 
 
@@ -129,21 +135,23 @@ def _sample(axis: Any, height: float, color: str, dashes: Any, width: float) -> 
               linewidth=width, clip_on=False)  # fmt: skip
 
 
-def _long(panels: Sequence[Panel], curves: Sequence[Curves]) -> pd.DataFrame:
+def _long(
+    panels: Sequence[Panel], curves: Sequence[Curves], rows: Sequence[Mapping[str, Record]]
+) -> pd.DataFrame:
     records = [
-        panel_record(panel) | {"method": method, "fpr": x, "tpr": y}
-        for panel, of in zip(panels, curves, strict=True)
+        panel_record(panel) | {"method": method, "setting": of_rows[method]["setting"], "fpr": x, "tpr": y}
+        for panel, of, of_rows in zip(panels, curves, rows, strict=True)
         for method, (false, true) in of.items()
         for x, y in zip(false, true, strict=True)
     ]
     return long_frame(records)
 
 
-def _reading(panel: Panel, rows: Mapping[str, Record]) -> str:
+def _reading(panel: Panel, rows: Mapping[str, Record], selection: str) -> str:
     methods = [method for method in rows if not is_control(method)]
     if not methods:
         return f"On {panel_label(panel)} there are only controls."
-    return f"{_largest(panel, rows, methods)}{_ties(rows, methods)}"
+    return f"{_largest(panel, rows, methods, selection)}{_ties(rows, methods)}"
 
 
 def _ties(rows: Mapping[str, Record], methods: Sequence[str]) -> str:
@@ -154,11 +162,11 @@ def _ties(rows: Mapping[str, Record], methods: Sequence[str]) -> str:
     return f" By {joined(tied)}, {MARK_NOTES[EMPTY]}: a part of the curve is straight, where nothing is told apart."
 
 
-def _largest(panel: Panel, rows: Mapping[str, Record], methods: Sequence[str]) -> str:
+def _largest(panel: Panel, rows: Mapping[str, Record], methods: Sequence[str], selection: str) -> str:
     best = max(methods, key=lambda method: float(rows[method]["value"]))
     found = estimate(rows[best])
     text = (
-        f"On {panel_label(panel)}, {method_label(best)} has the largest area at default settings, "
+        f"On {panel_label(panel)}, {method_label(best)} has the largest area {SETTING_PHRASES[selection]}, "
         f"{with_interval(found)}{against_chance(found, 'auc')}"
     )
     if "blind" not in rows:

@@ -7,12 +7,19 @@ import numpy as np
 import pandas as pd
 
 from pretrace.render.drawing import MEMBER, NONMEMBER, PAGE, Drawing, lay_out, new_figure, style
-from pretrace.render.names import method_label, ordered, panel_label, panel_lines, where
+from pretrace.render.names import (
+    SETTING_PHRASES,
+    method_label,
+    ordered,
+    panel_label,
+    panel_lines,
+    where,
+)
 from pretrace.render.phrases import against_chance, joined, with_interval
 from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record
+from pretrace.render.selecting import Panel, Record, one_setting
 from pretrace.runtime.errors import InputError
 
 CLASSES = ((1, "members", MEMBER, "-"), (0, "non-members", NONMEMBER, (0, (4, 1.5))))
@@ -20,19 +27,21 @@ PLACES = np.linspace(0, 1, 201)
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel, a column a method: densities of both classes at the method's default setting.
+    """A row a panel, a column a method: densities of both classes at the setting of `selecting.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max); the densities are
     Gaussian kernel estimates (Scott's rule). Each plot has the AUC of its scores.
     """
     panels = results.panels(artifact)
-    rows = [results.selected({**artifact, "metric": "auc"}, panel, "default") for panel in panels]
+    selection = one_setting(artifact)
+    rows = [results.selected({**artifact, "metric": "auc"}, panel, selection) for panel in panels]
     frames = [_densities(artifact, results, panel, of) for panel, of in zip(panels, rows, strict=True)]
     return Drawing(
         figure=_figure(artifact, panels, frames, rows),
         frame=pd.concat(frames, ignore_index=True),
         reading=" ".join(
-            _reading(panel, of, frame) for panel, of, frame in zip(panels, rows, frames, strict=True)
+            _reading(panel, of, frame, selection)
+            for panel, of, frame in zip(panels, rows, frames, strict=True)
         ),
     )
 
@@ -106,7 +115,7 @@ def overlap(of: pd.DataFrame) -> float:
     return float(2 * common / (np.trapezoid(members, PLACES) + np.trapezoid(nonmembers, PLACES)))
 
 
-def _reading(panel: Panel, rows: Mapping[str, Record], frame: pd.DataFrame) -> str:
+def _reading(panel: Panel, rows: Mapping[str, Record], frame: pd.DataFrame, selection: str) -> str:
     shared = {str(method): overlap(of) for method, of in frame.groupby("method", sort=False)}
     parts = [
         f"{100 * share:.0f} % by {method_label(method)} (AUC {with_interval(estimate(rows[method]))}"
@@ -115,6 +124,7 @@ def _reading(panel: Panel, rows: Mapping[str, Record], frame: pd.DataFrame) -> s
     ]
     least = min(shared, key=lambda method: shared[method])
     return (
-        f"On {panel_label(panel)}, the densities of members and non-members have in common {joined(parts)}; "
+        f"On {panel_label(panel)}, {SETTING_PHRASES[selection]}, the densities of members and "
+        f"non-members have in common {joined(parts)}; "
         f"least by {method_label(least)}."
     )

@@ -22,6 +22,20 @@ EACH = "*"
 """A panel's subset that stands for every one."""
 
 
+def one_setting(artifact: Artifact) -> str:
+    """The artifact's first selection, of those that give a method one setting (`default`, where it names none).
+
+    Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
+    """
+    selection = str(artifact.get("selection", ["default"])[0])
+    if selection == "held_out":
+        raise InputError(
+            f"artifact {artifact['artifact']}: selection 'held_out' has a setting for each fold, whose scores are not "
+            "drawn as one; use default or best_on_test"
+        )
+    return selection
+
+
 def is_meant(subset: str, panel: Panel, there: set[str]) -> bool:
     """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
     if "subset" not in panel:

@@ -9,6 +9,7 @@ from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
 from pretrace.render.by_panel import by_panel
 from pretrace.render.names import (
+    AT_EDGE,
     format_value,
     method_label,
     metric_label,
@@ -22,7 +23,7 @@ from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.table import Block, Cell, Row, Table, signed
+from pretrace.render.table import Block, Cell, Row, Table, said_once, signed, signs_of
 
 FEW = 4
 """Of as many panels, each has a block of its own."""
@@ -49,13 +50,15 @@ def render(artifact: Artifact, results: Results) -> Table:
     frame = pd.concat(frames, ignore_index=True)
     rows = [row for of in chosen for by_method in of.values() for row in by_method.values()]
     few = len(panels) <= FEW
+    shown = _blocks_of_few(panels, frames) if few else _blocks_of_many(artifact, panels, frames)
+    blocks, notes = said_once(shown)
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub="Method",
         columns=tuple((column,) for column in COLUMNS),
-        blocks=_blocks_of_few(panels, frames) if few else _blocks_of_many(artifact, panels, frames),
-        notes=(*conditions(artifact, rows), *_notes(few)),
+        blocks=blocks,
+        notes=(*conditions(artifact, rows), *_notes(few), *notes),
         frame=frame,
         reading=_reading(artifact, frame),
     )
@@ -107,12 +110,17 @@ def _blocks_of_many(
     pairs = list(zip(panels, frames, strict=True))
     return (
         Block("Means over panels", tuple(means), columns=tuple((column,) for column in columns)),
-        by_panel(artifact, pairs, "Gap of each panel", _gap_cell),
+        by_panel(artifact, pairs, "Gap of each panel", _marked_gap_cell),
     )
 
 
-def _gap_cell(record: Record) -> Cell:
-    return Cell() if pd.isna(record["gap"]) else Cell(float(record["gap"]), signed=True)
+def _gap_cell(record: Record, *signs: str) -> Cell:
+    return Cell() if pd.isna(record["gap"]) else Cell(float(record["gap"]), signed=True, signs=signs)
+
+
+def _marked_gap_cell(record: Record) -> Cell:
+    """The gap, marked where the held-out choice lies at an edge of its grid."""
+    return _gap_cell(record, *signs_of(record["held_out_marks"], AT_EDGE))
 
 
 def _gaps(
@@ -149,10 +157,12 @@ def _is_choice(method: str, setting: str) -> bool:
 
 def _named(name: str, rows: Mapping[str, Record], method: str) -> dict[str, Any]:
     if method not in rows:
-        return {f"{name}_setting": "", f"{name}_value": None, f"{name}_low": None, f"{name}_high": None}
+        numbers = dict.fromkeys(("value", "low", "high"))
+        return {f"{name}_{key}": value for key, value in ({"setting": "", "marks": ""} | numbers).items()}
     value, low, high = estimate(rows[method])
-    setting = rows[method]["setting"]
-    return {f"{name}_setting": setting, f"{name}_value": value, f"{name}_low": low, f"{name}_high": high}
+    about = {"setting": rows[method]["setting"], "marks": rows[method]["marks"]}
+    found = about | {"value": value, "low": low, "high": high}
+    return {f"{name}_{key}": value for key, value in found.items()}
 
 
 def _row(record: dict[str, Any]) -> Row:
@@ -163,7 +173,7 @@ def _row(record: dict[str, Any]) -> Row:
         low, high = (
             None if pd.isna(record[f"{name}_{end}"]) else record[f"{name}_{end}"] for end in ("low", "high")
         )
-        return Cell(value, low, high)
+        return Cell(value, low, high, signs=signs_of(record[f"{name}_marks"], AT_EDGE))
 
     cells = (Cell(words=f"{record['settings']}"), cell("best"), cell("held_out"), _gap_cell(record))
     return Row(row_label(record["method"]), cells, control=record["control"])

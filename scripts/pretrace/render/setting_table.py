@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from pretrace.render.names import method_label, metric_label, panel_label, parameter_label, parse_setting
+from pretrace.questions.known import METHODS
+from pretrace.render.names import (
+    format_value,
+    method_label,
+    metric_label,
+    ordered,
+    panel_label,
+    parameter_label,
+    parse_setting,
+    row_label,
+)
 from pretrace.render.phrases import INTERVALS, Estimate, against_chance, conditions, joined, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact
@@ -19,10 +29,14 @@ By = Mapping[str, Record]
 def render(artifact: Artifact, results: Results) -> Table:
     """One row a panel, one column a value of `options.parameter`; every other parameter at its default.
 
-    Bold is the best value of a row, chosen on the evaluated texts; the default is marked in its header.
+    Bold is the best value of a row, chosen on the evaluated texts; the default is marked in its header. The last
+    columns are the artifact's `methods`, controls without that parameter.
     """
     method, parameter = artifact["options"]["method"], artifact["options"]["parameter"]
     panels = results.panels(artifact)
+    controls = [
+        results.selected(artifact, panel, "default") if "methods" in artifact else {} for panel in panels
+    ]
     defaults = [parse_setting(results.default_setting(artifact, panel, method)) for panel in panels]
     rows = [
         by_parameter(results.grid(artifact, panel, method), parameter, default)
@@ -30,14 +44,26 @@ def render(artifact: Artifact, results: Results) -> Table:
     ]
     values = sorted({value for by in rows for value in by}, key=float)
     default_values = {default[parameter] for default in defaults}
+    named = ordered(artifact, {name for of in controls for name in of})
     return Table(
         caption=artifact["title"],
         label=artifact["artifact"],
         stub=parameter_label(method, parameter),
-        columns=tuple((value, "default") if value in default_values else (value,) for value in values),
-        blocks=(Block("", tuple(_row(panel, by, values) for panel, by in zip(panels, rows, strict=True))),),
+        columns=(
+            *((value, "default") if value in default_values else (value,) for value in values),
+            *((row_label(name),) for name in named),
+        ),
+        blocks=(
+            Block(
+                "",
+                tuple(
+                    _row(panel, by, values, [of.get(name) for name in named])
+                    for panel, by, of in zip(panels, rows, controls, strict=True)
+                ),
+            ),
+        ),
         notes=tuple(_notes(artifact, rows, method)),
-        frame=_long(artifact, panels, rows, values, defaults),
+        frame=_long(artifact, panels, rows, values, defaults, controls),
         reading=_reading(artifact, panels, rows, defaults),
     )
 
@@ -52,11 +78,30 @@ def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[st
     return rows
 
 
+def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> By:
+    """For each value of a parameter, the grid row in which the others are at their best among the method's own grid."""
+    tried = METHODS[method.split(";")[0]].grid
+    others = {name: {format_value(value) for value in tried[name]} for name in tried if name != parameter}
+    rows: dict[str, Record] = {}
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
+        if parsed.keys() == tried.keys() and all(parsed[name] in others[name] for name in others):
+            value = parsed[parameter]
+            if value not in rows or _order(row) > _order(rows[value]):
+                rows[value] = row
+    return rows
+
+
+def _order(row: Record) -> tuple[float, bool]:
+    """Of equal values, the one that has an interval."""
+    return float(row["value"]), not pd.isna(row["low"])
+
+
 def _best(by: By) -> str:
     return max(by, key=lambda value: (float(by[value]["value"]), -float(value)))
 
 
-def _row(panel: Panel, by: By, values: Sequence[str]) -> Row:
+def _row(panel: Panel, by: By, values: Sequence[str], controls: Sequence[Record | None]) -> Row:
     best = _best(by)
     cells = []
     for value in values:
@@ -65,6 +110,7 @@ def _row(panel: Panel, by: By, values: Sequence[str]) -> Row:
             cells.append(Cell(number, low, high, bold=value == best))
         else:
             cells.append(Cell())
+    cells += [Cell(*estimate(row)) if row is not None else Cell() for row in controls]
     return Row(panel_label(panel), tuple(cells))
 
 
@@ -84,6 +130,7 @@ def _long(
     rows: Sequence[By],
     values: Sequence[str],
     defaults: Sequence[Mapping[str, str]],
+    controls: Sequence[By],
 ) -> pd.DataFrame:
     method, parameter = artifact["options"]["method"], artifact["options"]["parameter"]
     records = [
@@ -94,6 +141,15 @@ def _long(
         | {"default": value == default[parameter], "bold": value == _best(by)}
         for panel, by, default in zip(panels, rows, defaults, strict=True)
         for value in values
+    ]
+    records += [
+        panel_record(panel)
+        | {"selection": "default", "method": name, "parameter": "", "parameter_value": ""}
+        | {"metric": artifact.get("metric", "auc")}
+        | number_record(row)
+        | {"default": True, "bold": False}
+        for panel, of in zip(panels, controls, strict=True)
+        for name, row in of.items()
     ]
     return long_frame(records)
 

@@ -170,9 +170,10 @@ def _counts(row: Row, at: int) -> bool:
     return not row.control and row.cells[at].value is not None
 
 
-def signs_of(marks: str) -> tuple[str, ...]:
-    """Letters of a `;`-joined list of marks, in order."""
-    return tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks.split(";") if mark))
+def signs_of(marks: str, *shown: str) -> tuple[str, ...]:
+    """Letters of a `;`-joined list of marks, in order; only of those `shown`, where any is named."""
+    given = [mark for mark in marks.split(";") if mark and (not shown or mark in shown)]
+    return tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in given))
 
 
 def said_once(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], list[str]]:

@@ -19,6 +19,7 @@ from pretrace.render.records import (
     STAR_LEVEL,
     estimate,
     long_frame,
+    multiplicity_note,
     number_record,
     panel_record,
 )
@@ -79,6 +80,7 @@ def render(artifact: Artifact, results: Results) -> Table:
             "Default settings. Difference: mean score of members minus that of non-members, in the "
             "method's own unit, with the interval of Welch's t-test, which p is of (two-sided, uncorrected); * where "
             f"Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}.",
+            *multiplicity_note(len(panels), "panel"),
             *_untested(panels),
             *without_controls(methods),
             *results.cautions([one.panel for one in panels]),

@@ -1,0 +1,71 @@
+"""What every table of methods keeps to: three ways of choosing settings side by side, and a control."""
+
+import pytest
+import yaml
+from made_up_studies import CONFIG, ROOT
+
+from pretrace.questions.known import is_control
+from pretrace.render.registry import RENDERERS, SELECTIONS
+from pretrace.studies import load_study
+
+REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+
+OTHER_BLOCKS = {
+    "dc_pdd_table5": "every setting of the grid stands there, chosen by nobody",
+    "de_cop_table1": "Welch's test is of one setting, the default",
+    "de_cop_table3": "every setting that was asked has a row",
+    "de_cop_table4": "Welch's test is of one setting, the default",
+    "de_cop_table11": "Welch's test is of one setting, the default",
+    "blind_audit": "the headline against controls and placebo",
+    "selection_gap": "the difference of two of the three",
+    "significance": "tests of the headline",
+    "null_models": "counts intervals of the headline",
+    "repetitions": "the spread of the headline over draws",
+    "seeds": "the spread of the headline over seeds",
+}
+"""Tables of methods without the three blocks, and why."""
+
+NO_METHODS = {
+    "de_cop_table12": "letters that a model chooses",
+    "reproduction": "the papers' numbers, which have blocks and controls of their own",
+}
+"""Tables that read metrics and show no methods side by side, and what they show."""
+
+TABLES = sorted(
+    slug
+    for slug, entry in REGISTERED.items()
+    if entry["kind"] == "table" and "metrics" in RENDERERS[entry["renderer"]].needs and slug not in NO_METHODS
+)
+
+
+def shown_in(study: str) -> dict:
+    """The tables of methods as a study shows them, by slug."""
+    artifacts = load_study(CONFIG | {"study": study}, ROOT / "config").artifacts
+    return {slug: artifacts[slug] for slug in TABLES if slug in artifacts}
+
+
+SHOWN = {"the registry": {slug: REGISTERED[slug] for slug in TABLES}} | {
+    study: shown_in(study) for study in ("embedded", "paper")
+}
+
+
+@pytest.mark.parametrize("where", SHOWN)
+def test_every_table_of_methods_has_settings_chosen_three_ways(where):
+    missing = {slug for slug, entry in SHOWN[where].items() if entry.get("selection") != list(SELECTIONS)}
+    assert missing == OTHER_BLOCKS.keys() & SHOWN[where].keys()
+
+
+@pytest.mark.parametrize("where", SHOWN)
+def test_every_table_of_methods_has_a_control(where):
+    """Without `methods`, a table shows all that were scored, and a control always is."""
+    assert not [
+        slug
+        for slug, entry in SHOWN[where].items()
+        if "methods" in entry and not any(map(is_control, entry["methods"]))
+    ]
+
+
+def test_tables_of_methods_are_most_tables_of_the_papers():
+    assert {"dc_pdd_table2", "con_recall_table7", "surp_appendix_tpr", "de_cop_table2"} <= set(TABLES)
+    assert set(TABLES) >= OTHER_BLOCKS.keys()
+    assert REGISTERED.keys() >= NO_METHODS.keys()
