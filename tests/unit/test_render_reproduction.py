@@ -23,7 +23,7 @@ SURP = """\
 surp,table1,wikimia,,32,pythia-2.8b,ppl,,auc,0.600,,
 surp,table1,wikimia,,32,pythia-2.8b,min_k,k=tuned,auc,0.620,,
 surp,table1,wikimia,,32,pythia-2.8b,surp,eps_e=tuned;k=tuned,auc,0.640,,
-surp,table1,wikimia,,32,pythia-12b,ppl,,auc,0.700,,
+surp,table1,wikimia,,32,pythia-12b,ppl,model_source=inferred,auc,0.700,,
 surp,table1,wikimia,,32,average,ppl,,auc,0.650,,
 surp,table1,wikimia,,32,claude-2.1,zlib,,auc,0.500,,
 surp,table1,wikimia,,32,,best,,seconds_per_book,3,,
@@ -253,6 +253,13 @@ def test_what_is_not_measured_says_why(results):
     assert "it was retired (1)" in " ".join(table.notes)
     assert "a time on the authors' machine (1)" in " ".join(table.notes)
     assert not frame.reset_index()["model"].eq("olmo-7b").any()  # its table is not shown
+
+
+def test_what_the_paper_does_not_state_is_marked(results):
+    table, frame = table_of(results)
+    assert frame.loc[("surp", "paper", "pythia-12b", "ppl", "auc"), "inferred"] == "model"
+    assert set(frame["inferred"]) == {"model", ""}
+    assert any(note.startswith("Inferred, ") and note.endswith("model (1).") for note in table.notes)
 
 
 def test_the_summary_counts_each_artifact(results, tmp_path):

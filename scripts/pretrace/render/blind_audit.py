@@ -123,13 +123,11 @@ def _row(record: Record) -> Row:
     first = record["rank"] == 1 and not record["control"]
     rank = f"{record['rank']:.0f} of {record['placebos'] + 1:.0f}" if number(record["rank"]) else None
     beats = record["beats_blind"]
+    value, low, high = (number(record[name]) for name in ("value", "low", "high"))
     return Row(
         row_label(record["method"]),
         (
-            Cell(
-                *(number(record[key]) for key in ("value", "low", "high")),
-                signs=signs_of(record["marks"], AT_EDGE),
-            ),
+            Cell(value, low, high, signs=signs_of(record["marks"], AT_EDGE)),
             Cell(number(record["placebo_mean"]), spread=number(record["placebo_sd"])),
             Cell(words=f"{record['z']:.1f}") if number(record["z"]) is not None else Cell(),
             Cell(words=rank, bold=first) if rank else Cell(),

@@ -42,6 +42,12 @@ class Compared:
         return self.lookup is None
 
     @property
+    def inferred(self) -> str:
+        """What the paper does not state of the number and is guessed: `model`, `length`."""
+        guessed = (key for key, value in _settings_of(self.row).items() if value == "inferred")
+        return ", ".join(sorted(key.removesuffix("_source") for key in guessed))
+
+    @property
     def published(self) -> float:
         return float(self.row["value"])
 

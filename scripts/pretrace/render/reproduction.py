@@ -1,5 +1,6 @@
 """Published against measured, number by number, and a summary for each paper."""
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 from typing import Any
@@ -67,6 +68,7 @@ def _record(one: Compared) -> dict[str, Any]:
     keys = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
     found = one.found
     return {key: one.row[key] for key in keys} | {
+        "inferred": one.inferred,
         "published": one.published,
         "published_std": one.row.get("std") or None,
         "protocol": one.protocol,
@@ -181,6 +183,10 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
         protocols = names.papers[paper]["protocols"]
         told = "; ".join(f"{name}: {its['says'].strip()}" for name, its in protocols.items())
         notes.append(f"{names.papers[paper]['title']}, {told}.")
+    if guessed := {id(one.row): one.inferred for one in compared if one.inferred and not one.skipped}:
+        counted = Counter(guessed.values())
+        told = "; ".join(f"{what} ({count})" for what, count in sorted(counted.items()))
+        notes.append(f"Inferred, because the paper does not state it (column inferred of the CSV): {told}.")
     kinds = {
         "Not compared": [(one.row, one.reason) for one in compared if one.skipped],
         "Not measured": [(one.row, one.reason) for one in compared if not one.skipped],
