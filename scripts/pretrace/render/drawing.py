@@ -182,7 +182,7 @@ def _control_style(place: int) -> LineStyle:
     )
 
 
-_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)))
+_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 1, 1)))
 
 _CONTRASTING = (
     "dc_pdd",
