@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
 
+from pretrace.evaluation.resampling import text_weights
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
 from pretrace.render import ablation_bars, entropy_scatter, heatmap, roc
@@ -142,7 +143,7 @@ def test_surprising_tokens_are_those_below_both_thresholds(results: Results):
     tokens = tokens_of(SCATTER, results, panel, lambda *_, **__: table, eps=2.0, percentile=50)
     assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
-    means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1, seed=1)
+    means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
     assert set(means[:, 0]) == {-5.0}
 
 
@@ -158,7 +159,8 @@ def test_means_of_surprising_tokens_are_resampled_by_document():
     groups = np.zeros(80, dtype=int)
 
     def spread(texts: pd.DataFrame) -> float:
-        return float(resampled_means(Tokens(1, frame, texts), groups, 1, seed=1)[1:].std())
+        weights = text_weights(texts, 2000, seed=1)
+        return float(resampled_means(Tokens(1, frame, weights), groups, 1)[1:].std())
 
     assert spread(texts) == pytest.approx(np.arange(8).std() / np.sqrt(8), rel=0.1)
     assert spread(texts.assign(document="")) == pytest.approx(np.arange(8).std() / np.sqrt(80), rel=0.1)

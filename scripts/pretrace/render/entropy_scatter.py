@@ -18,7 +18,6 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
 from pretrace.render.surprising import Tokens, estimate_of, resampled_means, tokens_of
-from pretrace.runtime.files import seed_of
 
 CLASSES = ((1, "members", MEMBER, "o", "-"), (0, "non-members", NONMEMBER, "^", (0, (4, 1.5))))
 BINS = 5
@@ -41,16 +40,16 @@ def render(artifact: Artifact, results: Results, read: Reader | None = None) -> 
     panels = [
         (panel, tokens_of(artifact, results, panel, read, **chosen)) for panel in results.panels(artifact)
     ]
-    means = [_means(artifact, panel, tokens) for panel, tokens in panels]
+    means = [_means(tokens) for _, tokens in panels]
     figure, densities = _figure(panels, means, chosen)
     return Drawing(
         figure=figure,
         frame=_long(panels, means, densities),
-        reading=" ".join(_reading(artifact, panel, tokens, chosen) for panel, tokens in panels),
+        reading=" ".join(_reading(panel, tokens, chosen) for panel, tokens in panels),
     )
 
 
-def _means(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> pd.DataFrame:
+def _means(tokens: Mapping[int, Tokens]) -> pd.DataFrame:
     """Mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
     tokens = {label: of for label, of in tokens.items() if len(of.surprising) >= FEWEST}
     if not tokens:
@@ -63,15 +62,11 @@ def _means(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> pd
     records = []
     for label, of in tokens.items():
         groups = np.searchsorted(edges, of.surprising["entropy"].to_numpy(), side="right")
-        means = resampled_means(of, groups, BINS, _seed(artifact, panel, label))
+        means = resampled_means(of, groups, BINS)
         for at in range(BINS):
             value, low, high = estimate_of(means[:, at])
             records.append({"label": label, "entropy": centres[at], "value": value, "low": low, "high": high})
     return pd.DataFrame(records).dropna(subset=["value"])
-
-
-def _seed(artifact: Artifact, panel: Panel, label: int) -> int:
-    return seed_of("entropy_scatter", artifact["artifact"], panel["model"], panel["benchmark"], label)
 
 
 def _figure(panels: Panels, means: Sequence[pd.DataFrame], chosen: Mapping[str, float]) -> tuple[Any, Any]:
@@ -187,9 +182,7 @@ def _long(
     return long_frame(pd.concat(frames, ignore_index=True)[names])
 
 
-def _reading(
-    artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]
-) -> str:
+def _reading(panel: Panel, tokens: Mapping[int, Tokens], chosen: Mapping[str, float]) -> str:
     """The difference of the classes in mean log-probability, of surprising tokens and of all."""
     start = (
         f"On {panel_label(panel)}, {_share(tokens[1])} of members and {_share(tokens[0])} of non-members are "
@@ -198,7 +191,7 @@ def _reading(
     )
     if any(len(of.surprising) < FEWEST for of in tokens.values()):
         return f"{start}: too few to compare the classes."
-    found = _difference(artifact, panel, tokens)
+    found = _difference(tokens)
     direction = "higher" if found[0] > 0 else "lower"
     text = (
         f"{start}. The mean log-probability of members' surprising tokens is {direction} than that of "
@@ -213,9 +206,8 @@ def _share(of: Tokens) -> str:
     return f"{count:,} of {total:,} tokens ({percent} %)" if count else f"none of {total:,} tokens"
 
 
-def _difference(artifact: Artifact, panel: Panel, tokens: Mapping[int, Tokens]) -> Estimate:
+def _difference(tokens: Mapping[int, Tokens]) -> Estimate:
     means = {
-        label: resampled_means(of, np.zeros(len(of.surprising), dtype=int), 1, _seed(artifact, panel, label))
-        for label, of in tokens.items()
+        label: resampled_means(of, np.zeros(len(of.surprising), dtype=int), 1) for label, of in tokens.items()
     }
     return estimate_of((means[1] - means[0])[:, 0])

@@ -13,18 +13,21 @@ from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
 
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`; its texts."""
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`.
+
+    `weights` has shape (texts of the class, resamples): how often each text was drawn, in resamples of both classes.
+    """
 
     label: int
     frame: pd.DataFrame
-    texts: pd.DataFrame
-    """Rows of the benchmark, by number."""
+    weights: np.ndarray
 
     @property
     def surprising(self) -> pd.DataFrame:
@@ -44,13 +47,16 @@ def tokens_of(
     frame = frame[frame["text_id"].isin(texts.index) & (frame["logprobs"].map(len) > 0)]
     if frame["entropies"].isna().any():
         raise InputError(f"{where(artifact, panel)}: the pass holds no entropies")
+    scored = texts.loc[frame["text_id"]]
+    seed = seed_of("surprising", artifact["artifact"], panel["model"], panel["benchmark"])
+    weights = text_weights(scored, RESAMPLES, seed)
     tokens = {}
     for label in (1, 0):
-        of = frame[frame["text_id"].map(texts["label"]) == label]
-        if of.empty:
+        of = scored["label"].eq(label).to_numpy(dtype=bool)
+        if not of.any():
             kind = "member" if label else "non-member"
             raise InputError(f"{where(artifact, panel)}: no {kind} has tokens")
-        tokens[label] = Tokens(label, _token_frame(of, eps, percentile), texts.loc[of["text_id"]])
+        tokens[label] = Tokens(label, _token_frame(frame[of], eps, percentile), weights[of])
     return tokens
 
 
@@ -71,18 +77,18 @@ def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataF
     )
 
 
-def resampled_means(tokens: Tokens, groups: np.ndarray, count: int, seed: int) -> np.ndarray:
+def resampled_means(tokens: Tokens, groups: np.ndarray, count: int) -> np.ndarray:
     """Mean log-probability of surprising tokens by group, first as they are, then resampling documents (or texts).
 
     `groups` gives each surprising token's group, 0..count-1. Shape (1 + RESAMPLES, count), NaN where a
     resample has no token in a group.
     """
     frame = tokens.surprising
-    texts = len(tokens.texts)
+    texts = len(tokens.weights)
     sums, sizes = np.zeros((texts, count)), np.zeros((texts, count))
     np.add.at(sums, (frame["text"].to_numpy(), groups), frame["logprob"].to_numpy())
     np.add.at(sizes, (frame["text"].to_numpy(), groups), 1)
-    weights = np.vstack([np.ones(texts), text_weights(tokens.texts, RESAMPLES, seed).T])
+    weights = np.vstack([np.ones(texts), tokens.weights.T])
     with np.errstate(invalid="ignore"):
         return np.asarray((weights @ sums) / (weights @ sizes))
 
