@@ -22,8 +22,8 @@ score, and one draw of labels moves both. Where nothing is to be learned, and li
 is therefore twice that of the bootstrap, also of one that draws documents of both classes as one. In simulated draws
 of the random split of one era of State of the Union addresses (three designs of 300 texts in 22 or 30 documents, 120
 draws each) plain 95 % intervals of the blind control miss 0.5 in 22 to 24 % of the draws, held out in 12 to 17 %;
-widened ones miss in 8 to 13 %, held out in 4 to 7 %. There the true spread is 1.5 to 1.6 times the bootstrap's, held out
-1.2 to 1.4 times: a default row of a learned score that just misses chance says little.
+widened ones miss in 8 to 13 %, held out in 4 to 7 %. There the true spread is 1.5 to 1.6 times the bootstrap's, held
+out 1.2 to 1.4 times: a default row of a learned score that just misses chance says little.
 """
 
 
