@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 with job_log(snakemake.log[0]):
     references = zip(snakemake.params.references, snakemake.input.references, strict=True)
     counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
+    shadows = zip(snakemake.params.shadows, snakemake.input.shadows, strict=True)
     benchmark = read_parquet(snakemake.input.benchmark)
     scores = methods.score(
         snakemake.params.runs,
@@ -23,6 +24,7 @@ with job_log(snakemake.log[0]):
         benchmark=benchmark,
         references={slug: read_json(path) for slug, path in references},
         counts={slug: Path(path) for slug, path in counts},
+        shadows={slug: Path(path) for slug, path in shadows},
         prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,

@@ -12,10 +12,13 @@ SPEECH = "My fellow citizens, the state of our Union is strong. The state of our
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
-    plain = {"text", "neighbours"}
+    plain = {"text", "neighbours", "shadows"}
     lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain}
     if "neighbours" in statistics:
         lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
+    if "shadows" in statistics:
+        within, without = statistics["shadows"]
+        lists["shadows"] = np.array(within, dtype=float), np.array(without, dtype=float)
     lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
     return TokenStatistics(**{"text": statistics.get("text", SPEECH)} | lists)
 
@@ -42,6 +45,7 @@ def texts(draw: st.DrawFn) -> TokenStatistics:
         neighbours=[floats(m, -40, 0) for _ in range(draw(st.integers(1, 3)))],
         given_nonmember=floats(n + 1, -40, 0),
         given_member=floats(n + 1, -40, 0),
+        shadows=[floats(2, -40, 0), floats(2, -40, 0)],
     )
 
 

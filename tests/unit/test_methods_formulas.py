@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import settings as examples
@@ -36,6 +37,7 @@ EXAMPLE = text_of(
     neighbours=[[-6.0, -4.0], [-3.0], [-1.0, -2.0, -3.0]],
     given_nonmember=[-6.0, -2.0, -4.0, -1.0, -3.0, -8.0],
     given_member=[-5.0, -1.0, -2.0, -1.0, -2.0, -4.0],
+    shadows=[[-2.0, -3.0], [-4.0, -5.0]],
 )
 L, L_LOWER, L_REF = 3.2, 3.0, 2.75  # mean surprise of the example, its lower-cased text, its reference model
 L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
@@ -55,6 +57,9 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("ref", {"form": "con_recall_code"}, -L - math.exp(-L_REF)),
         ("neighbor", {}, -(L - (5.0 + 3.0 + 2.0) / 3)),
         ("neighbor", {"neighbours": 2}, -(L - (5.0 + 3.0) / 2)),
+        ("rmia", {}, -L - math.log((math.exp(-2) + math.exp(-3) + math.exp(-4) + math.exp(-5)) / 4)),
+        ("option_likelihood", {}, -L + 2.0),
+        ("option_likelihood", {"form": "likeliest"}, 0.0),
         ("recall", {}, -L_NON / -L),
         ("recall", {"shots": 3}, -L_NON / -L),
         ("con_recall", {}, (-L_NON - 0.5 * -L_MEM) / -L),
@@ -139,7 +144,7 @@ def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
     names = ("token_ids", "logprobs", "entropies", "variances", "log_frequencies")
     columns = {name: getattr(text, name)[same] for name in names}
     order = random.sample(range(len(same)), len(same))
-    beside = ("lowercase", "reference", "neighbours", "given_nonmember", "given_member")
+    beside = ("lowercase", "reference", "neighbours", "given_nonmember", "given_member", "shadows")
     other = {"text": SPEECH} | {name: getattr(text, name) for name in beside}
     straight = TokenStatistics(**columns, **other)
     permuted = TokenStatistics(**{name: column[order] for name, column in columns.items()}, **other)
@@ -180,10 +185,11 @@ def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics)
         "neighbours": (text.logprobs,),
         "given_nonmember": text.lowercase,
         "given_member": text.reference,
+        "shadows": (text.logprobs, text.lowercase),
     }
     text = replace(text, **alike)
     forms = {"loss": ["log_perplexity", "perplexity"], "ref": ["difference", "ratio", "con_recall_code"]}
-    forms |= {"zlib": forms["loss"], "lowercase": forms["loss"]}
+    forms |= {"zlib": forms["loss"], "lowercase": forms["loss"], "option_likelihood": ["margin", "likeliest"]}
     for id in TEXT_METHODS:
         for params in settings(id, {"form": forms[id]} if id in forms else {}):
             assert math.isfinite(score(id, text, **params)), (id, params)
@@ -243,6 +249,32 @@ def test_perplexity_orders_texts_as_its_logarithm_does() -> None:
     values = [-0.5, -1.0, -3.0, -7.5]
     scores = [score("loss", text_of(logprobs=[value]), form="perplexity") for value in values]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_the_true_option_is_the_likeliest_where_no_other_is_as_likely() -> None:
+    others = [[-2.0, -4.0], [-5.0], [-6.0]]
+    for logprobs, likeliest in (([-2.5], 1.0), ([-3.0], 0.0), ([-4.0], 0.0)):
+        text = text_of(logprobs=logprobs, neighbours=others)
+        assert score("option_likelihood", text) == pytest.approx(logprobs[0] + 3.0)
+        assert score("option_likelihood", text, form="likeliest") == likeliest
+
+
+def test_rmia_orders_texts_as_the_share_of_a_population_that_they_dominate() -> None:
+    """Zarifzadeh et al., equation 2, by brute force: ratio(x) = p(x | theta) / p(x), over pairs of texts."""
+    rng = np.random.default_rng(0)
+    population = [
+        text_of(logprobs=-rng.exponential(3, 5), shadows=[-rng.exponential(2, 4), -rng.exponential(3, 4)])
+        for _ in range(40)
+    ]
+
+    def ratio(text: TokenStatistics) -> float:
+        assert text.shadows is not None
+        under_shadows = [math.exp(value) for kind in text.shadows for value in kind]
+        return math.exp(average(list(text.logprobs))) / average(under_shadows)
+
+    dominated = [average([ratio(x) / ratio(z) >= 1 for z in population]) for x in population]
+    scores = [score("rmia", text) for text in population]
+    assert np.argsort(scores).tolist() == np.argsort(dominated).tolist()
 
 
 def test_zlib_counts_bytes_of_the_utf8_text() -> None:

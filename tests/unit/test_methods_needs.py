@@ -17,6 +17,7 @@ NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
         ("con_recall", "has_prefixes", "no prefixes are drawn from the benchmark"),
         ("prefix_similarity", "has_prefixes", "no prefixes are drawn from the benchmark"),
         ("ref", "has_references", "the run names no reference model"),
+        ("rmia", "has_shadows", "the run names no model with shadow models"),
         ("dc_pdd", "has_corpus", "the run names no corpus"),
     ],
 )

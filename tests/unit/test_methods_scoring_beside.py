@@ -1,6 +1,7 @@
 """Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
 
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 from made_up_stores import COLUMNS, Store, a_run, score_of
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
 
@@ -38,6 +39,27 @@ def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
     scores = score_of(store, a_run("neighbor", neighbours=["word_swaps-2"]))
     assert set(store.benchmark["text_id"]) - set(scores["id"]) == {"32-03", "32-04"}
     assert "neighbor (word_swaps-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
+
+
+def test_rmia_compares_with_the_shadow_models_that_the_run_names(
+    store: Store, tmp_path: Path, log_lines: pytest.LogCaptureFixture
+) -> None:
+    ids = store.benchmark["text_id"].tolist()
+    rows = [
+        {"text_id": id, "shadow": shadow, "in": (place + shadow) % 2 == 0, "log_likelihood": -1.0 - shadow - place / 9}
+        for shadow in range(4) for place, id in enumerate(ids[:-1])
+    ]  # fmt: skip
+    write_parquet(tmp_path / "shadows.parquet", pd.DataFrame(rows))
+    scores = score_of(store, a_run("rmia", shadows=["pico"]), shadows={"pico": tmp_path / "shadows.parquet"})
+    assert set(scores["reference"]) == {"pico"}
+    assert "rmia (pico): no score for 1 texts of made_up: missing: log-likelihoods" in log_lines.text
+    for id, value in scores.set_index("id")["score"].items():
+        of = [row for row in rows if row["text_id"] == id]
+        kinds = [
+            np.mean([np.exp(row["log_likelihood"]) for row in of if row["in"] is kind])
+            for kind in (True, False)
+        ]
+        assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
 
 
 def drawn(benchmark: pd.DataFrame, *, pool: int = 3, draws: int = 2) -> pd.DataFrame:

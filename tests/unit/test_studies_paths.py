@@ -2,10 +2,13 @@
 
 import pandas as pd
 import pytest
+import yaml
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.studies import load_study, paths, plan
+from pretrace.studies.artifacts import first_of_runs
 from pretrace.views.stored import read_views
 
 MODEL, BENCHMARK = "smollm2-135m", "sotu"
@@ -157,3 +160,42 @@ def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
     assert sorted(figures) == [
         f"results/mine/figures/surp_figure3.{end}" for end in ("csv", "pdf", "png", "svg")
     ]
+
+
+SHADOWED = {
+    "model": "pico-en-small-null", "benchmark": "sotu_split", "start_token": "<|endoftext|>",
+    "methods": ["loss", "rmia"], "shadows": ["pico-en-small"],
+}  # fmt: skip
+
+
+def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_lengths_of_its_runs(load):
+    loaded = load(SHADOWED | {"lengths": [64]}, SHADOWED | {"model": "pico-en-small", "lengths": [32]})
+    shadows = "results/mine/shadows/pico-en-small/sotu_split.parquet"
+    assert paths.shadows(loaded, "pico-en-small-null", "sotu_split") == [shadows]
+    assert paths.shadows(loaded, "pico-en-small", "sotu_split") == [shadows]
+    assert plan.shadowed_lengths(loaded, "pico-en-small", "sotu_split") == [32, 64]
+    every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
+    assert plan.shadowed_lengths(every, "pico-en-small", "sotu_split") is None
+    panel = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
+    assert panel["references"] == ["pico-en-small"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"shadows": ["pico-en-medium"]}, r"runs\.0\.shadows: pico-en-medium has no shadow models; name .* \(pico-en-"),
+        ({"benchmark": "sotu_split-s1"}, "is trained on sotu_split, and this run is about sotu_split-s1"),
+        ({"start_token": "none"}, r"give the run start_token: <\|endoftext\|>"),
+        ({"shadows": ["pico-en-smal"]}, "unknown model 'pico-en-smal'"),
+    ],
+)  # fmt: skip
+def test_a_run_that_shadow_models_do_not_fit_is_an_error(load, change, message):
+    with pytest.raises(InputError, match=message):
+        load(SHADOWED | change)
+
+
+def test_only_a_model_that_is_trained_here_on_members_has_shadow_models(tmp_path):
+    for slug, message in (("pico-en-small-null", "training.members"), ("smollm2-135m", "source")):
+        own = {"mine": yaml.safe_load((ROOT / "config" / "models.yaml").read_text())[slug] | {"shadows": 2}}
+        with pytest.raises(InputError, match=message):
+            load_written(tmp_path, study(models=own, runs=[RUN]))

@@ -239,6 +239,11 @@ def tokenizer_corpus_of(wildcards):
     return STUDY.corpora.shared[slug], STUDY.corpora.entries[slug]
 
 
+def tokenizer_trained_for(training):
+    """The tokenizer of a model that is trained here."""
+    return f"results/tokenizers/{STUDY.corpora.shared[training['tokenizer_corpus']]}-{training['vocabulary']}.json"
+
+
 def asked(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
     """A resource as the `resources` of a model's entry ask for it."""
     return lambda wildcards: entry(wildcards).get("resources", {}).get(resource, default)

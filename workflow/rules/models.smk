@@ -79,9 +79,7 @@ rule train_model:
     input:
         benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
         documents=lambda wildcards: paths.documents(*tokenizer_corpus_of(wildcards)),
-        tokenizer=lambda wildcards: "results/tokenizers/{}-{}.json".format(
-            tokenizer_corpus_of(wildcards)[0], training_of(wildcards)["vocabulary"]
-        ),
+        tokenizer=lambda wildcards: tokenizer_trained_for(training_of(wildcards)),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -129,3 +127,27 @@ rule continue_model:
         threads=asked("threads", config["threads"]),
     script:
         "../../scripts/continue_model.py"
+
+
+rule train_shadows:
+    input:
+        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
+        tokenizer=lambda wildcards: tokenizer_trained_for(STUDY.models.entries[wildcards.model]["training"]),
+    output:
+        "results/{study}/shadows/{model}/{benchmark}.parquet",
+    log:
+        "results/{study}/logs/train_shadows/{model}/{benchmark}.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    resources:
+        mem_mb=growing(lambda wildcards: 4000),
+        runtime=growing(lambda wildcards: 240),
+    params:
+        code=sources("models/training"),
+        training=lambda wildcards: STUDY.models.entries[wildcards.model]["training"],
+        lengths=of_pair(plan.shadowed_lengths),
+        shadows=lambda wildcards: STUDY.models.entries[wildcards.model]["shadows"],
+        # as the model itself
+        threads=1,
+    script:
+        "../../scripts/train_shadows.py"

@@ -4,6 +4,7 @@ rule score_methods:
         benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
         references=of_pair(paths.references),
         counts=of_pair(paths.counts),
+        shadows=of_pair(paths.shadows),
         prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
         views=of_pair(paths.views_read),
         answers=of_pair(paths.answers),
@@ -19,6 +20,7 @@ rule score_methods:
         runs=of_pair(plan.runs_of),
         references=of_pair(plan.references_of),
         corpora=of_pair(plan.corpora_of),
+        shadows=of_pair(plan.shadows_of),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
         store="results/passes/store",
     script:

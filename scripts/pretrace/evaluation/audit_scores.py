@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
+from pretrace.methods.registry import REFERENCES
 from pretrace.questions.documents import document_units
 from pretrace.questions.known import METHODS, is_control, is_question, parse_setting
 from pretrace.runtime.logs import log
@@ -29,8 +30,7 @@ class Side:
 
 def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The start token and the references that count where a pair's runs name several: the first of each kind."""
-    kinds = ("corpora", "references", "neighbours")
-    first = [next((run[kind][0] for run in runs if run[kind]), "") for kind in kinds]
+    first = [next((run[kind][0] for run in runs if run.get(kind)), "") for kind in REFERENCES.values()]
     asking = [run["paraphraser"] for run in runs if run.get("questions")]
     return {
         "start_token": runs[0]["start_token"],

@@ -83,6 +83,9 @@ def completion(
         return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
     if "frequencies" in method.needs and (frequencies := sources.frequencies(key.reference)) is not None:
         return lambda id, text: replace(text, log_frequencies=frequencies[text.token_ids])
+    if "shadows" in method.needs:
+        found = sources.under_shadows(key.reference)
+        return lambda id, text: replace(text, shadows=found.get(id))
     if passes:
         return _after_prefixes(cell, key, passes, sources)
     return lambda id, text: text

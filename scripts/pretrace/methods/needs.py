@@ -30,6 +30,7 @@ def obstacle(
     has_corpus: bool,
     has_references: bool,
     has_neighbours: bool = False,
+    has_shadows: bool = False,
     has_prefixes: bool = False,
     full_vocabulary: bool = True,
     log_probabilities: bool = True,
@@ -37,14 +38,19 @@ def obstacle(
     """Why a run cannot have rows of the method `id`, as words for a log; "" where it can.
 
     `language` is a language tag ("en", "zh-Hans") or "" where it is unknown; `has_neighbours` says whether
-    the run names views of neighbours, `has_prefixes` whether shots are drawn from its benchmark;
-    `full_vocabulary` is false for models that return log-probabilities alone, `log_probabilities` for those that
-    return none of a text's own tokens.
+    the run names views of neighbours, `has_shadows` models with shadow models, `has_prefixes` whether shots are
+    drawn from its benchmark; `full_vocabulary` is false for models that return log-probabilities alone,
+    `log_probabilities` for those that return none of a text's own tokens.
     """
     needs = set(find(id).needs)
     if find(id).scope == "text" and not log_probabilities:
         return "the model gives no log-probabilities of a text"
-    offered = {"frequencies": has_corpus, "reference": has_references, "neighbours": has_neighbours}
+    offered = {
+        "frequencies": has_corpus,
+        "reference": has_references,
+        "neighbours": has_neighbours,
+        "shadows": has_shadows,
+    }
     lacking = [need for need in sorted(needs & offered.keys()) if not offered[need]]
     if lacking:
         return f"the run names no {_WORDS[lacking[0]]}"
@@ -57,7 +63,12 @@ def obstacle(
     return ""
 
 
-_WORDS = {"frequencies": "corpus", "reference": "reference model", "neighbours": "view of neighbours"}
+_WORDS = {
+    "frequencies": "corpus",
+    "reference": "reference model",
+    "neighbours": "view of neighbours",
+    "shadows": "model with shadow models",
+}
 assert _WORDS.keys() == REFERENCES.keys()
 
 

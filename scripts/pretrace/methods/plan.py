@@ -81,6 +81,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
             has_corpus=bool(run.get("corpora")),
             has_references=bool(run.get("references")),
             has_neighbours=bool(run.get("neighbours")),
+            has_shadows=bool(run.get("shadows")),
             has_prefixes=has_prefixes,
         )
         if reason:

@@ -20,6 +20,7 @@ NEEDS: dict[str, str] = {
     "reference": "log-probabilities of the text under the reference model",
     "frequencies": "token frequencies of the reference corpus",
     "neighbours": "log-probabilities of the text's neighbours",
+    "shadows": "log-likelihoods of the text under shadow models, trained on it and not",
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
@@ -27,7 +28,12 @@ NEEDS: dict[str, str] = {
 }
 """The words for what a method can ask for."""
 
-REFERENCES = {"frequencies": "corpora", "reference": "references", "neighbours": "neighbours"}
+REFERENCES = {
+    "frequencies": "corpora",
+    "reference": "references",
+    "neighbours": "neighbours",
+    "shadows": "shadows",
+}
 """Needs that a score's `reference` names -> the key of a run that lists what there is."""
 
 

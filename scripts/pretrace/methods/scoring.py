@@ -30,6 +30,7 @@ def score(
     benchmark: "pd.DataFrame",
     references: Mapping[str, dict[str, Any]] | None = None,
     counts: Mapping[str, Path] | None = None,
+    shadows: Mapping[str, Path] | None = None,
     prefixes: "pd.DataFrame | None" = None,
     views: Mapping[str, StoredView] | None = None,
     language: str = "",
@@ -39,8 +40,9 @@ def score(
     It comes sorted and in parts, at least one, each with all texts of some of those columns: of 10^6 texts the rows
     would not fit into memory. `runs` are the resolved runs of one model and benchmark; `manifest`, `store` its passes;
     `benchmark` its table; `references` the manifests of reference models by slug; `counts` the token counts of corpora
-    by slug, by this model's tokenizer; `prefixes` the shots drawn from the benchmark; `views` the stored views among
-    the runs' target views, by name; `language` the benchmark's language tag.
+    by slug, by this model's tokenizer; `shadows` tables of `models.training.train_shadows` by the slug of the model;
+    `prefixes` the shots drawn from the benchmark; `views` the stored views among the runs' target views, by name;
+    `language` the benchmark's language tag.
 
     A method whose needs are not met has no row, and neither has a text without a scored token; the log counts
     them. A score that is not finite raises `InputError`.
@@ -52,6 +54,7 @@ def score(
         benchmark=benchmark,
         references=references or {},
         counts=counts or {},
+        shadows=shadows or {},
         language=language,
         prefixes=prefixes,
         views=views or {},

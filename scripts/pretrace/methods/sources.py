@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pretrace.methods.plan import Cell
 from pretrace.methods.statistics import Floats
 from pretrace.methods.tables import Beside, Walk, walk
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import shots
 from pretrace.views.stored import StoredView, viewed
@@ -28,11 +31,13 @@ class Sources:
     benchmark: "pd.DataFrame"
     references: Mapping[str, dict[str, Any]]
     counts: Mapping[str, Path]
+    shadows: Mapping[str, Path]
     language: str
     prefixes: "pd.DataFrame | None"
     views: Mapping[str, StoredView]
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
+    _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
     _walks: dict[tuple[Cell, Beside, str], Walk] = field(default_factory=dict)
     _texts: dict[Cell, "pd.DataFrame"] = field(default_factory=dict)
 
@@ -62,6 +67,17 @@ class Sources:
         if corpus in self.counts and corpus not in self._frequencies:
             self._frequencies[corpus] = log_frequencies(self.counts[corpus], self.manifest["vocabulary"])
         return self._frequencies.get(corpus)
+
+    def under_shadows(self, model: str) -> dict[str, tuple[Floats, Floats]]:
+        """Text id -> its log-likelihoods under the shadow models of a model: trained on it, and not."""
+        if model in self.shadows and model not in self._under_shadows:
+            table = read_parquet(self.shadows[model])
+            within, without = (
+                dict(table["log_likelihood"][table["in"].eq(side)].groupby(table["text_id"]).agg(np.array))
+                for side in (True, False)
+            )
+            self._under_shadows[model] = {id: (within[id], without[id]) for id in within}
+        return self._under_shadows.get(model, {})
 
     def texts(self, cell: Cell) -> "pd.DataFrame":
         """The benchmark's rows of a cell by text id; `text` as the cell's view has it, "" where it has none."""

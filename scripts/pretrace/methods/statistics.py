@@ -39,6 +39,8 @@ class TokenStatistics:
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
                     tokens, the first too, after a prefix of non-members
     given_member    the same after a prefix of members
+    shadows         [in, out] float64, LL(x) under the shadow models that were trained on the text, and under those
+                    that were not
     shots_used      how many shots of the prefixes stood in the model's context; of two prefixes the fewer
     """
 
@@ -53,6 +55,7 @@ class TokenStatistics:
     neighbours: tuple[Floats, ...] | None = None
     given_nonmember: Floats | None = None
     given_member: Floats | None = None
+    shadows: tuple[Floats, Floats] | None = None
     shots_used: int | None = None
 
     @cached_property

@@ -57,7 +57,7 @@ def _origin(entry: Mapping[str, Any]) -> str:
             bits = f", in {entry['quantise']} bits" if "quantise" in entry else ""
             return f"{entry['hub']} of the Hugging Face hub{bits}"
         case "gguf_wheel":
-            return f"read from the GGUF file {PurePosixPath(entry['member']).name}"
+            return f"dequantised from the GGUF file {PurePosixPath(entry['member']).name}"
         case "trained":
             return _training(entry["training"])
         case "openai":

