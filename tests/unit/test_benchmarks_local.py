@@ -218,7 +218,7 @@ def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path: Path, 
     path = write_jsonl(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
     check(path, metrics=False)
     with pytest.raises(
-        InputError, match=r"t\.jsonl: metrics need members .* and non-members .* it holds"
+        InputError, match=r"t\.jsonl: metrics and shots need members .* and non-members .* it holds"
     ) as error:
         check(path, metrics=True)
     assert "artifacts: [audit]" in str(error.value)

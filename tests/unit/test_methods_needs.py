@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.methods import METHODS, applies, companions, obstacle, prefix_needs
+from pretrace.methods import METHODS, companions, obstacle, prefix_needs
 
 NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
 
@@ -22,8 +22,9 @@ NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
     ],
 )
 def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: str, reason: str) -> None:
-    assert obstacle(id, **NOTHING) == reason
-    assert applies(id, **NOTHING | {offer: True})
+    hindered = obstacle(id, **NOTHING)
+    assert hindered and hindered.reason == reason
+    assert obstacle(id, **NOTHING | {offer: True}) is None
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:

@@ -29,11 +29,11 @@ try:
         for slug in sorted({run["benchmark"] for run in STUDY.runs}):
             entry = STUDY.benchmarks.entries[slug]
             if entry["source"] == "local":
-                check_texts(Path(entry["path"]), metrics=plan.asks_metrics(STUDY, slug))
+                check_texts(Path(entry["path"]), metrics=plan.asks_classes(STUDY, slug))
         for model, benchmark in plan.question_pairs(STUDY):
             entry = STUDY.models.entries[model]
             if entry["source"] == "answers":
-                check_answers(Path(entry["path"]), metrics=plan.asks_metrics(STUDY, benchmark))
+                check_answers(Path(entry["path"]), metrics=plan.asks_classes(STUDY, benchmark))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 

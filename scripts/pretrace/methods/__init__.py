@@ -7,7 +7,7 @@ this package imports every file beside it, and needs neither torch nor pandas.
 import importlib
 import pkgutil
 
-from pretrace.methods.needs import applies, companions, obstacle, prefix_needs, prefix_passes
+from pretrace.methods.needs import companions, most_shots, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
     cross_fitted,
@@ -31,7 +31,6 @@ __all__ = [
     "LabelledTexts",
     "Method",
     "TokenStatistics",
-    "applies",
     "companions",
     "cross_fitted",
     "default_setting",
@@ -39,6 +38,7 @@ __all__ = [
     "find",
     "is_limit",
     "method",
+    "most_shots",
     "obstacle",
     "parse_setting",
     "prefix_needs",

@@ -1,7 +1,7 @@
 """Whether a run offers what a method needs, and which further views and prefixes it needs."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.methods.registry import REFERENCES, find
 from pretrace.methods.settings import settings
@@ -23,6 +23,13 @@ CASELESS = frozenset({
 """ISO 639 codes of languages whose script has no lower case."""
 
 
+class Obstacle(NamedTuple):
+    """Why a run cannot have rows of a method, and what to add so that it can ("" where nothing would help)."""
+
+    reason: str
+    remedy: str
+
+
 def obstacle(
     id: str,
     *,
@@ -34,8 +41,8 @@ def obstacle(
     has_prefixes: bool = False,
     full_vocabulary: bool = True,
     log_probabilities: bool = True,
-) -> str:
-    """Why a run cannot have rows of the method `id`, as words for a log; "" where it can.
+) -> Obstacle | None:
+    """Why a run cannot have rows of the method `id`; None where it can.
 
     `language` is a language tag ("en", "zh-Hans") or "" where it is unknown; `has_neighbours` says whether
     the run names views of neighbours, `has_shadows` models with shadow models, `has_prefixes` whether shots are
@@ -44,7 +51,7 @@ def obstacle(
     """
     needs = set(find(id).needs)
     if find(id).scope == "text" and not log_probabilities:
-        return "the model gives no log-probabilities of a text"
+        return Obstacle("the model gives no log-probabilities of a text", "")
     offered = {
         "frequencies": has_corpus,
         "reference": has_references,
@@ -53,28 +60,26 @@ def obstacle(
     }
     lacking = [need for need in sorted(needs & offered.keys()) if not offered[need]]
     if lacking:
-        return f"the run names no {_WORDS[lacking[0]]}"
+        words, example = _WORDS[lacking[0]]
+        return Obstacle(f"the run names no {words}", f"add {REFERENCES[lacking[0]]}: [{example}] to the run")
     if needs & PREFIXES.keys() and not has_prefixes:
-        return "no prefixes are drawn from the benchmark"
+        return Obstacle(
+            "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
+        )
     if needs & {"entropies", "variances"} and not full_vocabulary:
-        return "the model gives no full-vocabulary statistics"
+        return Obstacle("the model gives no full-vocabulary statistics", "")
     if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
-        return f"the script of '{language}' has no lower case"
-    return ""
+        return Obstacle(f"the script of '{language}' has no lower case", "")
+    return None
 
 
 _WORDS = {
-    "frequencies": "corpus",
-    "reference": "reference model",
-    "neighbours": "view of neighbours",
-    "shadows": "model with shadow models",
+    "frequencies": ("corpus", "CORPUS"),
+    "reference": ("reference model", "MODEL"),
+    "neighbours": ("view of neighbours", "word_swaps-25"),
+    "shadows": ("model with shadow models", "MODEL"),
 }
 assert _WORDS.keys() == REFERENCES.keys()
-
-
-def applies(id: str, **offers: Any) -> bool:
-    """Whether a run offers all that the method `id` needs; keywords as `obstacle`."""
-    return not obstacle(id, **offers)
 
 
 def companions(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
@@ -98,6 +103,13 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[str, in
         )
         passes[need] = (prefix.name, int(values["shots"]))
     return passes
+
+
+def most_shots(entries: Iterable[Mapping[str, Any]]) -> int:
+    """The most shots that any setting of a run's methods takes, 0 where none takes any: `entries` as its `methods`."""
+    taking = [one for one in entries if PREFIXES.keys() & set(find(one["method"]).needs)]
+    every = [params for one in taking for params in settings(one["method"], one.get("parameters"))]
+    return max((int(str(params["shots"])) for params in every), default=0)
 
 
 def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[str, int]]:

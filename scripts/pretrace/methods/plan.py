@@ -75,7 +75,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
     wanted: Wanted = {}
     for request in run["methods"]:
         id = request["method"]
-        reason = obstacle(
+        hindered = obstacle(
             id,
             language=language,
             has_corpus=bool(run.get("corpora")),
@@ -84,8 +84,8 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
             has_shadows=bool(run.get("shadows")),
             has_prefixes=has_prefixes,
         )
-        if reason:
-            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], reason)
+        if hindered:
+            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
             continue
         named = {setting_name(id, one): one for one in settings(id, request.get("parameters"))}
         for reference in _references(find(id), run):

@@ -40,8 +40,7 @@ def prefixes(study: Study, benchmark: str) -> File:
 
 def prefixes_read(study: Study, model: str, benchmark: str) -> File:
     """The shots drawn from a benchmark, where the pair's passes read texts after them."""
-    drawn = plan.prefix_kinds(study, model, benchmark) - {"zero_access"}
-    return prefixes(study, benchmark) if drawn else []
+    return prefixes(study, benchmark) if plan.drawn_kinds(study, model, benchmark) else []
 
 
 def completions(study: Study, model: str, benchmark: str) -> File:

@@ -255,9 +255,38 @@ def artifacts_of_kind(study: Study, kind: str) -> list[str]:
     return sorted(slug for slug, artifact in of_kind.items() if "unavailable" not in artifact)
 
 
-def asks_metrics(study: Study, benchmark: str) -> bool:
-    """Whether an artifact shows metrics of the benchmark, so that it must hold texts of both classes."""
-    return any(
+def left_out(study: Study) -> list[Request]:
+    """The methods that runs without a choice of methods could not have: model, benchmark, methods, reason."""
+    lines: list[Request] = []
+    for model, benchmark in pairs(study):
+        runs = runs_of(study, model, benchmark)
+        computed = {item["method"] for run in runs for item in run["methods"] + run["questions"]}
+        reasons: dict[str, list[str]] = {}
+        for method, reason in {pair: None for run in runs for pair in run["left_out"].items()}:
+            if method not in computed:
+                reasons.setdefault(reason, []).append(method)
+        lines += [
+            {"model": model, "benchmark": benchmark, "methods": methods, "reason": reason}
+            for reason, methods in reasons.items()
+        ]
+    return lines
+
+
+def benchmarks_with_shots(study: Study) -> list[str]:
+    """The benchmarks whose texts are read after shots that are drawn from them."""
+    return sorted(
+        {benchmark for model, benchmark in pass_pairs(study) if drawn_kinds(study, model, benchmark)}
+    )
+
+
+def drawn_kinds(study: Study, model: str, benchmark: str) -> set[str]:
+    """The kinds of shots that the pair's passes ask for and that are drawn from the benchmark."""
+    return prefix_kinds(study, model, benchmark) - {"zero_access"}
+
+
+def asks_classes(study: Study, benchmark: str) -> bool:
+    """Whether a benchmark must hold texts of both classes: an artifact shows its metrics, or shots are drawn."""
+    return benchmark in benchmarks_with_shots(study) or any(
         panel["benchmark"] == benchmark and "metrics" in RENDERERS[artifact["renderer"]].needs
         for artifact in study.artifacts.values()
         if "unavailable" not in artifact

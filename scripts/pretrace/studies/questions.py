@@ -64,6 +64,24 @@ def resolve_questions(
     }
 
 
+def questions_left_out(
+    run: dict[str, Any], where: str, benchmark: Entry, asked: list[Asked]
+) -> dict[str, str]:
+    """The question methods that the run would ask and its benchmark cannot -> why.
+
+    Raises:
+        InputError: the run names one of them.
+    """
+    if has_questions(benchmark) or not asked:
+        return {}
+    if "methods" in run:
+        raise InputError(
+            f"{where}.methods: {asked[0]['method']} cannot be computed: {run['benchmark']} asks no questions. To have "
+            f"it, add the key question to the benchmark's entry; else leave {asked[0]['method']} out."
+        )
+    return {item["method"]: "the benchmark asks no questions" for item in asked}
+
+
 def check_paraphraser(
     run: dict[str, Any], where: str, asked: list[Asked], models: Registry, benchmark: Entry
 ) -> None:

@@ -75,6 +75,11 @@ def _chosen(
     artifacts: dict[str, Artifact], registered: dict[str, Artifact], config: Mapping[str, Any], where: str
 ) -> dict[str, Artifact]:
     only, papers = config.get("only", []), config.get("papers", [])
+    if not artifacts:
+        raise InputError(
+            f"{where}: artifacts is empty, so that nothing would be shown. Name tables and figures of "
+            "config/artifacts.yaml, as artifacts: [results_auc], or leave the key out for the default ones."
+        )
     for slug in only:
         if slug not in artifacts:
             raise InputError(f"config: only: {where} has no artifact '{slug}': {nearest(slug, artifacts)}")

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.methods import METHODS, applies
-from pretrace.methods.needs import prefix_needs
+from pretrace.methods import METHODS, most_shots, obstacle, prefix_needs
 from pretrace.models.training import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import check, read_yaml
@@ -16,6 +15,7 @@ from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
     named_methods,
+    questions_left_out,
     resolve_questions,
 )
 from pretrace.studies.registries import KINDS, Registry, load_registry, override
@@ -72,6 +72,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     _check_references(models, benchmarks, corpora, downloads)
     registered = read_yaml(folder / "artifacts.yaml")
     check(registered, "artifacts", str(folder / "artifacts.yaml"))
+    _draw_shots(given["runs"], f"{path}: runs", benchmarks)
     # every run is checked, also those that are not selected
     resolved = [
         _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
@@ -176,6 +177,21 @@ def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, 
             benchmarks.require(panel["benchmark"], f"{where}.{slug}.panels.{number}.benchmark")
 
 
+def _draw_shots(runs: list[Run], where: str, benchmarks: Registry) -> None:
+    """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
+    for number, run in enumerate(runs):
+        texts, _ = named_methods(run, f"{where}.{number}")
+        shots = most_shots(texts) if "methods" in run else 0
+        entry = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.{number}.benchmark")]
+        drawn = entry.get("prefix", {"pool": 0, "draws": 1, "default": True})
+        if shots and "default" in drawn and entry["source"] != "answers":
+            draws = max(run.get("draws", [0])) + 1
+            entry["prefix"] = drawn | {
+                "pool": max(shots, drawn["pool"]),
+                "draws": max(draws, drawn["draws"]),
+            }
+
+
 def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
     models.require(run["model"], f"{where}.model")
     benchmark = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
@@ -204,7 +220,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
     texts, asked = named_methods(run, where)
     if model["source"] != "answers":
         check_paraphraser(run, where, asked, models, benchmark)
-    scored = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
+    scored, left_out = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
     check_api_run(where, run, models, corpora=chosen, methods=scored)
     return {
         "model": run["model"],
@@ -221,6 +237,7 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         "shadows": run.get("shadows", []),
         "methods": scored,
         **resolve_questions(run, where, model, benchmark, asked),
+        "left_out": left_out | questions_left_out(run, where, benchmark, asked),
     }
 
 
@@ -253,11 +270,12 @@ def _resolve_methods(
     chosen: list[dict[str, Any]],
     *,
     has_corpus: bool,
-) -> list[dict[str, Any]]:
-    """The run's methods that score texts, the controls among them, less those that cannot apply."""
-    if model["source"] == "answers":
-        return []
-    chosen = chosen + _controls(chosen)
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The run's methods that score texts, the controls among them; and those left out -> why.
+
+    Raises:
+        InputError: a method that the run names cannot be computed; with what to add.
+    """
     offers = {
         "language": benchmark.get("language", "en"),
         "has_corpus": has_corpus,
@@ -268,7 +286,12 @@ def _resolve_methods(
         "full_vocabulary": not is_api(model),
         "log_probabilities": scores_prompts(model),
     }
-    chosen = [item for item in chosen if applies(item["method"], **offers)]
+    hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], **offers))}
+    left_out = {id: why.reason for id, why in hindered.items()}
+    if model["source"] == "answers":
+        return [], left_out
+    chosen = [item for item in chosen if item["method"] not in hindered]
+    chosen += _controls(chosen)
     needed = prefix_needs(chosen)
     if any(kind == "zero_access" for kind, _ in needed) and not (
         run.get("lengths") or benchmark.get("lengths")
@@ -279,7 +302,7 @@ def _resolve_methods(
         )
     if needed:
         _check_prefix(run, where, max(count for _, count in needed), benchmark["prefix"])
-    return chosen
+    return chosen, left_out
 
 
 def _check_prefix(run: Run, where: str, shots: int, prefix: dict[str, int]) -> None:

@@ -165,7 +165,7 @@ def _drawn(
                 raise InputError(
                     f"a pool of {pool} {where} leaves none of the {len(texts)}"
                     f"{f' of length {length}' if length else ''} to evaluate; "
-                    "lower `pool` under the benchmark's key prefix."
+                    "lower `pool` under the benchmark's key prefix, or ask for fewer shots."
                 )
             chosen = _order(texts, "prefix", *seed)[:pool]
         yield length, [leading[length][id] for id in chosen] if leading else chosen

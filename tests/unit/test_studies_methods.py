@@ -1,0 +1,66 @@
+"""Methods that a run names are computed or an error; those that it leaves at the default may be left out, with why."""
+
+import pytest
+from made_up_studies import RUN, load_written, study
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies import plan
+
+TEXTS = {"texts": {"source": "local", "path": "texts.jsonl"}}
+
+
+@pytest.fixture
+def load(tmp_path):
+    (tmp_path / "texts.jsonl").write_text("")
+    (tmp_path / "answers.csv").write_text("")
+    return lambda *runs, **keys: load_written(
+        tmp_path, study(benchmarks=TEXTS, runs=[RUN | {"benchmark": "texts"} | run for run in runs], **keys)
+    )
+
+
+def test_a_question_that_is_named_and_cannot_be_asked_says_what_to_add(load):
+    with pytest.raises(
+        InputError, match=r"de_cop cannot be computed: texts asks no questions.* key question"
+    ):
+        load({"methods": ["loss", "de_cop"]})
+
+
+def test_methods_at_the_default_are_those_that_can_be_computed_and_the_others_have_a_reason(load):
+    loaded = load({})
+    assert loaded.runs[0]["left_out"]["ref"] == "the run names no reference model"
+    assert not loaded.runs[0]["left_out"].keys() & {item["method"] for item in loaded.runs[0]["methods"]}
+    (line,) = [line for line in plan.left_out(loaded) if "dc_pdd" in line["methods"]]
+    assert line == {
+        "model": "smollm2-135m",
+        "benchmark": "texts",
+        "methods": ["dc_pdd"],
+        "reason": "the run names no corpus",
+    }
+
+
+def test_what_another_run_of_the_pair_computes_is_not_called_left_out(load):
+    loaded = load({}, {"corpora": ["docstrings"], "methods": ["dc_pdd"]})
+    assert not any("dc_pdd" in line["methods"] for line in plan.left_out(loaded))
+
+
+def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
+    loaded = load(
+        {"methods": ["loss", {"recall": {"shots": [3, 5]}}]},
+        {"methods": [{"con_recall": {"shots": [2]}}], "draws": [0, 1]},
+    )
+    prefix = loaded.benchmarks.entries["texts"]["prefix"]
+    assert (prefix["pool"], prefix["draws"]) == (5, 2)
+    assert plan.prefix_kinds(loaded, "smollm2-135m", "texts") == {"member", "nonmember"}
+    assert plan.asks_classes(loaded, "texts"), "shots of both classes need labelled texts"
+
+
+def test_only_named_methods_draw_shots_and_an_entry_s_own_pool_stays(load):
+    assert "prefix" not in load({}).benchmarks.entries["texts"]
+    assert "recall" in load({}).runs[0]["left_out"]
+    with pytest.raises(InputError, match=r"8 shots are asked for, and prefix.pool of sotu is 7"):
+        load({"benchmark": "sotu", "methods": [{"recall": {"shots": [8]}}]})
+
+
+def test_an_empty_list_of_artifacts_says_so(load):
+    with pytest.raises(InputError, match=r"artifacts is empty.*as artifacts: \[results_auc\]"):
+        load({}, artifacts=[])
