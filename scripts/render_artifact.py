@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.logs import job_log, log
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -17,4 +17,9 @@ with job_log(snakemake.log[0]):
         key = (model, benchmark) if model and benchmark else model or benchmark
         paths["manifests" if kind == "passes" else kind][key] = Path(path)
     results = Results(**paths, entries=snakemake.params.entries, store=Path(snakemake.params.store))
-    render(snakemake.params.artifact, results, Path(snakemake.output.reading).parents[1])
+    artifact = snakemake.params.artifact
+    files = render(artifact, results, Path(snakemake.output.reading).parents[1])
+    if snakemake.params.announced:
+        log.info(
+            "the first %s: %s in %s", artifact["kind"], artifact["title"], files.get("md") or files["svg"]
+        )

@@ -23,7 +23,8 @@ NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
 )
 def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: str, reason: str) -> None:
     hindered = obstacle(id, **NOTHING)
-    assert hindered and hindered.reason == reason
+    assert hindered
+    assert hindered.reason == reason
     assert obstacle(id, **NOTHING | {offer: True}) is None
 
 

@@ -12,6 +12,7 @@ rule audit_texts:
         "results/{study}/audit/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/audit_texts/{model}/{benchmark}.log",
+    priority: priority_of_evaluation
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -7,6 +7,7 @@ rule build_benchmark:
         "results/logs/build_benchmark/{benchmark}.log",
     wildcard_constraints:
         benchmark=alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] != "answers"),
+    priority: priority_of("benchmark")
     conda:
         "../../envs/pretrace.yaml"
     params:

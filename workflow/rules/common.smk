@@ -16,6 +16,7 @@ from pretrace.render.glossary import glossary
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
+from pretrace.studies.priorities import SOON, priorities
 from pretrace.studies.profiles import check_profile
 from pretrace.studies.revisions import asked_for, load_revisions
 from pretrace.views import VIEWS
@@ -88,6 +89,26 @@ def pair_of(wildcards):
     """A pair of shared names as the study's own slugs."""
     benchmark = paths.slug_of(STUDY.benchmarks, wildcards.benchmark)
     return paths.slug_of(STUDY.models, wildcards.model), benchmark
+
+
+def priority_of(step):
+    """The priority of the jobs of a step of models and benchmarks, which the shared stages know by other names."""
+    registries = {"model": STUDY.models, "benchmark": STUDY.benchmarks, "corpus": STUDY.corpora}
+
+    def priority(wildcards):
+        named = [key for key in registries if key in wildcards.keys()]
+        slugs = [paths.slug_of(registries[key], wildcards[key]) for key in named]
+        return priorities(STUDY).of(step, *slugs)
+
+    return priority
+
+
+def priority_of_evaluation(wildcards):
+    return priorities(STUDY).of_evaluation(wildcards.model, wildcards.benchmark)
+
+
+def priority_of_artifact(wildcards):
+    return priorities(STUDY).of_artifact(wildcards.artifact)
 
 
 def held_for_calibration(wildcards, path_of):

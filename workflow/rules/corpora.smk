@@ -44,6 +44,7 @@ rule write_documents:
         "results/logs/write_documents/{corpus}/{shard}.log",
     wildcard_constraints:
         corpus=alternatives(name for name, entry in CORPORA.items() if entry["source"] != "hub"),
+    priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -61,6 +62,7 @@ rule count_segments:
         "results/corpora/{corpus}/segments/{shard}.parquet",
     log:
         "results/logs/count_segments/{corpus}/{shard}.log",
+    priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -78,6 +80,7 @@ rule count_tokens:
         "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
     log:
         "results/logs/count_tokens/{corpus}/{tokenizer}/{shard}.log",
+    priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -99,6 +102,7 @@ rule add_counts:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",
     log:
         "results/logs/add_counts/{corpus}/{tokenizer}.log",
+    priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -11,6 +11,7 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(entry["file"] for entry in STUDY.downloads.values()),
+    priority: SOON
     conda:
         "../../envs/pretrace.yaml"
     params:

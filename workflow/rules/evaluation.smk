@@ -9,6 +9,7 @@ rule evaluate_methods:
         placebos="results/{study}/placebos/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/evaluate_methods/{model}/{benchmark}.log",
+    priority: priority_of_evaluation
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -30,6 +30,7 @@ rule convert_gguf:
         "results/logs/convert_gguf/{model}.log",
     wildcard_constraints:
         model=models_from("gguf_wheel"),
+    priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -48,6 +49,7 @@ rule register_checkpoint:
         "results/logs/register_checkpoint/{model}.log",
     wildcard_constraints:
         model=models_from("local"),
+    priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -67,6 +69,7 @@ rule train_tokenizer:
         "results/logs/train_tokenizer/{corpus}-{vocabulary}.log",
     wildcard_constraints:
         vocabulary=r"\d+",
+    priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -88,6 +91,7 @@ rule train_model:
         "results/logs/train_model/{model}.log",
     wildcard_constraints:
         model=trained_models(further=False),
+    priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
     resources:

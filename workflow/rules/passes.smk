@@ -11,6 +11,7 @@ rule run_passes:
         "results/logs/run_passes/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
         model=models_but("openai"),
+    priority: priority_of("passes")
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"])

@@ -5,6 +5,7 @@ rule draw_prefixes:
         "results/prefixes/{benchmark}.parquet",
     log:
         "results/logs/draw_prefixes/{benchmark}.log",
+    priority: priority_of("benchmark")
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -24,6 +25,7 @@ rule complete_openings:
         "results/completions/{model}/{benchmark}/{study}.parquet",
     log:
         "results/logs/complete_openings/{model}/{benchmark}/{study}.log",
+    priority: priority_of("passes")
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"])

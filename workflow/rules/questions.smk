@@ -11,6 +11,7 @@ rule answer_questions:
         "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
         model=models_but("openai", "answers"),
+    priority: priority_of("answers")
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"])
@@ -79,6 +80,7 @@ rule calibrate_answers:
         "results/{study}/calibration/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/calibrate_answers/{model}/{benchmark}.log",
+    priority: priority_of_evaluation
     conda:
         "../../envs/pretrace.yaml"
     params:

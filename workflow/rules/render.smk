@@ -15,6 +15,7 @@ rule render_table:
         "results/{study}/logs/render_table/{artifact}.log",
     wildcard_constraints:
         artifact=alternatives(plan.artifacts_of_kind(STUDY, "table")),
+    priority: priority_of_artifact
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -23,6 +24,7 @@ rule render_table:
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         store="results/passes/store",
+        announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
     script:
         "../../scripts/render_artifact.py"
 
@@ -45,6 +47,7 @@ rule render_figure:
         "results/{study}/logs/render_figure/{artifact}.log",
     wildcard_constraints:
         artifact=alternatives(plan.artifacts_of_kind(STUDY, "figure")),
+    priority: priority_of_artifact
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -53,6 +56,7 @@ rule render_figure:
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         store="results/passes/store",
+        announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
     script:
         "../../scripts/render_artifact.py"
 

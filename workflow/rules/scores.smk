@@ -13,6 +13,7 @@ rule score_methods:
         "results/{study}/scores/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/score_methods/{model}/{benchmark}.log",
+    priority: priority_of_evaluation
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -8,6 +8,7 @@ rule make_view:
         "results/logs/make_view/{benchmark}/{view}.log",
     wildcard_constraints:
         view=r"(synonym|substitution|neighbours)_by_.+-\d+",
+    priority: priority_of("benchmark")
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"], entry_for_view)

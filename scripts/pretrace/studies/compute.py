@@ -44,7 +44,7 @@ def compute_lines(config: Mapping[str, Any]) -> list[Line]:
 def assumptions(config: Mapping[str, Any]) -> list[str]:
     """What the entries of the models and benchmarks that are read do not state, and what stands in its place."""
     study = load_study(dict(config))
-    read = {model for model, _ in (*_passes(study), *_questions(study))}
+    read = {model for model, *_ in (*passes(study), *questions(study))}
     asked = [
         (benchmark, request)
         for pairs, requests in (
@@ -77,7 +77,7 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
 
 def _line(name: str, study: Study, flops: float) -> Line:
     read: dict[str, float] = {}
-    for model, tokens in (*_passes(study), *_questions(study)):
+    for model, _, tokens in (*passes(study), *questions(study)):
         read[model] = read.get(model, 0) + tokens
     entries = study.models.entries
     work = sum(FORWARD * entries[model].get("parameters", 0) * tokens for model, tokens in read.items())
@@ -90,8 +90,8 @@ def _is_local(study: Study, model: str) -> bool:
     return entry["source"] != "answers" and not is_api(entry)
 
 
-def _passes(study: Study) -> Iterator[tuple[str, float]]:
-    """(model, tokens) of every pass over a subset and length; what several runs ask for once."""
+def passes(study: Study) -> Iterator[tuple[str, str, float]]:
+    """(model, benchmark, tokens) of every pass over a subset and length; what several runs ask for once."""
     for model, benchmark in plan.pass_pairs(study):
         if not _is_local(study, model):
             continue
@@ -105,14 +105,15 @@ def _passes(study: Study) -> Iterator[tuple[str, float]]:
         }
         for texts, tokens, _, companion, _, _, shots, _ in _without_place(asked):
             variants = (VIEWS[companion].number or 1) if companion else 1
-            yield model, texts * tokens * variants + (shots or 0) * tokens
+            yield model, benchmark, texts * tokens * variants + (shots or 0) * tokens
 
 
 def _without_place(asked: set[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     return ((texts, tokens, *rest) for _, _, texts, tokens, *rest in sorted(asked, key=str))
 
 
-def _questions(study: Study) -> Iterator[tuple[str, float]]:
+def questions(study: Study) -> Iterator[tuple[str, str, float]]:
+    """(model, benchmark, tokens) of every method's questions about a subset and length."""
     for model, benchmark in plan.question_pairs(study):
         if not _is_local(study, model):
             continue
@@ -121,9 +122,22 @@ def _questions(study: Study) -> Iterator[tuple[str, float]]:
                 continue
             for _, _, texts, tokens in places(study.benchmarks.entries[benchmark], request):
                 if request["method"] == "de_cop":
-                    yield model, texts * (ENCODINGS * tokens + PROMPT)
+                    yield model, benchmark, texts * (ENCODINGS * tokens + PROMPT)
                 else:
-                    yield model, texts * (2 * request["parameters"].get("k", tokens / 2) + PROMPT)
+                    yield model, benchmark, texts * (2 * request["parameters"].get("k", tokens / 2) + PROMPT)
+
+
+def trainings(study: Study) -> Iterator[tuple[str, float]]:
+    """(model, tokens) of the steps of each model that is trained here and read: the longest texts of one class."""
+    entries = study.models.entries
+    for model in sorted({model for model, _ in plan.pass_pairs(study) + plan.question_pairs(study)}):
+        if entries[model]["source"] == "trained":
+            training = entries[model]["training"]
+            entry = study.benchmarks.entries[training["benchmark"]]
+            longest = max(entry.get("lengths", [None]))
+            of_texts = places(entry, {"subsets": None, "lengths": longest and [longest]})
+            once = sum(texts * tokens for _, _, texts, tokens in of_texts) / 2
+            yield model, once * training["epochs"] * training.get("repeat", 1)
 
 
 def places(entry: Mapping[str, Any], request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:
@@ -144,8 +158,14 @@ def _cells(entry: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[tup
 
 
 def _stated(entry: Mapping[str, Any], subset: str, length: int | None) -> int | None:
-    """How many texts a subset and length have, where the entry states it."""
+    """How many texts a subset and length have, where the entry states it.
+
+    `texts` are of each class and length, `passages` of each of `documents` of each class, and length.
+    """
     expected = entry.get("expected", {})
+    of_class = entry.get("texts", entry.get("documents", 0) * entry.get("passages", 0))
+    if of_class:
+        expected = {str(length): 2 * of_class // len(entry.get("subsets", [""]))} | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)
 
