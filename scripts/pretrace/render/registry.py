@@ -86,6 +86,7 @@ def _renderers(*renderers: Renderer) -> dict[str, Renderer]:
 
 
 RENDERERS = _renderers(
+    Renderer("headline", "figure", frozenset({"metrics", "tests"})),
     Renderer("benchmark_statistics", "table", frozenset({"benchmarks"})),
     Renderer(
         "method_table",
