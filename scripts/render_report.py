@@ -1,10 +1,13 @@
-"""Gather a study's tables, figures and readings on one page that opens from disk."""
+"""Gather a study's tables, figures and readings on one page that opens from disk, and what was found for a terminal."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.render.report import incomplete_passes, render_report
-from pretrace.runtime.files import read_json
+import pandas as pd
+
+from pretrace.render.headline import lines
+from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
+from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
 
 if TYPE_CHECKING:
@@ -12,13 +15,21 @@ if TYPE_CHECKING:
 
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)
+    folder = Path(snakemake.output.report).parent
+    artifacts = snakemake.params.artifacts
+    drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
     render_report(
         study=snakemake.wildcards.study,
         title=snakemake.params.title,
-        artifacts=snakemake.params.artifacts,
-        folder=Path(snakemake.output[0]).parent,
+        artifacts=artifacts,
+        folder=folder,
         configuration=Path(snakemake.input.study).read_text(encoding="utf-8"),
         provenance=provenance,
         warnings=incomplete_passes(provenance),
         names=snakemake.params.names,
+        left_out=snakemake.params.left_out,
+        shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
+    headlines = [one["artifact"] for one in artifacts if one["renderer"] == HEADLINE]
+    found = [line for slug in headlines for line in lines(pd.read_csv(folder / "figures" / f"{slug}.csv"))]
+    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))

@@ -5,7 +5,17 @@ import pandas as pd
 from pretrace.render.latex import latex
 from pretrace.render.markdown import markdown, parse
 from pretrace.render.names import method_label, view_label
-from pretrace.render.table import Block, Cell, Row, Table, bold_best, header_rows, said_once, signed
+from pretrace.render.table import (
+    Block,
+    Cell,
+    Row,
+    Table,
+    bold_best,
+    header_rows,
+    said_once,
+    shared_lines,
+    signed,
+)
 
 
 def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Table:
@@ -87,11 +97,26 @@ def test_what_every_number_carries_is_said_once():
     assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]
 
 
-def test_headers_share_what_they_begin_with_and_the_last_line_stays_apart():
-    columns = (("m", "b", "AUC"), ("m", "b", "AUC"), ("m", "c", "AUC"), ("n", "c", "AUC"))
+def test_headers_say_once_what_changes_least_and_the_last_line_stays_apart():
+    columns = (("m", "b", "32 words"), ("n", "b", "32 words"), ("m", "b", "64 words"), ("n", "b", "64 words"))
     assert header_rows(columns) == [
-        [("m", 3), ("n", 1)], [("b", 2), ("c", 1), ("c", 1)], [("AUC", 1)] * 4,
+        [("b", 4)], [("32 words", 2), ("64 words", 2)], [("m", 1), ("n", 1), ("m", 1), ("n", 1)],
     ]  # fmt: skip
+    twice = (("m", "c"), ("m", "c"), ("n", "c"))
+    assert header_rows(twice) == [[("c", 3)], [("m", 1), ("m", 1), ("n", 1)]]
+
+
+def test_what_all_columns_share_stands_once_in_markdown_and_is_read_back():
+    columns = (("m", "b", "32 words"), ("n", "b", "32 words"))
+    assert shared_lines(columns) == (("b", "32 words"), (("m",), ("n",)))
+    for alone in (columns[:1], (("m",), ("m",)), (("m", "b"), ("m",))):
+        assert shared_lines(alone) == ((), alone)
+    row = Row("loss", (Cell(0.5), Cell(0.6)))
+    table = Table("caption", "label", "Method", columns, (Block("one", (row,)),), (), pd.DataFrame(), "")
+    text = markdown(table)
+    assert "All columns: b · 32 words\n\n| Method | m | n |" in text
+    (block,) = parse(text).blocks
+    assert block.header == [[("b", 2)], [("32 words", 2)], [("m", 1), ("n", 1)]]
 
 
 def test_a_column_of_fewer_lines_has_its_last_line_beside_the_others():

@@ -5,12 +5,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import made_up_results as made_up
+import pandas as pd
 import pytest
 
 from pretrace.render.glossary import glossary
 from pretrace.render.provenance import provenance
 from pretrace.render.registry import render
-from pretrace.render.report import incomplete_passes, render_report
+from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 
 HOSTILE = "<script>alert('%')</script> & a_b"
@@ -167,6 +168,50 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
     assert 'href="#names"' in text
     assert "<dt>old_speeches</dt><dd>Old speeches</dd>" in text
     assert 'id="names"' not in page_of(folder)
+
+
+def test_the_page_opens_with_what_was_found_and_folds_the_rest_by_paper(folder: Path, tmp_path: Path):
+    headline = made_up.artifact("headline")
+    cost = made_up.artifact("benchmark_statistics", paper="surp")
+    results = made_up.make_study(tmp_path / "in")
+    for artifact in (headline, cost):
+        render(artifact, results, folder)
+    text = page_of(folder, artifacts=[cost, TABLE, FIGURE, headline])
+    sentences = (folder / "readings" / "a_headline.md").read_text().splitlines()
+    assert all(f"<li>{sentence}</li>" in text for sentence in sentences)
+    order = [text.index(f'id="{name}"') for name in (
+        "a_headline", "part-surp", "a_heatmap", "part-beside", "a_method_table", "part-material",
+        "a_benchmark_statistics",
+    )]  # fmt: skip
+    assert order == sorted(order), "what was found, the papers, what belongs to none, and texts and cost last"
+    assert text.count('<details class="part"') == 3
+    assert '<details class="part" id="part-beside" open>' in page_of(folder, artifacts=[TABLE])
+
+
+def test_a_long_table_is_folded_but_for_its_first_block(folder: Path):
+    assert 'class="fold"' in page_of(folder), "24 rows in three blocks"
+    short = (folder / "tables" / "a_method_table.md").read_text().split("**Default")[0]
+    whole = (folder / "tables" / "a_method_table.md").read_text()
+    try:
+        (folder / "tables" / "a_method_table.md").write_text(short)
+        assert 'class="fold"' not in page_of(folder)
+    finally:
+        (folder / "tables" / "a_method_table.md").write_text(whole)
+
+
+def test_methods_left_out_and_the_texts_of_shots_are_listed(folder: Path):
+    left_out = [{"model": "tiny", "benchmark": "b", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}]
+    drawn = pd.DataFrame(
+        {"draw": 0, "subset": "", "length": pd.array([64] * 4, "Int64"), "kind": ["member", "nonmember"] * 2,
+         "position": [1, 0, 0, 1], "text_id": ["t3", "t1", "t2", "t4"]}
+    )  # fmt: skip
+    shots = shots_of("b", drawn)
+    assert shots == [("b, draw 0, 64 words, members", "t2, t3"), ("b, draw 0, 64 words, nonmembers", "t1, t4")]
+    text = page_of(folder, left_out=left_out, shots=shots)
+    assert "<li>ref, dc_pdd of tiny on b: the run names no corpus.</li>" in text
+    assert "<dt>b, draw 0, 64 words, members</dt><dd>t2, t3</dd>" in text
+    assert Page(text).open == []
+    assert "left-out" not in page_of(folder)
 
 
 def test_equal_arguments_give_equal_bytes(folder: Path):

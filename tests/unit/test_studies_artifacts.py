@@ -15,7 +15,7 @@ def load(tmp_path):
 
 
 def test_a_study_without_artifacts_gets_the_results_tables(load):
-    assert list(load(study()).artifacts) == ["results_auc", "results_tpr"]
+    assert list(load(study()).artifacts) == ["headline", "results_auc", "results_tpr"]
 
 
 def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):

@@ -59,6 +59,24 @@ def test_a_second_run_has_nothing_to_do(finished):
     assert NOTHING in finished.smoke("all").stdout
 
 
+def test_the_end_and_nothing_to_do_show_what_was_found_and_a_plan_does_not(smoke):
+    concluded = re.compile(
+        r"^texts, 8 words, target: .* AUC 0\.\d\d .*\n.*\n?pretrace: the report is results/smoke/report.html$",
+        re.M,
+    )
+    assert len(concluded.findall(smoke.smoke("all").stdout)) == 1, "nothing to be done"
+    (smoke.path / "results" / "smoke" / "report.html").unlink()
+    assert not concluded.search(smoke.smoke("--dry-run").stdout)
+    assert len(concluded.findall(smoke.smoke("all").stdout)) == 1
+    assert not concluded.search(smoke.smoke("tables").stdout), "the report was not asked for"
+
+
+def test_the_first_results_are_announced(unrun):
+    told = unrun.smoke("tables").stdout
+    (line,) = re.findall(r"the first table: .* in (results/\S+)", told)
+    assert (unrun.path / line).is_file()
+
+
 def test_the_bare_command_runs_all(finished):
     assert NOTHING in finished.smoke().stdout
     forced = finished.smoke("--dry-run", "--forceall").stdout

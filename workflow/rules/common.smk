@@ -1,4 +1,5 @@
 # The study, resolved, and the functions that turn it into paths. No rules here.
+import atexit
 import hashlib
 import re
 import sys
@@ -299,6 +300,23 @@ def announcement():
         f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores with bf16 "
         f"instructions, several times that without; results in results/{STUDY.name}/"
     )
+
+
+def print_conclusion():
+    """Print what was found and where the report is, if the report was asked for."""
+    if "render_report" in {job.rule.name for job in workflow.dag.jobs}:
+        found = Path(f"results/{STUDY.name}/headline.txt").read_text(encoding="utf-8")
+        print(f"{found}pretrace: the report is results/{STUDY.name}/report.html")
+
+
+def conclude_without_jobs():
+    """The same where there was nothing to be done, since Snakemake calls no hook then."""
+    if workflow.scheduler is not None and not workflow.dryrun and len(workflow.dag) == 0:
+        print_conclusion()
+
+
+if workflow.is_main_process:
+    atexit.register(conclude_without_jobs)
 
 
 def names_on_the_page(wildcards):

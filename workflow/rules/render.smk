@@ -92,9 +92,11 @@ rule render_report:
         tables=TABLES,
         figures=FIGURES,
         provenance="results/{study}/provenance.json",
+        prefixes=[paths.prefixes(STUDY, benchmark) for benchmark in plan.benchmarks_with_shots(STUDY)],
         study=str(STUDY.path),
     output:
-        "results/{study}/report.html",
+        report="results/{study}/report.html",
+        headline="results/{study}/headline.txt",
     log:
         "results/{study}/logs/render_report.log",
     conda:
@@ -104,5 +106,7 @@ rule render_report:
         title=STUDY.title,
         artifacts=list(STUDY.artifacts.values()),
         names=names_on_the_page,
+        left_out=plan.left_out(STUDY),
+        shots=plan.benchmarks_with_shots(STUDY),
     script:
         "../../scripts/render_report.py"

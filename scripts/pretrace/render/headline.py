@@ -45,7 +45,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(
         figure=_figure(metric, list(zip(panels, frames, strict=True))),
         frame=pd.concat(frames, ignore_index=True),
-        reading=" ".join(_reading(metric, list(zip(panels, frames, strict=True)))),
+        reading="\n".join(_reading(metric, list(zip(panels, frames, strict=True)))),
     )
 
 

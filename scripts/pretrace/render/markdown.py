@@ -5,13 +5,14 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pretrace.render.table import MINUS, Cell, Columns, Row, Table, header_rows
+from pretrace.render.table import MINUS, Cell, Columns, Row, Table, header_rows, shared_lines
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
 _ESCAPED = re.compile(r"\\([" + re.escape(string.punctuation) + "])")
 _STRONG = re.compile(r"^\*\*(.+?)\*\*(.*)$")
 _CELL = re.compile(r"(?<!\\)\|")
 LINE_BREAK = " · "
+ALL_COLUMNS = "All columns: "
 
 
 def escaped(text: str) -> str:
@@ -20,12 +21,18 @@ def escaped(text: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Stacked pipe tables under bold headings, then the notes as a list; header lines are parted by ` · `."""
+    """Stacked pipe tables under bold headings, then the notes as a list; header lines are parted by ` · `.
+
+    What all columns of a table have in common stands before it.
+    """
     parts = [f"**{escaped(table.caption)}**"]
     for block in table.blocks:
-        header = [table.stub_of(block), *(LINE_BREAK.join(lines) for lines in table.columns_of(block))]
+        shared, columns = shared_lines(table.columns_of(block))
+        header = [table.stub_of(block), *map(LINE_BREAK.join, columns)]
         if block.title:
             parts.append(f"**{escaped(block.title)}**")
+        if shared:
+            parts.append(ALL_COLUMNS + escaped(LINE_BREAK.join(shared)))
         parts.append("\n".join([_line(map(escaped, header)), _rule(len(header)), *map(_row, block.rows)]))
     parts.append("\n".join(f"- {escaped(note)}" for note in table.notes))
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -85,12 +92,15 @@ def parse(text: str) -> ShownTable:
     blocks: list[ShownBlock] = []
     notes: list[str] = []
     title = ""
+    shared: tuple[str, ...] = ()
     for part in text.strip().split("\n\n")[1:]:
         if part.startswith("|"):
             header, _, *rows = [_split(line) for line in part.splitlines()]
-            columns = tuple(tuple(_plain(cell).split(LINE_BREAK)) for cell in header[1:])
+            columns = tuple((*shared, *_plain(cell).split(LINE_BREAK)) for cell in header[1:])
             blocks.append(ShownBlock(title, _plain(header[0]), columns, tuple(map(_shown_row, rows))))
-            title = ""
+            title, shared = "", ()
+        elif part.startswith(ALL_COLUMNS):
+            shared = tuple(_plain(part.removeprefix(ALL_COLUMNS)).split(LINE_BREAK))
         elif part.startswith("- "):
             notes = [_plain(line.removeprefix("- ")) for line in part.splitlines()]
         else:

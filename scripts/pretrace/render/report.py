@@ -1,4 +1,4 @@
-"""A study on one page that opens from disk: every artifact with its reading, the configuration, versions."""
+"""A study on one page that opens from disk: what was found, then every artifact, the configuration, versions."""
 
 import base64
 import os
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -16,6 +16,9 @@ from pretrace.render.registry import Artifact, outputs, renderer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
 PAPERS = {
@@ -24,12 +27,27 @@ PAPERS = {
     "surp": "SURP",
     "de_cop": "DE-COP",
 }
+HEADLINE = "headline"
+"""The renderer of what the page opens with."""
+MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
+"""Renderers of what stands last: of texts, training and cost."""
+LONG = 20
+"""Rows of a table that are shown unfolded."""
 
 
 @dataclass(frozen=True)
 class Link:
     name: str
     path: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sections under a heading that folds."""
+
+    slug: str
+    title: str
+    sections: tuple["Section", ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,11 @@ class Section:
     image: str = ""
     width: int = 0
 
+    @property
+    def is_long(self) -> bool:
+        """Whether its table is folded but for the first block."""
+        return self.table is not None and sum(len(block.rows) for block in self.table.blocks) > LONG
+
 
 def render_report(
     *,
@@ -58,14 +81,17 @@ def render_report(
     provenance: Mapping[str, Any],
     warnings: Sequence[str] = (),
     names: Glossary = (),
+    left_out: Sequence[Mapping[str, Any]] = (),
+    shots: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
-    `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. Equal arguments and
-    files give equal bytes.
+    `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
+    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. Equal arguments and files give equal
+    bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
-    sections = [_section(artifact, folder) for artifact in artifacts]
+    shown = [(artifact, _section(artifact, folder)) for artifact in artifacts]
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -77,7 +103,11 @@ def render_report(
     page = environment.get_template(TEMPLATE).render(
         study=study,
         title=title,
-        sections=sections,
+        headlines=[section for artifact, section in shown if artifact["renderer"] == HEADLINE],
+        parts=_parts([both for both in shown if both[0]["renderer"] != HEADLINE]),
+        left_out=left_out,
+        shots=shots,
+        long=LONG,
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
@@ -87,6 +117,30 @@ def render_report(
     )
     write_text(folder / "report.html", page)
     return page
+
+
+def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[Part]:
+    """A part a paper, then what belongs to none, then texts, training and cost."""
+    parts: dict[str, list[Section]] = {paper: [] for paper in (*PAPERS, "beside", "material")}
+    for artifact, section in shown:
+        if artifact["renderer"] in MATERIAL:
+            parts["material"].append(section)
+        else:
+            parts[artifact.get("paper", "beside")].append(section)
+    beside = "Controls and audits" if any(parts[paper] for paper in PAPERS) else "Results"
+    titles = PAPERS | {"beside": beside, "material": "Texts, training and cost"}
+    return [Part(slug, titles[slug], tuple(sections)) for slug, sections in parts.items() if sections]
+
+
+def shots_of(benchmark: str, prefixes: "pd.DataFrame") -> list[tuple[str, str]]:
+    """The texts that play shots: where (benchmark, draw, subset, length, class) and their ids in the order read."""
+    found = []
+    for place, of in prefixes.groupby(["draw", "subset", "length", "kind"], dropna=False, sort=True):
+        draw, subset, length, kind = place if isinstance(place, tuple) else (place,)
+        words = [f"draw {draw}", str(subset), "" if length != length else f"{length} words", f"{kind}s"]
+        ids = of.sort_values("position")["text_id"]
+        found.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
+    return found
 
 
 def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:

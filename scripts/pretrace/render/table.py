@@ -123,17 +123,36 @@ class Table:
 def header_rows(columns: Columns) -> list[list[tuple[str, int]]]:
     """Header lines, each as (text, number of columns it spans), as many to every column.
 
-    Neighbours share a cell where they agree so far; in the last line each column has its own. A column of fewer lines
-    has empty ones before its last.
+    Neighbours share a cell where they agree so far; in the last line each column has its own. What changes least from
+    column to column stands first. A column of fewer lines has empty ones before its last.
     """
     depth = max(map(len, columns))
     padded = [(*lines[:-1], *[""] * (depth - len(lines)), *lines[-1:]) for lines in columns]
+    if set(map(len, columns)) == {depth}:
+        order = sorted(
+            range(depth), key=lambda level: sum(1 for _ in groupby(line[level] for line in padded))
+        )
+        padded = [tuple(lines[level] for level in order) for lines in padded]
     rows = []
     for level in range(depth):
         last = level == depth - 1
         groups = groupby(enumerate(padded), key=lambda item: (item[1][: level + 1], item[0] if last else 0))
         rows.append([(key[0][level], len(list(members))) for key, members in groups])
     return rows
+
+
+def shared_lines(columns: Columns) -> tuple[tuple[str, ...], Columns]:
+    """The header lines that every one of two or more columns has, and the columns without them."""
+    depth = len(columns[0]) if columns else 0
+    if len(columns) < 2 or {*map(len, columns)} != {depth}:
+        return (), columns
+    shared = [level for level in range(depth) if len({lines[level] for lines in columns}) == 1]
+    if len(shared) == depth:
+        return (), columns
+    rest = [level for level in range(depth) if level not in shared]
+    return tuple(columns[0][level] for level in shared), tuple(
+        tuple(lines[level] for level in rest) for lines in columns
+    )
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ from pretrace.studies.registries import KINDS, Registry, load_registry, override
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 
-DEFAULT_ARTIFACTS = ["results_auc", "results_tpr"]
+DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 """What a study that names no artifacts gets: every method on every run."""
 
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
