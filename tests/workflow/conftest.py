@@ -148,7 +148,8 @@ def write_smoke(project: Project) -> Project:
                 {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
                  "views": ["delete-50"], "methods": ["loss"]},
             ],
-            "artifacts": {"headline": {"panels": panels}, "results_auc": {"panels": panels}, "surp_figure3": {"panels": panels[:1]},
+            "artifacts": {"headline": {"panels": panels}, "results_auc": {"panels": panels},
+                          "surp_figure3": {"panels": panels[:1]},
                           "selection_gap": {"panels": panels}},
         }
     )  # fmt: skip
