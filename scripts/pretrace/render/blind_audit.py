@@ -84,13 +84,14 @@ def _audit(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
             | {"method": method, "control": is_control(method)}
             | {"metric": artifact.get("metric", "auc"), "selection": "held_out"}
             | {"value": value, "low": low, "high": high, "marks": found[method]["marks"]}
-            | _among_placebos(results, panel, found[method])
+            | among_placebos(results, panel, found[method])
             | _against_blind(tests, method)
         )
     return long_frame(records)
 
 
-def _among_placebos(results: Results, panel: Panel, row: Record) -> dict[str, Any]:
+def among_placebos(results: Results, panel: Panel, row: Record) -> dict[str, Any]:
+    """Mean and standard deviation of a method's placebos, its z and rank among them, and their number; else None."""
     rows = records_of(results.placebos_of(panel, row))
     real = next((one for one in rows if not one["placebo"]), None)
     keys = ("mean", "sd", "rank", "placebos")

@@ -1,4 +1,4 @@
-"""What a study found, before all else: every method of each benchmark beside what needs no model and the placebo."""
+"""What a study found, before all else: every method of each benchmark beside what needs no model and the placebos."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import is_control
+from pretrace.render.blind_audit import BLIND, among_placebos
 from pretrace.render.drawing import BLUE, GREY, VERMILION, Drawing, facet_grid, lay_out, letter, style
 from pretrace.render.names import (
     across_labels,
@@ -16,14 +17,13 @@ from pretrace.render.names import (
     panel_label,
     place_label,
 )
-from pretrace.render.phrases import contains, difference, joined, with_interval
+from pretrace.render.phrases import joined, with_interval
 from pretrace.render.records import estimate, is_starred, long_frame, number, number_record, panel_record
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.runtime.errors import InputError
 
-BLIND = "blind"
 LINES = 7
 """Lines that a terminal is given of it."""
 FEW = 3
@@ -31,14 +31,13 @@ FEW = 3
 
 
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """Axes a panel, a line a method: its held-out value with interval; grey without a model, orange on the placebo.
+    """Axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
 
-    The reading says on which panels the best method is above chance, above the blind classifier and above the
-    placebo, and what is all three.
+    The reading says on which panels the best method is above chance, above the blind classifier and first among the
+    placebos, and what is all three.
     """
-    everything = results.panels(artifact)
-    panels = [panel for panel in everything if not results.is_placebo(panel)] or everything
-    frames = [_found(artifact, results, panel, everything) for panel in panels]
+    panels = results.panels(artifact)
+    frames = [_found(artifact, results, panel) for panel in panels]
     metric = artifact.get("metric", "auc")
     if chance_level(metric) is None:
         raise InputError(f"artifact {artifact['artifact']}: {metric} has no level that chance reaches")
@@ -49,12 +48,10 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     )
 
 
-def _found(artifact: Artifact, results: Results, panel: Panel, panels: Sequence[Panel]) -> pd.DataFrame:
-    """A row a method: its value, that on the placebo, whether it is above chance, blind and placebo."""
+def _found(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
+    """A row a method: its value, that of its placebos, whether it is above chance, blind and all placebos."""
     metric = artifact.get("metric", "auc")
     rows = results.selected(artifact, panel, "held_out")
-    placebo = results.placebo_of(panel, panels)
-    on_placebo = results.selected(artifact, placebo, "held_out") if placebo else {}
     tests = results.bootstrap_tests(artifact, panel, BLIND)
     best = _best(rows)
     records = [
@@ -63,7 +60,7 @@ def _found(artifact: Artifact, results: Results, panel: Panel, panels: Sequence[
         | number_record(rows[method])
         | {"best": method == best, "above_chance": _above(rows[method], metric)}
         | {"above_blind": is_starred(tests, method) if method in tests else None}
-        | _beside_placebo(rows[method], on_placebo.get(method))
+        | _beside_placebos(results, panel, rows[method])
         for method in ordered(artifact, rows)
     ]
     return long_frame(records)
@@ -79,15 +76,10 @@ def _above(row: Record, metric: str) -> bool:
     return low is not None and low > (chance_level(metric) or 0)
 
 
-def _beside_placebo(row: Record, placebo: Record | None) -> dict[str, Any]:
-    """The method's value on the placebo, and whether the excess over it has an interval above zero."""
-    if placebo is None:
-        return {"placebo_value": None, "placebo_low": None, "placebo_high": None, "above_placebo": None}
-    other = estimate(placebo)
-    excess = difference(estimate(row), other)
-    return dict(zip(("placebo_value", "placebo_low", "placebo_high"), other, strict=True)) | {
-        "above_placebo": excess[0] > 0 and not contains(excess, 0.0)
-    }
+def _beside_placebos(results: Results, panel: Panel, row: Record) -> dict[str, Any]:
+    """The placebos' mean and standard deviation, the method's rank among them, and whether it is the first."""
+    among = among_placebos(results, panel, row)
+    return among | {"above_placebos": among["rank"] == 1 if among["rank"] is not None else None}
 
 
 def _place(panel: Panel) -> str:
@@ -123,9 +115,10 @@ def _draw(axis: Any, frame: pd.DataFrame, lines: Mapping[str, int]) -> None:
         color, label = (GREY, "sees no model") if row["control"] else (BLUE, "sees the model")
         at = lines[row["method"]]
         _dot(axis, at + 0.12, [number(row[key]) for key in ("value", "low", "high")], color, label, "o")
-        placebo = [number(row[f"placebo_{key}"]) for key in ("value", "low", "high")]
-        if placebo[0] is not None:
-            _dot(axis, at - 0.2, placebo, VERMILION, "the same on the placebo", "D")
+        mean, sd = number(row["placebo_mean"]), number(row["placebo_sd"])
+        if mean is not None:
+            spread = [mean, mean - (sd or 0), mean + (sd or 0)]
+            _dot(axis, at - 0.2, spread, VERMILION, "the same on the placebos, mean and SD", "D")
 
 
 def _dot(
@@ -145,7 +138,7 @@ def _keys(axis: Any) -> list[tuple[Any, str]]:
 
 def _limits(frames: Sequence[pd.DataFrame]) -> tuple[float, float]:
     """Room for every interval, between 0 and 1."""
-    ends = pd.concat([frame[["value", "low", "placebo_value", "placebo_low"]] for frame in frames])
+    ends = pd.concat([frame[["value", "low", "placebo_mean"]] for frame in frames])
     lowest = float(ends.min(numeric_only=True).min())
     return max(0.0, lowest // 0.1 / 10), 1.02
 
@@ -155,7 +148,7 @@ Found = tuple[Panel, Record]
 
 
 def _reading(metric: str, found: Sequence[tuple[Panel, pd.DataFrame]]) -> list[str]:
-    """Up to four sentences: chance, the blind classifier, the placebo, and what is left."""
+    """Up to four sentences: chance, the blind classifier, the placebos, and what is left."""
     best = [(panel, row) for panel, frame in found for row in records_of(frame[frame["best"]])]
     if not best:
         return ["No method that sees a model was evaluated."]
@@ -196,24 +189,30 @@ def _blind(best: Sequence[Found], found: Sequence[tuple[Panel, pd.DataFrame]]) -
 
 
 def _placebos(best: Sequence[Found]) -> list[str]:
-    beside = [one for one in best if one[1]["above_placebo"] is not None]
+    beside = [one for one in best if one[1]["above_placebos"] is not None]
     if not beside:
         return []
     parts = [
-        f"{method_label(row['method'])} {_value(row, 'placebo_')} there, {_value(row)} on {_place(panel)}"
+        f"on {_place(panel)}, {method_label(row['method'])} ranks {_rank(row)} (placebos: mean "
+        f"{row['placebo_mean']:.2f}, SD {row['placebo_sd']:.2f})"
         for panel, row in beside[:FEW]
     ]
-    return [
-        f"On a placebo nothing was kept from the model, so there is no membership to find: {'; '.join(parts)}."
-    ]
+    start = (
+        "Placebos, in which another document plays the non-members, hold nothing that was kept from the model"
+    )
+    return [f"{start}: {'; '.join(parts)}."]
+
+
+def _rank(row: Record) -> str:
+    return f"{row['rank']:.0f} of {row['placebos'] + 1:.0f}"
 
 
 def _clear(frame: pd.DataFrame) -> list[Record]:
-    """The methods that chance, the blind classifier and the placebo leave something of."""
+    """The methods that are above chance, the blind classifier and every placebo."""
     return [
         row
         for row in records_of(frame[~frame["control"]])
-        if row["above_chance"] and row["above_blind"] is not False and row["above_placebo"] is not False
+        if row["above_chance"] and row["above_blind"] is not False and row["above_placebos"] is not False
     ]
 
 
@@ -221,7 +220,7 @@ def _left(clear: Sequence[tuple[Panel, Sequence[Record]]], best: Sequence[Found]
     there = [(panel, max(rows, key=lambda row: float(row["value"]))) for panel, rows in clear if rows]
     if not there:
         return (
-            "No method is above chance, the blind classifier and the placebo at once: nothing here shows by itself "
+            "No method is above chance, the blind classifier and every placebo at once: nothing here shows by itself "
             "that a text was trained on."
         )
     shown = "; ".join(
@@ -241,13 +240,13 @@ def _names(found: Sequence[Found]) -> str:
     return joined([panel_label(panel) for panel, _ in found])
 
 
-def _value(row: Record, prefix: str = "") -> str:
-    value, low, high = (number(row[f"{prefix}{key}"]) for key in ("value", "low", "high"))
+def _value(row: Record) -> str:
+    value, low, high = (number(row[key]) for key in ("value", "low", "high"))
     return with_interval((float(value or 0), low, high))
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """A line a panel of the long data of `render`, for a terminal: the best method, its controls and its placebo."""
+    """A line a panel of the long data of `render`, for a terminal: the best method, and what stands beside it."""
     rows = records_of(frame[frame["best"]])
     blind = {_key(row): row for row in records_of(frame[frame["method"] == BLIND])}
     shown = [_line(row, blind.get(_key(row))) for row in rows]
@@ -264,12 +263,11 @@ def _line(row: Record, blind: Record | None) -> str:
     metric = metric_label(row["metric"])
     text = f"{row['label']}, {row['model']}: {method_label(row['method'])} {metric} {_short(row)}"
     beside = [f"{_short(blind)} without a model"] if blind else []
-    beside += (
-        [f"{_short(row, 'placebo_')} on the placebo"] if number(row["placebo_value"]) is not None else []
-    )
+    if number(row["rank"]) is not None:
+        beside.append(f"rank {_rank(row)} among placebos of mean {row['placebo_mean']:.2f}")
     return f"{text} ({', '.join(beside)})" if beside else text
 
 
-def _short(row: Record, prefix: str = "") -> str:
-    value, low, high = (number(row[f"{prefix}{key}"]) for key in ("value", "low", "high"))
+def _short(row: Record) -> str:
+    value, low, high = (number(row[key]) for key in ("value", "low", "high"))
     return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")

@@ -86,7 +86,7 @@ def _renderers(*renderers: Renderer) -> dict[str, Renderer]:
 
 
 RENDERERS = _renderers(
-    Renderer("headline", "figure", frozenset({"metrics", "tests"})),
+    Renderer("headline", "figure", frozenset({"metrics", "tests", "placebos"})),
     Renderer("benchmark_statistics", "table", frozenset({"benchmarks"})),
     Renderer(
         "method_table",
