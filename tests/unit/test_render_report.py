@@ -200,13 +200,18 @@ def test_a_long_table_is_folded_but_for_its_first_block(folder: Path):
 
 
 def test_methods_left_out_and_the_texts_of_shots_are_listed(folder: Path):
-    left_out = [{"model": "tiny", "benchmark": "b", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}]
+    left_out = [
+        {"model": "tiny", "benchmark": "b", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}
+    ]
     drawn = pd.DataFrame(
         {"draw": 0, "subset": "", "length": pd.array([64] * 4, "Int64"), "kind": ["member", "nonmember"] * 2,
          "position": [1, 0, 0, 1], "text_id": ["t3", "t1", "t2", "t4"]}
     )  # fmt: skip
     shots = shots_of("b", drawn)
-    assert shots == [("b, draw 0, 64 words, members", "t2, t3"), ("b, draw 0, 64 words, nonmembers", "t1, t4")]
+    assert shots == [
+        ("b, draw 0, 64 words, members", "t2, t3"),
+        ("b, draw 0, 64 words, nonmembers", "t1, t4"),
+    ]
     text = page_of(folder, left_out=left_out, shots=shots)
     assert "<li>ref, dc_pdd of tiny on b: the run names no corpus.</li>" in text
     assert "<dt>b, draw 0, 64 words, members</dt><dd>t2, t3</dd>" in text

@@ -52,10 +52,18 @@ def test_the_whole_study_is_the_last_line(lines):
 
 
 def test_texts_are_those_that_the_registry_states():
-    entry = {"subsets": ["head", "tail"], "lengths": [512], "expected": {"head/512": 10, "tail/512": 20}}
+    entry = {
+        "source": "x",
+        "subsets": ["head", "tail"],
+        "lengths": [512],
+        "expected": {"head/512": 10, "tail/512": 20},
+    }
     assert [place[2] for place in places(entry, {"subsets": None, "lengths": None})] == [10, 20]
     assert [place[2] for place in places(entry, {"subsets": ["tail"], "lengths": [512]})] == [20]
-    assert [place[2] for place in places({"expected": {"all": 5}}, {"subsets": None, "lengths": None})] == [5]
+    assert [
+        place[2]
+        for place in places({"source": "x", "expected": {"all": 5}}, {"subsets": None, "lengths": None})
+    ] == [5]
 
 
 def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
@@ -79,3 +87,19 @@ def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
 
 def test_every_model_of_the_paper_study_states_its_parameters():
     assert not any("parameters" in one for one in assumptions(CONFIG | {"study": "paper"}))
+
+
+def test_texts_that_a_construction_fixes_are_counted():
+    every = {"subsets": None, "lengths": None}
+
+    def texts(entry):
+        return [place[2] for place in places(entry, every)]
+
+    speeches = {"source": "sotu", "texts": 40, "lengths": [32, 64],
+                "members": {"years": [2005, 2020]}, "nonmembers": {"years": [2026, 2026]}}  # fmt: skip
+    assert texts(speeches) == [17 * 40] * 2
+    assert texts({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64]}) == [600] * 2
+    assert texts({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64]}) == [24]
+    assert texts(
+        {"source": "sotu_segments", "years": [1930, 2024], "subsets": ["head"], "lengths": [512]}
+    ) == [95]

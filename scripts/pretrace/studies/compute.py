@@ -1,5 +1,6 @@
 """About how many tokens a study's local models read and how many GPU hours that takes, from the registries alone."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -103,9 +104,12 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
             for request in plan.pass_requests(study, model, benchmark)
             for place in places(study.benchmarks.entries[benchmark], request)
         }
+        prefix = study.benchmarks.entries[benchmark].get("prefix", {})
+        most_after_shots = 2 * prefix.get("texts", math.inf)
         for texts, tokens, _, companion, _, _, shots, _ in _without_place(asked):
             variants = (VIEWS[companion].number or 1) if companion else 1
-            yield model, benchmark, texts * tokens * variants + (shots or 0) * tokens
+            read = min(texts, most_after_shots) if shots else texts
+            yield model, benchmark, read * tokens * variants + (shots or 0) * tokens
 
 
 def _without_place(asked: set[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -160,14 +164,25 @@ def _cells(entry: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[tup
 def _stated(entry: Mapping[str, Any], subset: str, length: int | None) -> int | None:
     """How many texts a subset and length have, where the entry states it.
 
-    `texts` are of each class and length, `passages` of each of `documents` of each class, and length.
+    `texts` are of each class and length (of each address, of `sotu`), `passages` of each of `documents` of each class,
+    and length; of an address that is in or out as a whole stands one text in each subset and length.
     """
     expected = entry.get("expected", {})
-    of_class = entry.get("texts", entry.get("documents", 0) * entry.get("passages", 0))
-    if of_class:
-        expected = {str(length): 2 * of_class // len(entry.get("subsets", [""]))} | expected
+    if entry["source"] == "sotu":
+        there = entry["texts"] * (_years(entry["members"]["years"]) + _years(entry["nonmembers"]["years"]))
+    elif "years" in entry:
+        there = _years(entry["years"]) * len(entry["subsets"])
+    else:
+        there = 2 * entry.get("texts", entry.get("documents", 0) * entry.get("passages", 0))
+    if there:
+        expected = {str(length): there // len(entry.get("subsets", [""]))} | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)
+
+
+def _years(span: Sequence[int]) -> int:
+    first, last = span
+    return last - first + 1
 
 
 def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[str]:
