@@ -118,6 +118,7 @@ rule continue_model:
         "results/logs/continue_model/{model}.log",
     wildcard_constraints:
         model=trained_models(further=True),
+    priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
     threads: asked("threads", config["threads"])

@@ -141,7 +141,7 @@ def trainings(study: Study) -> Iterator[tuple[str, float]]:
             longest = max(entry.get("lengths", [None]))
             of_texts = places(entry, {"subsets": None, "lengths": longest and [longest]})
             once = sum(texts * tokens for _, _, texts, tokens in of_texts) / 2
-            yield model, once * training["epochs"] * training.get("repeat", 1)
+            yield model, once * training["epochs"]
 
 
 def places(entry: Mapping[str, Any], request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:

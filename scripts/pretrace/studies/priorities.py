@@ -94,7 +94,9 @@ def steps_waiting(study: Study) -> dict[Step, set[Step]]:
             waiting.setdefault(before, set()).add(step)
         training = study.models.entries[model].get("training")
         if training:
-            for before in ("benchmark", training["benchmark"]), ("corpus", training["tokenizer_corpus"]):
+            start = "corpus", training.get("tokenizer_corpus", "")
+            start = ("model", training["from"]) if "from" in training else start
+            for before in ("benchmark", training["benchmark"]), start:
                 waiting.setdefault(before, set()).add(("model", model))
     return waiting
 
