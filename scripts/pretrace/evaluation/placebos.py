@@ -140,7 +140,7 @@ def _relearned(of_texts: OfUnit, table: pd.DataFrame, language: str) -> ScoresBy
         texts = LabelledTexts(
             ids=cell["text_id"].tolist(),
             texts=cell["text"].tolist(),
-            labels=cell["label"].astype(int).tolist(),
+            labels=list(cell["label"].astype(int)),
             folds=cell["fold"].astype(int).tolist(),
             language=language,
         )
