@@ -34,6 +34,9 @@ from pretrace.runtime.errors import InputError
 FEW_LINES = 3
 """As many have a band for their interval; more have bars, side by side."""
 
+LONG_NAME = 24
+"""Characters of a name beside which fewer names stand in a row of the legend."""
+
 PLACES = ("model", "length", "subset")
 
 THIN = ("P", "X")
@@ -218,9 +221,10 @@ def _legend(
         for method in methods
     ]  # fmt: skip
     handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="chance"))
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=5 if len(facets) > 1 else 3, handlelength=4
-    )
+    most = 5 if len(facets) > 1 else 3
+    if max(len(handle.get_label()) for handle in handles) > LONG_NAME:
+        most -= 1
+    figure.legend(handles=handles, loc="outside lower center", ncols=most, handlelength=4)
 
 
 def _long(facets: Sequence[Facet]) -> pd.DataFrame:

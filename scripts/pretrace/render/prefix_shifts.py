@@ -99,14 +99,23 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
 
 def _draw(axis: Any, frame: pd.DataFrame) -> None:
     axis.axhline(0, color=GREY, linewidth=0.7)
-    for label, prefix, color, dashes, marker in SERIES:
+    single = frame["shots"].nunique() == 1
+    for at, (label, prefix, color, dashes, marker) in enumerate(SERIES):
         of = frame[(frame["label"] == label) & (frame["prefix"] == prefix)].sort_values("shots")
         texts = "members" if label else "non-members"
-        axis.fill_between(of["shots"], of["low"], of["high"], color=color, alpha=0.12, linewidth=0)
-        axis.plot(of["shots"], of["value"], color=color, linestyle=dashes, marker=marker, markersize=3.6,
+        shots = of["shots"] + (
+            at - (len(SERIES) - 1) / 2 if single else 0
+        )  # one number of shots: side by side
+        if single:
+            axis.vlines(shots, of["low"], of["high"], color=color, linewidth=0.7)
+        else:
+            axis.fill_between(shots, of["low"], of["high"], color=color, alpha=0.12, linewidth=0)
+        axis.plot(shots, of["value"], color=color, linestyle=dashes, marker=marker, markersize=3.6,
                   markeredgecolor="white", markeredgewidth=0.4,
                   label=f"texts: {texts}; prefix: {KINDS[prefix]}")  # fmt: skip
     axis.set_xticks(sorted(frame["shots"].unique()))
+    if single:
+        axis.margins(x=0.3)
     axis.set_xlabel("shots in the prefix")
 
 
