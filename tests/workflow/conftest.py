@@ -1,5 +1,6 @@
 """A fresh copy of the project in an empty folder, a smoke study in it, and Snakemake as a user runs it."""
 
+import fcntl
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from processes import pytest_xdist_auto_num_workers  # noqa: F401 (pytest asks for it)
 from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
@@ -162,19 +164,62 @@ def sentence(draw: random.Random, words: int) -> str:
     )
 
 
+# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
+PLANTED = """
+
+import os as _os
+import time as _time
+
+_write = Store.write
+
+
+def _planted(self, key, tables):
+    fault = _os.environ.get("PLANTED_FAULT")
+    if fault and len(list(self.path.glob("*.json"))) >= int(_os.environ["PLANTED_AFTER"]):
+        if fault == "raise":
+            raise RuntimeError("planted fault")
+        (self.path / ".held").write_text(str(_os.getpid()))
+        _time.sleep(600)
+    return _write(self, key, tables)
+
+
+Store.write = _planted
+"""
+
+
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory) -> Project:
-    """The smoke study, run to its end once; read it, do not change it."""
-    project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
-    project.smoke("all")
-    return project
+def of_all_processes(tmp_path_factory) -> Path:
+    """The smoke study, run to its end once for all processes of the tests: copy it. Its store can be made to fail."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    whole = folder / "smoke-finished"
+    with (folder / "smoke.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
+            store = project.path / "scripts" / "pretrace" / "passes" / "store.py"
+            store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
+            project.smoke("all")
+            project.path.rename(whole)
+    return whole
+
+
+def copied(finished: Path, target: Path) -> Project:
+    shutil.copytree(finished, target, symlinks=True)
+    return Project(target)
+
+
+@pytest.fixture(scope="module")
+def finished(of_all_processes, tmp_path_factory) -> Project:
+    """The finished smoke study; read it, do not change it."""
+    return copied(of_all_processes, tmp_path_factory.mktemp("finished") / "project")
 
 
 @pytest.fixture
-def smoke(finished, tmp_path) -> Project:
+def smoke(of_all_processes, tmp_path) -> Project:
     """A copy of the finished smoke study that a test may change."""
-    shutil.copytree(finished.path, tmp_path / "project", symlinks=True)
-    return Project(tmp_path / "project")
+    return copied(of_all_processes, tmp_path / "project")
 
 
 @pytest.fixture

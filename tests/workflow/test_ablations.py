@@ -3,28 +3,19 @@
 Passes are counted by the store's files: a file that stays as it was had no second pass.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import Project, copy_project, write_smoke
+from conftest import Project
 
 SCORES = "results/smoke/scores/target/texts.parquet"
 
 
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = write_smoke(copy_project(tmp_path_factory.mktemp("ablations") / "project"))
-    project.smoke(SCORES)
-    return project
-
-
 @pytest.fixture
-def project(scored: Project, tmp_path: Path) -> Project:
-    shutil.copytree(scored.path, tmp_path / "project", symlinks=True)
-    return Project(tmp_path / "project")
+def project(smoke: Project) -> Project:
+    return smoke
 
 
 def settings_of(project: Project, method: str) -> set[str]:

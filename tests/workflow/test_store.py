@@ -6,54 +6,20 @@ Each test counts passes by the store's files: a file that stays as it was had no
 import contextlib
 import json
 import os
-import shutil
 import signal
 import time
 from pathlib import Path
 
 import pytest
-from conftest import Project, copy_project, write_smoke
+from conftest import Project
 
 SCORES = "results/smoke/scores/target/texts.parquet"
 HELD = Path("results/passes/store/.held")
 
-# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
-PLANTED = """
-
-import os as _os
-import time as _time
-
-_write = Store.write
-
-
-def _planted(self, key, tables):
-    fault = _os.environ.get("PLANTED_FAULT")
-    if fault and len(list(self.path.glob("*.json"))) >= int(_os.environ["PLANTED_AFTER"]):
-        if fault == "raise":
-            raise RuntimeError("planted fault")
-        (self.path / ".held").write_text(str(_os.getpid()))
-        _time.sleep(600)
-    return _write(self, key, tables)
-
-
-Store.write = _planted
-"""
-
-
-@pytest.fixture(scope="module")
-def scored(tmp_path_factory) -> Project:
-    """The smoke study up to its scores, in a project whose store can be made to fail."""
-    project = write_smoke(copy_project(tmp_path_factory.mktemp("scored") / "project"))
-    store = project.path / "scripts" / "pretrace" / "passes" / "store.py"
-    store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
-    project.smoke(SCORES)
-    return project
-
 
 @pytest.fixture
-def project(scored, tmp_path) -> Project:
-    shutil.copytree(scored.path, tmp_path / "project", symlinks=True)
-    return Project(tmp_path / "project")
+def project(smoke) -> Project:
+    return smoke
 
 
 def files_of_length(project: Project, length: int) -> set[str]:
