@@ -18,11 +18,37 @@ def load(tmp_path):
     )
 
 
-def test_a_question_that_is_named_and_cannot_be_asked_says_what_to_add(load):
-    with pytest.raises(
-        InputError, match=r"de_cop cannot be computed: texts asks no questions.* key question"
-    ):
-        load({"methods": ["loss", "de_cop"]})
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        ({"methods": ["loss", "ref"]}, r"runs.0.methods: ref cannot .* add references: \[MODEL\] to the run"),
+        ({"methods": ["dc_pdd"]}, r"dc_pdd cannot be computed: .* add corpora: \[CORPUS\] to the run"),
+        ({"methods": ["neighbor"]}, r"neighbor .* add neighbours: \[word_swaps-25\] to the run"),
+        (
+            {"methods": ["loss", "de_cop"]},
+            r"de_cop cannot be computed: texts asks no questions.* key question",
+        ),
+        (
+            {"methods": ["lowercase"], "benchmark": "peoples_daily"},
+            r"the script of 'zh' has no lower case. Leave lowercase out",
+        ),
+    ],
+)
+def test_a_method_that_is_named_and_cannot_be_computed_says_what_to_add(load, run, told):
+    with pytest.raises(InputError, match=told):
+        load(run)
+
+
+def test_answers_have_no_log_probabilities_unless_they_stand_in_for_a_model(tmp_path, load):
+    run = {"model": "given", "benchmark": "sotu_questions", "methods": ["loss", "de_cop"]}
+    models = {"given": {"source": "answers", "path": "answers.csv"}}
+    with pytest.raises(InputError, match="loss cannot be computed: the model gives no log-probabilities"):
+        load(run, models=models)
+    of_paper = RUN | run | {"model": "llama-2-70b", "benchmark": "booktection"}
+    loaded = load_written(
+        tmp_path, study(runs=[of_paper]), paths={"llama-2-70b": str(tmp_path / "answers.csv")}
+    )
+    assert loaded.runs[0]["methods"] == []
 
 
 def test_methods_at_the_default_are_those_that_can_be_computed_and_the_others_have_a_reason(load):

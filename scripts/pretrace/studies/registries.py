@@ -84,6 +84,11 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
             entry["unavailable"] = "it runs code of its own, which trust_remote_code of config.yaml forbids"
 
 
+def is_overridden(entry: dict[str, Any]) -> bool:
+    """Whether a path of `config` stands in place of what the entry names."""
+    return str(entry.get("where", "")).startswith("config: ")
+
+
 def _set_path(entry: dict[str, Any], path: str, where: str, kind: str) -> None:
     entry |= {"path": path, "where": where}
     entry.pop("unavailable", None)

@@ -18,7 +18,7 @@ from pretrace.studies.questions import (
     questions_left_out,
     resolve_questions,
 )
-from pretrace.studies.registries import KINDS, Registry, load_registry, override
+from pretrace.studies.registries import KINDS, Registry, is_overridden, load_registry, override
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 
@@ -287,6 +287,13 @@ def _resolve_methods(
         "log_probabilities": scores_prompts(model),
     }
     hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], **offers))}
+    # answers that `paths` puts in a model's place are of its questions alone
+    if "methods" in run and not (model["source"] == "answers" and is_overridden(model)):
+        for id, (reason, remedy) in hindered.items():
+            raise InputError(
+                f"{where}.methods: {id} cannot be computed: {reason}. "
+                + (f"To have it, {remedy}; else leave {id} out." if remedy else f"Leave {id} out.")
+            )
     left_out = {id: why.reason for id, why in hindered.items()}
     if model["source"] == "answers":
         return [], left_out
