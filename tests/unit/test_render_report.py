@@ -159,7 +159,7 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
     )
     assert said["null"].endswith("trained here on old_speeches, neither class of speeches, read once")
     assert said["further"].endswith("wheel, trained further here on the members of speeches, read 2 times")
-    assert said["wheel"].endswith("read from the GGUF file Some.Q4_1.gguf")
+    assert said["wheel"].endswith("dequantised from the GGUF file Some.Q4_1.gguf")
     assert said[made_up.OTHER] == "Speeches, one old against others"
     assert set(said) >= {"all", "balanced"}
     assert not {"without_prefixes", "other"} & set(said)
