@@ -104,13 +104,16 @@ def steps_waiting(study: Study) -> dict[Step, set[Step]]:
 def _first_results(
     study: Study, work: Mapping[Step, float], waiting: Mapping[Step, set[Step]]
 ) -> tuple[str, ...]:
-    """The table and the figure of metrics that take the least; of models trained here only if of no others."""
-    cost: dict[str, tuple[bool, float]] = {}
+    """The table and the figure of metrics that take the least, rather of texts than of questions, and of models trained
+    here only if of no others.
+    """
+    cost: dict[str, tuple[bool, bool, float]] = {}
     for slug, artifact in study.artifacts.items():
         if "unavailable" not in artifact and "metrics" in RENDERERS[artifact["renderer"]].needs:
             models = {panel["model"] for panel in artifact["panels"]}
             trained = any(study.models.entries[model]["source"] == "trained" for model in models)
-            cost[slug] = trained, sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
+            asked = any(plan.asks_questions(study, *pair) for pair in plan.artifact_pairs(study, slug))
+            cost[slug] = trained, asked, sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
     of_kind = [
         [slug for slug in cost if study.artifacts[slug]["kind"] == kind] for kind in ("table", "figure")
     ]
