@@ -35,7 +35,7 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
         RUN | {"benchmark": "sotu_split", "methods": ["recall"]},
         at | {"methods": ["loss"], "lengths": [32]},
         at | {"methods": ["recall"], "lengths": [64]},
-        at | {"model": "pico-en-large", "methods": ["loss"]},
+        at | {"model": "pico-en-medium", "methods": ["loss"]},
     ]
     pairs = [run | {"methods": None} for run in runs]
     panels = {"panels": [{key: run[key] for key in ("model", "benchmark")} for run in pairs]}

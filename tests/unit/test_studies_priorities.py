@@ -46,17 +46,17 @@ def test_two_cores_end_together(embedded):
 
 def test_a_chain_is_a_job_and_what_waits_for_it(tmp_path):
     runs = [RUN | {"benchmark": "sotu_split", "model": model, "lengths": [64], "methods": ["loss"]}
-            for model in ("smollm2-135m", "pico-en-large")]  # fmt: skip
+            for model in ("smollm2-135m", "pico-en-medium")]  # fmt: skip
     loaded = load_written(tmp_path, study(runs=runs))
-    order, entry = priorities(loaded), loaded.models.entries["pico-en-large"]
+    order, entry = priorities(loaded), loaded.models.entries["pico-en-medium"]
     texts = loaded.benchmarks.entries["sotu_split"]["texts"]
     tokens = 2 * texts * 64 * TOKENS_A_WORD["en"]
-    large = order.chains["passes", "pico-en-large", "sotu_split"]
+    large = order.chains["passes", "pico-en-medium", "sotu_split"]
     assert large == pytest.approx(FORWARD * entry["parameters"] * tokens)
     trained = (
         entry["training"]["epochs"] * texts * 128 * TOKENS_A_WORD["en"] * 3 * FORWARD * entry["parameters"]
     )
-    assert order.chains["model", "pico-en-large"] == pytest.approx(large + trained)
+    assert order.chains["model", "pico-en-medium"] == pytest.approx(large + trained)
     real = order.chains["passes", "smollm2-135m", "sotu_split"]
     assert order.chains["benchmark", "sotu_split"] == max(real, large + trained)
     assert order.chains["corpus", "sotu_historic"] == large + trained, "the tokenizer is trained on it"
