@@ -60,7 +60,7 @@ def draw_prefixes(
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
             at = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
             shots = list(_shots(of_subset, str(subset), pool, (seed, draw)))
-            evaluated = list(_evaluated(of_subset, shots, texts, (seed, draw))) if texts else []
+            evaluated = list(_evaluated(of_subset, shots, texts, seed)) if texts else []
             rows += [at | row for row in (*shots, *evaluated)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(COLUMNS[:-1], ignore_index=True)
@@ -97,10 +97,8 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
             yield from _rows(length, kind, ids)
 
 
-def _evaluated(
-    of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: tuple[int, int]
-) -> Iterator[Row]:
-    """`texts` of each class and length, of those that overlap no shot."""
+def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
+    """`texts` of each class and length, of those that overlap no shot; the same in all draws, as far as they can be."""
     left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
@@ -108,7 +106,7 @@ def _evaluated(
                 f"{texts} texts of label {label} and length {length} are to be evaluated, and beside the shots there "
                 f"are {len(cell)}; lower `texts` or `pool` under the benchmark's key prefix."
             )
-        yield from _rows(length, EVALUATED, _order(cell["text_id"], EVALUATED, *seed)[:texts])
+        yield from _rows(length, EVALUATED, _order(cell["text_id"], EVALUATED, seed)[:texts])
 
 
 def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
