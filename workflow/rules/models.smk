@@ -144,6 +144,7 @@ rule train_shadows:
         "results/{study}/logs/train_shadows/{model}/{benchmark}.log",
     conda:
         "../../envs/pretrace.yaml"
+    priority: priority_of("model")
     resources:
         mem_mb=growing(lambda wildcards: 4000),
         runtime=growing(lambda wildcards: 240),
