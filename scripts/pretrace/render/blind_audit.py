@@ -23,7 +23,7 @@ from pretrace.render.records import (
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.table import Block, Cell, Row, Table, said_once, signs_of
+from pretrace.render.table import Block, Cell, Row, Table, said_once, signed, signs_of
 
 COLUMNS = (("Benchmark",), ("Placebos",), ("z",), ("Rank",), ("Beats blind?",))
 BLIND = "blind"
@@ -130,7 +130,7 @@ def _row(record: Record) -> Row:
         (
             Cell(value, low, high, signs=signs_of(record["marks"], AT_EDGE)),
             Cell(number(record["placebo_mean"]), spread=number(record["placebo_sd"])),
-            Cell(words=f"{record['z']:.1f}") if number(record["z"]) is not None else Cell(),
+            Cell(words=signed(record["z"], 1)) if number(record["z"]) is not None else Cell(),
             Cell(words=rank, bold=first) if rank else Cell(),
             Cell(words=beats, bold=beats == "yes") if beats else Cell(),
         ),
