@@ -10,6 +10,8 @@ from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
+SHOTS = RUN | {"benchmark": "sotu_shots"}
+
 
 @pytest.fixture
 def load(tmp_path):
@@ -30,11 +32,11 @@ def test_every_registered_study_resolves():
 
 
 def test_defaults_of_a_run_are_filled_in(load):
-    (run,) = load(study()).runs
+    (run,) = load(study(runs=[SHOTS])).runs
     assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == (
         "tokenizer",
         ["original"],
-        [0, *range(3, 13)],
+        [0, *range(3, 11)],
         None,
     )
     methods = {item["method"] for item in run["methods"]}
@@ -87,7 +89,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         ),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
-        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32, 64]"]),
+        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[64]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
         (study(runs=[]), ["runs"]),
         (study(study="my study"), ["study", "my study", "right form"]),
@@ -160,8 +162,8 @@ def test_yaml_merge_keys_work(load):
 
 
 def test_more_shots_than_are_drawn_are_refused(load):
-    with pytest.raises(InputError, match=r"9 shots are asked for, and prefix.pool of sotu is 7"):
-        load(study(runs=[RUN | {"methods": [{"recall": {"shots": 9}}]}]))
+    with pytest.raises(InputError, match=r"9 shots are asked for, and prefix.pool of sotu_shots is 7"):
+        load(study(runs=[SHOTS | {"methods": [{"recall": {"shots": 9}}]}]))
 
 
 @pytest.mark.parametrize("name", ["null", "3"])
@@ -183,12 +185,12 @@ def test_openings_of_no_length_cannot_be_completed(load, tmp_path):
 
 
 def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
-    runs = [RUN | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
+    runs = [SHOTS | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
     loaded = load(study(runs=runs))
-    asked = plan.pass_requests(loaded, "smollm2-135m", "sotu")
+    asked = plan.pass_requests(loaded, "smollm2-135m", "sotu_shots")
     prefixed = {(one["prefix"], one["shots"], one["draw"]) for one in asked if one["prefix"]}
-    # the first draw, and the ten of the placebos behind three draws in all
-    draws = (0, *range(3, 13))
+    # the first draw, and the eight of the placebos behind three draws in all
+    draws = (0, *range(3, 11))
     assert prefixed == {
         (kind, shots, draw) for kind in ("member", "nonmember") for shots in (3, 7) for draw in draws
     }

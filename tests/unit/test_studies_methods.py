@@ -83,8 +83,8 @@ def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
 def test_only_named_methods_draw_shots_and_an_entry_s_own_pool_stays(load):
     assert "prefix" not in load({}).benchmarks.entries["texts"]
     assert "recall" in load({}).runs[0]["left_out"]
-    with pytest.raises(InputError, match=r"8 shots are asked for, and prefix.pool of sotu is 7"):
-        load({"benchmark": "sotu", "methods": [{"recall": {"shots": [8]}}]})
+    with pytest.raises(InputError, match=r"8 shots are asked for, and prefix.pool of sotu_shots is 7"):
+        load({"benchmark": "sotu_shots", "methods": [{"recall": {"shots": [8]}}]})
 
 
 def test_an_empty_list_of_artifacts_says_so(load):

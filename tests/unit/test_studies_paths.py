@@ -48,7 +48,6 @@ def test_a_pair_without_passes_or_questions_has_no_file_of_them(load):
     assert paths.table(loaded, BENCHMARK) == TABLE
     for path in (paths.manifest, paths.answers, paths.times, paths.calibration, paths.completions):
         assert path(loaded, *PAIR) == []
-    assert paths.prefixes(loaded, BENCHMARK) == "results/prefixes/sotu.parquet"
     assert paths.prefixes_read(loaded, *PAIR) == []
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from conftest import Project, copy_project  # noqa: E402
+from projects import Project, copy_project  # noqa: E402
 from small_study import results, small  # noqa: E402
 
 COMMAND = ("all", "--cores", "2", "--rerun-incomplete", "--config", "study=smoke/smoke.yaml", "resamples=100")

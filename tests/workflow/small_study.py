@@ -1,6 +1,6 @@
 """The smoke study in as little time as can be, and what two runs of it are compared by."""
 
-from conftest import Project, write_smoke
+from projects import Project, write_smoke
 
 COMPARED = ("scores", "metrics", "tests", "tables", "figures")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import Project
+from projects import Project
 
 SCORES = "results/smoke/scores/target/texts.parquet"
 

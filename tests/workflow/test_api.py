@@ -66,7 +66,7 @@ def served(project):
 
 def write_study(project, url) -> None:
     api = {"base_url": url, "model": "m", "key_env": "TEST_API_KEY", "price": {"input": 2.0, "output": 4.0}}
-    gray = ["loss", "zlib", "lowercase", "min_k", "min_k_pp"]
+    gray = ["loss", "zlib", "lowercase", "min_k"]
     study = {
         "study": "mine",
         "models": {

@@ -8,7 +8,7 @@ import time
 import pandas as pd
 import pytest
 import yaml
-from conftest import Project, copy_project
+from projects import Project, copy_project
 
 import hub_datasets as made
 from hub_server import Hub

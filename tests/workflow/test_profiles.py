@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from conftest import Project
+from projects import Project
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies.profiles import check_profile

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from conftest import Project, copy_project
+from projects import Project, copy_project
 from small_study import results, small
 
 from slurm_cluster import NotStartedError, cluster, lacking, told

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from projects import Project
 
 SCORES = "results/smoke/scores/target/texts.parquet"
 HELD = Path("results/passes/store/.held")

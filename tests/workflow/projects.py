@@ -1,0 +1,167 @@
+"""A fresh copy of the project in an empty folder, a smoke study in it, and Snakemake as a user runs it."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tiny_models import tiny_model
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+NOUNS = (
+    "nation",
+    "congress",
+    "people",
+    "state",
+    "union",
+    "power",
+    "peace",
+    "law",
+    "budget",
+    "border",
+    "school",
+)
+VERBS = ("must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A copy of the project's files; `run` is the command line."""
+
+    path: Path
+
+    def run(
+        self, *arguments: str, check: bool = True, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        if check:
+            assert done.returncode == 0, done.stdout
+        return done
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """The same in the background, in a process group of its own."""
+        return subprocess.Popen(
+            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
+            stdout=(self.path / "started.log").open("w"), stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", *arguments]
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
+        return os.environ | {"OMP_NUM_THREADS": "1"} | cache | changes  # see tests/unit/conftest.py
+
+    def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
+        return self.run(
+            "--cores", "2", *arguments, "--config", "study=smoke/smoke.yaml", "resamples=200", **options
+        )
+
+    def study(self) -> dict:
+        return yaml.safe_load((self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8"))
+
+    def write_study(self, study: dict) -> None:
+        (self.path / "smoke" / "smoke.yaml").write_text(
+            yaml.safe_dump(study, sort_keys=False), encoding="utf-8"
+        )
+
+    def manifest(self, model: str = "target") -> dict:
+        path = self.path / "results" / "passes" / f"smoke~{model}" / "smoke~texts" / "smoke.json"
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def stored(self) -> dict[str, int]:
+        """Every stored view and when it was written: an unchanged entry had no second forward pass."""
+        store = self.path / "results" / "passes" / "store"
+        return {path.name: path.stat().st_mtime_ns for path in sorted(store.glob("[!.]*.parquet"))}
+
+
+def copy_project(target: Path) -> Project:
+    target.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / part, target / part)
+    return Project(target)
+
+
+def write_smoke(project: Project) -> Project:
+    """Two tiny random models, 60 made-up texts of two lengths, a corpus of 200 lines and a study over them."""
+    folder = project.path / "smoke"
+    folder.mkdir()
+    tiny_model("gpt_neox", folder / "target")
+    tiny_model("llama", folder / "reference", seed=1)
+    draw = random.Random(0)
+    texts = [
+        {"id": f"{length}-{number:02d}", "input": sentence(draw, length), "label": number % 2, "length": length,
+         "document": f"d{number % 12}"}
+        for length in (8, 32) for number in range(60)
+    ]  # fmt: skip
+    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
+    (folder / "corpus.txt").write_text(
+        "\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8"
+    )
+    panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (8, 32)]
+    project.write_study(
+        {
+            "study": "smoke",
+            "models": {name: {"source": "local", "path": name, "dtype": "float32", "resources": {"threads": 1}}
+                       for name in ("target", "reference")},
+            "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],
+                                     "prefix": {"pool": 3, "draws": 2}}},
+            "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
+            "runs": [
+                {"model": "target", "benchmark": "texts", "corpus": "web", "references": ["reference"],
+                 "start_token": "<|endoftext|>",
+                 "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
+                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
+                 "neighbours": ["word_swaps-2"], "draws": [0, 1],
+                 "methods": ["neighbor", {"recall": {"shots": [1, 2]}}, {"con_recall": {"gamma": [0.5], "shots": 2}}]},
+                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
+                 "views": ["delete-50"], "methods": ["loss"]},
+            ],
+            "artifacts": {"headline": {"panels": panels}, "results_auc": {"panels": panels},
+                          "surp_figure3": {"panels": panels[:1]},
+                          "selection_gap": {"panels": panels}},
+        }
+    )  # fmt: skip
+    return project
+
+
+def sentence(draw: random.Random, words: int) -> str:
+    return " ".join(
+        draw.choice((NOUNS, VERBS)[place % 2]) + str(draw.randint(0, 9)) for place in range(words)
+    )
+
+
+# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
+PLANTED = """
+
+import os as _os
+import time as _time
+
+_write = Store.write
+
+
+def _planted(self, key, tables):
+    fault = _os.environ.get("PLANTED_FAULT")
+    if fault and len(list(self.path.glob("*.json"))) >= int(_os.environ["PLANTED_AFTER"]):
+        if fault == "raise":
+            raise RuntimeError("planted fault")
+        (self.path / ".held").write_text(str(_os.getpid()))
+        _time.sleep(600)
+    return _write(self, key, tables)
+
+
+Store.write = _planted
+"""
