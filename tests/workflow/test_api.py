@@ -80,7 +80,7 @@ def write_study(project, url) -> None:
             {"model": "tiny", "benchmark": "books", "methods": gray},
             {"model": "scoring", "benchmark": "books", "methods": gray},
             {"model": "chatting", "benchmark": "books", "paraphraser": "paraphrase_by_chatting",
-             "methods": ["loss", "de_cop", {"completion": {"k": 5}}, "name_cloze"]},
+             "methods": ["de_cop", {"completion": {"k": 5}}, "name_cloze"]},
         ],
         "artifacts": ["results_auc"],
     }  # fmt: skip

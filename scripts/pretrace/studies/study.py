@@ -248,7 +248,7 @@ def _check_shadows(run: Run, models: Registry, slug: str, where: str) -> None:
         having = [name for name, entry in models.entries.items() if "shadows" in entry]
         raise InputError(
             f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
-            "model that is trained here shadows: 2."
+            "model that is trained here shadows: 4."
         )
     training = model["training"]
     if training["benchmark"] != run["benchmark"]:
