@@ -222,7 +222,7 @@ def _legend(
     ]  # fmt: skip
     handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="chance"))
     most = 5 if len(facets) > 1 else 3
-    if max(len(handle.get_label()) for handle in handles) > LONG_NAME:
+    if max(len(str(handle.get_label())) for handle in handles) > LONG_NAME:
         most -= 1
     figure.legend(handles=handles, loc="outside lower center", ncols=most, handlelength=4)
 
