@@ -88,7 +88,8 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
         for at, axis in enumerate(grid.flat[: len(panels)]):
             _draw(axis, frames[at])
             lettered = letter(at) if len(panels) > 1 else ""
-            axis.set_title(lettered + panel_label(panels[at]), loc="left", fontsize=7)
+            title = panel_label(panels[at]).replace(", separator ", ",\nseparator ")
+            axis.set_title(lettered + title, loc="left", fontsize=7)
         for axis in grid[:, 0]:
             axis.set_ylabel("signed Wasserstein distance\n(nats a token), with 95 % interval")
         handles, labels = grid[0, 0].get_legend_handles_labels()
