@@ -1,6 +1,7 @@
 """How far two runs of one study lie apart: on two machines, in two number formats or with two counts of threads.
 
-Run the study in two checkouts, then: python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedded
+Run the study in two checkouts, then:
+PYTHONPATH=scripts python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedded
 
 For each model and each way of choosing settings: how many AUCs both runs have, the median, the 95th percentile and the
 largest of their distances, and the method of the largest. A claim that rests on less than this does not survive
@@ -11,6 +12,8 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+
+from pretrace.render.selecting import named_variant
 
 KEYS = [
     "unit", "method", "view", "start_token", "draw", "reference", "subset", "length", "evaluation_set", "selection",
@@ -25,13 +28,13 @@ def aucs(folder: Path) -> pd.DataFrame:
     ]
     metrics = pd.concat(frames, ignore_index=True)
     chosen = metrics[metrics["selection"].ne("grid") & metrics["metric"].eq("auc")]
-    variant = chosen["setting"].where(chosen["selection"].eq("default"), "")
-    return chosen.assign(variant=variant)
+    pairs = zip(chosen["method"], chosen["setting"], strict=True)
+    return chosen.assign(method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs])
 
 
 def distances(one: Path, other: Path) -> pd.DataFrame:
     """A row for each AUC that both runs have, with its two values and their distance."""
-    keys = ["model", "benchmark", *KEYS, "variant"]
+    keys = ["model", "benchmark", *KEYS]
     both = aucs(one).merge(aucs(other), on=keys, suffixes=("", "_other"))
     return both.assign(distance=(both["value"] - both["value_other"]).abs()).dropna(subset=["distance"])
 
