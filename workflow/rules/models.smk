@@ -142,9 +142,9 @@ rule train_shadows:
         "results/{study}/shadows/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/train_shadows/{model}/{benchmark}.log",
+    priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
-    priority: priority_of("model")
     resources:
         mem_mb=growing(lambda wildcards: 4000),
         runtime=growing(lambda wildcards: 240),

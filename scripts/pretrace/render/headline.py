@@ -240,9 +240,8 @@ def _names(found: Sequence[Found]) -> str:
     return joined([panel_label(panel) for panel, _ in found])
 
 
-def _value(row: Record) -> str:
-    value, low, high = (number(row[key]) for key in ("value", "low", "high"))
-    return with_interval((float(value or 0), low, high))
+def _value(row: Record, digits: int = 3) -> str:
+    return with_interval(estimate(row), digits)
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
@@ -261,13 +260,8 @@ def _key(row: Record) -> tuple[Any, str]:
 
 def _line(row: Record, blind: Record | None) -> str:
     metric = metric_label(row["metric"])
-    text = f"{row['label']}, {row['model']}: {method_label(row['method'])} {metric} {_short(row)}"
-    beside = [f"{_short(blind)} without a model"] if blind else []
+    text = f"{row['label']}, {row['model']}: {method_label(row['method'])} {metric} {_value(row, 2)}"
+    beside = [f"{_value(blind, 2)} without a model"] if blind else []
     if number(row["rank"]) is not None:
         beside.append(f"rank {_rank(row)} among placebos of mean {row['placebo_mean']:.2f}")
     return f"{text} ({', '.join(beside)})" if beside else text
-
-
-def _short(row: Record) -> str:
-    value, low, high = (number(row[key]) for key in ("value", "low", "high"))
-    return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")

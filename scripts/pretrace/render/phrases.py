@@ -24,9 +24,12 @@ def joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
-def with_interval(estimate: Estimate) -> str:
+def with_interval(estimate: Estimate, digits: int = 3) -> str:
+    """A value to so many digits, its interval to two."""
     value, low, high = estimate
-    return f"{value:.3f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else "")
+    return f"{value:.{digits}f}" + (
+        f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    )
 
 
 def signed_interval(estimate: Estimate, digits: int = 2) -> str:
