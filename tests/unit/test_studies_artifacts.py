@@ -1,6 +1,9 @@
 """What a study's artifacts show, and which of them could not be drawn."""
 
+from itertools import product
+
 import pytest
+import yaml
 from made_up_studies import RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
@@ -76,6 +79,52 @@ def test_metrics_are_asked_of_the_cells_that_panels_show(load):
     loaded = load(study(runs=runs, artifacts=artifacts))
     assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
     assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
+
+
+def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
+    models, benchmarks = ["pico-en-small", "smollm2-135m"], ["sotu_split", "sotu_split-s1"]
+    run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}
+    panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
+    loaded = load(yaml.safe_dump(study(runs=[run], artifacts={"results_auc": [panel]}), sort_keys=False))
+    assert [(run["model"], run["benchmark"]) for run in loaded.runs] == list(product(models, benchmarks))
+    shown = loaded.artifacts["results_auc"]["panels"]
+    assert [(one["length"], one["model"]) for one in shown] == list(product([64, 32], models))
+
+
+def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
+    other = RUN | {"start_token": "none", "corpus": "sotu_historic", "methods": ["dc_pdd"]}
+    own = {
+        "id": "own",
+        "start_token": "<s>",
+        "methods": ["loss", "dc_pdd"],
+        "corpora": ["docstrings", "reviews"],
+    }
+    runs = [other, RUN | own, RUN | own | {"benchmark": "sotu_split", "methods": ["loss"]}]
+    narrowed = {"run": "own", "benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
+    artifacts = load(
+        study(runs=runs, artifacts={"results_auc": ["own"], "results_tpr": [narrowed]})
+    ).artifacts
+    at = {"model": "smollm2-135m", "start_token": "<s>", "references": ["docstrings"]}
+    assert artifacts["results_auc"]["panels"] == [at | {"benchmark": name} for name in ("sotu", "sotu_split")]
+    assert artifacts["results_tpr"]["panels"] == [
+        at | {"benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("panel", "told"),
+    [
+        ("onw", r"results_auc.0.run: no run has the id 'onw': did you mean 'own'"),
+        (
+            {"run": "own", "model": "smollm2"},
+            r"results_auc.0.model: own has no run of 'smollm2': did you mean",
+        ),
+        ({"length": 64}, r"results_auc.0: missing key 'model' and 'benchmark' or 'run'"),
+    ],
+)
+def test_a_panel_that_names_no_run_says_which_there_are(load, panel, told):
+    with pytest.raises(InputError, match=told):
+        load(study(runs=[RUN | {"id": "own"}], artifacts={"results_auc": [panel]}))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """A study's artifacts, resolved: each with its panels, and what a panel shows where several could stand."""
 
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 from pretrace.methods.registry import REFERENCES
@@ -20,6 +22,9 @@ PARAMETERS = ("x", "y", "parameter")
 PLACES = {"model", "length", "subset"}
 """What a figure's x may be beside a parameter."""
 
+PRODUCT = ("model", "benchmark", "subset", "length")
+"""Keys of a panel that may be lists, which stand for their product."""
+
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
 
@@ -27,11 +32,59 @@ COMBINED = "combined"
 """What an audit shows beside its methods: all of them together."""
 
 
-def artifact_map(given: list[str] | dict[str, Artifact | None]) -> dict[str, Artifact]:
-    """A study's artifacts by slug, each with its own keys."""
+def expanded(given: dict[str, Any], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """A run or panel for each combination of the values that are listed under `keys`.
+
+    The key that is written first varies slowest.
+    """
+    listed = [key for key in given if key in keys and isinstance(given[key], list)]
+    return [
+        given | dict(zip(listed, values, strict=True)) for values in product(*(given[key] for key in listed))
+    ]
+
+
+def written_artifacts(
+    given: list[str] | dict[str, Artifact | list[Panel | str] | None], runs: list[Run], where: str
+) -> dict[str, Artifact]:
+    """A study's artifacts by slug, each with its own keys; a list in place of these is one of panels.
+
+    Panels that name a run by its id, or that have lists, stand for several.
+    """
     if isinstance(given, list):
         return {slug: {} for slug in given}
-    return {slug: own or {} for slug, own in given.items()}
+    shown: dict[str, Artifact] = {}
+    for slug, own in given.items():
+        shown[slug] = {"panels": own} if isinstance(own, list) else own or {}
+        at = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
+        if "panels" in shown[slug]:
+            located = [(f"{at}.{number}", panel) for number, panel in enumerate(shown[slug]["panels"])]
+            panels = [one for place, panel in located for one in _panels_written(panel, runs, place)]
+            shown[slug] = shown[slug] | {"panels": panels}
+    return shown
+
+
+def _panels_written(written: Panel | str, runs: list[Run], where: str) -> list[Panel]:
+    """The panels of the written one: of the runs with its id, with the start token and references that these name."""
+    panel = {"run": written} if isinstance(written, str) else written
+    if "run" not in panel:
+        return expanded(panel, PRODUCT)
+    ids = {run["id"] for run in runs} - {""}
+    if panel["run"] not in ids:
+        raise InputError(f"{where}.run: no run has the id '{panel['run']}': {nearest(panel['run'], ids)}")
+    by_pair = runs_by_pair(run for run in runs if run["id"] == panel["run"])
+    for place, key in enumerate(("model", "benchmark")):
+        there = {pair[place] for pair in by_pair}
+        for slug in _listed(panel.get(key, [])):
+            if slug not in there:
+                raise InputError(
+                    f"{where}.{key}: {panel['run']} has no run of '{slug}': {nearest(slug, there)}"
+                )
+    return [
+        first_of_runs(by_pair[pair]) | one | {"model": pair[0], "benchmark": pair[1]}
+        for one in expanded(panel | {"run": list(by_pair)}, ("run", *PRODUCT))
+        for pair in [one.pop("run")]
+        if (one.get("model", pair[0]), one.get("benchmark", pair[1])) == pair
+    ]
 
 
 def require_artifact(slug: str, registered: dict[str, Artifact], where: str) -> Artifact:
@@ -148,11 +201,14 @@ def _check_parameters(options: dict[str, Any]) -> None:
     of = {id: set(method.defaults) for id, method in METHODS.items()}
     known = PLACES.union(*([of[chosen]] if chosen else of.values()))
     for key in PARAMETERS:
-        given = options.get(key, [])
-        for parameter in given if isinstance(given, list) else [given]:
+        for parameter in _listed(options.get(key, [])):
             if str(parameter) not in known:
                 hint = nearest(parameter, known)
                 raise InputError(f"options.{key}: no parameter is called {parameter!r}: {hint}")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
@@ -162,13 +218,19 @@ def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
 
 def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
     """The runs of a model on a benchmark; of one that only others refer to theirs, whose passes it has."""
-    own: dict[tuple[str, str], list[Run]] = {}
     referring: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        own.setdefault((run["model"], run["benchmark"]), []).append(run)
         for model in run["references"]:
             referring.setdefault((model, run["benchmark"]), []).append(run)
-    return referring | own
+    return referring | runs_by_pair(runs)
+
+
+def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """The runs of each model and benchmark."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run["model"], run["benchmark"]), []).append(run)
+    return found
 
 
 def first_of_runs(own: list[Run]) -> Artifact:

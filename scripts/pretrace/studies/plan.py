@@ -7,7 +7,7 @@ from pretrace.methods import METHODS, companions, prefix_needs
 from pretrace.questions.registry import QUESTION_METHODS, question_setting_name, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
-from pretrace.studies.artifacts import Artifact, Panel, Run
+from pretrace.studies.artifacts import Artifact, Panel, Run, runs_by_pair
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import Prefix
@@ -29,10 +29,7 @@ def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
 # looked up once a study: a dry run asks for each of its thousands of jobs
 @cache
 def _runs_of_pairs(study: Study) -> dict[Pair, list[Run]]:
-    found: dict[Pair, list[Run]] = {}
-    for run in study.runs:
-        found.setdefault((run["model"], run["benchmark"]), []).append(run)
-    return found
+    return runs_by_pair(study.runs)
 
 
 @cache

@@ -156,32 +156,34 @@ def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[As
     return texts, asked
 
 
-def check_calibration(runs: tuple[dict[str, Any], ...], where: str) -> None:
+def check_calibration(located: list[tuple[str, dict[str, Any]]]) -> None:
     """Whether each model and benchmark have one calibration, and the same model reads each `calibrate_on` too.
+
+    `located`: file and key of each run, and the run.
 
     Raises:
         InputError: runs disagree, or no run of the same model reads the other benchmark or asks its questions.
     """
-    reading = {(run["model"], run["benchmark"]) for run in runs if run["methods"]}
-    asking = {(run["model"], run["benchmark"]) for run in runs if _asks_de_cop(run)}
+    reading = {(run["model"], run["benchmark"]) for _, run in located if run["methods"]}
+    asking = {(run["model"], run["benchmark"]) for _, run in located if _asks_de_cop(run)}
     first: dict[tuple[str, str, str], Any] = {}
-    for number, run in enumerate(runs):
+    for where, run in located:
         for key in ("calibration", "calibrate_on"):
             if run[key] is None:
                 continue
             if first.setdefault((run["model"], run["benchmark"], key), run[key]) != run[key]:
                 raise InputError(
-                    f"{where}.{number}.{key}: another run of {run['model']} on {run['benchmark']} gives a different "
+                    f"{where}.{key}: another run of {run['model']} on {run['benchmark']} gives a different "
                     "one; give one, or put them into two studies."
                 )
         other = run["calibrate_on"]
         if other is not None and _asks_de_cop(run) and (run["model"], other) not in asking:
             raise InputError(
-                f"{where}.{number}.calibrate_on: no run asks {run['model']} de_cop's questions on {other}; add one."
+                f"{where}.calibrate_on: no run asks {run['model']} de_cop's questions on {other}; add one."
             )
         if other is not None and run["methods"] and (run["model"], other) not in reading:
             raise InputError(
-                f"{where}.{number}.calibrate_on: no run has {run['model']} read {other}; add one with the same methods."
+                f"{where}.calibrate_on: no run has {run['model']} read {other}; add one with the same methods."
             )
 
 

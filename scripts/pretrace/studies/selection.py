@@ -5,23 +5,20 @@ from typing import Any
 
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts import OF_BENCHMARKS, Artifact, Panel, require_artifact
+from pretrace.studies.artifacts import OF_BENCHMARKS, Artifact, Panel, Run, require_artifact
 from pretrace.studies.registries import Registry
-
-GivenRun = dict[str, Any]
-"""A run as a study file has it."""
 
 Pair = tuple[str, str]
 
 
 def select(
-    runs: list[GivenRun],
+    runs: list[Run],
     artifacts: dict[str, Artifact],
     registered: dict[str, Artifact],
     models: Registry,
     config: Mapping[str, Any],
     where: str,
-) -> tuple[list[GivenRun], dict[str, Artifact]]:
+) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
     """The runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
@@ -31,7 +28,7 @@ def select(
     Raises:
         InputError: an unknown artifact, nothing is selected, or no model is left.
     """
-    for slug in {slug for run in runs for slug in run.get("for", [])} | artifacts.keys():
+    for slug in {slug for run in runs for slug in run["for"]} | artifacts.keys():
         require_artifact(slug, registered, where)
     out = left_out(models, config)
     chosen = _chosen(artifacts, registered, config, where)
@@ -55,7 +52,7 @@ def select(
             one for one in own["panels"] if _pair(one) in ran or not (narrowed or one["model"] in out)
         ]:
             shown[slug] = own | {"panels": panels}
-    return kept, shown
+    return tuple(kept), shown
 
 
 def left_out(models: Registry, config: Mapping[str, Any]) -> dict[str, str]:
@@ -95,12 +92,10 @@ def _chosen(
     return chosen
 
 
-def _serving(
-    runs: list[GivenRun], chosen: dict[str, Artifact], registered: dict[str, Artifact]
-) -> list[GivenRun]:
+def _serving(runs: list[Run], chosen: dict[str, Artifact], registered: dict[str, Artifact]) -> list[Run]:
     """The runs that the chosen artifacts need; those of no paper need none, where there are others."""
     wanted = {slug: own for slug, own in chosen.items() if "paper" in registered[slug]} or chosen
-    named = {slug for run in runs for slug in run.get("for", [])}
+    named = {slug for run in runs for slug in run["for"]}
     reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
     every = any(
         "panels" not in own and "unavailable" not in registered[slug] for slug, own in reading.items()
@@ -108,16 +103,16 @@ def _serving(
     pairs = {
         _pair(panel) for slug, own in reading.items() if slug not in named for panel in own.get("panels", [])
     }
-    return [run for run in runs if wanted.keys() & set(run.get("for", [])) or pairs & _pairs(run) or every]
+    return [run for run in runs if wanted.keys() & set(run["for"]) or pairs & _pairs(run) or every]
 
 
 def _pair(panel: Panel) -> Pair:
     return panel["model"], panel["benchmark"]
 
 
-def _pairs(run: GivenRun) -> set[Pair]:
+def _pairs(run: Run) -> set[Pair]:
     """The models that read a run's benchmark."""
-    return {(model, run["benchmark"]) for model in (run["model"], *run.get("references", []))}
+    return {(model, run["benchmark"]) for model in (run["model"], *run["references"])}
 
 
 def _shows_texts(entry: Artifact) -> bool:

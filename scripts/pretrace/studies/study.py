@@ -9,7 +9,14 @@ from pretrace.models.training import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
-from pretrace.studies.artifacts import Artifact, Run, artifact_map, prefix_cautions, resolve_artifact
+from pretrace.studies.artifacts import (
+    Artifact,
+    Run,
+    expanded,
+    prefix_cautions,
+    resolve_artifact,
+    written_artifacts,
+)
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
@@ -27,6 +34,9 @@ DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""
+
+Located = tuple[str, Run]
+"""A run, and the file and key that it is from."""
 
 OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
 """Keys of a training that starts with random weights."""
@@ -72,20 +82,21 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     _check_references(models, benchmarks, corpora, downloads)
     registered = read_yaml(folder / "artifacts.yaml")
     check(registered, "artifacts", str(folder / "artifacts.yaml"))
-    _draw_shots(given["runs"], f"{path}: runs", benchmarks)
-    # every run is checked, also those that are not selected
-    resolved = [
-        _resolve_run(run, f"{path}: runs.{number}", models, benchmarks, corpora)
-        for number, run in enumerate(given["runs"])
+    written = [
+        (f"{path}: runs.{number}", run)
+        for number, listed in enumerate(given["runs"])
+        for run in expanded(listed, ("model", "benchmark"))
     ]
-    check_calibration(tuple(resolved), f"{path}: runs")
-    _check_inner_start(resolved, f"{path}: runs")
+    _draw_shots(written, benchmarks)
+    # every run is checked, also those that are not selected
+    resolved = [_resolve_run(run, where, models, benchmarks, corpora) for where, run in written]
+    located = [(where, run) for (where, _), run in zip(written, resolved, strict=True)]
+    check_calibration(located)
+    _check_inner_start(located)
     default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
-    shown = artifact_map(given.get("artifacts", default))
+    shown = written_artifacts(given.get("artifacts", default), resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
-    kept, shown = select(given["runs"], shown, registered, models, config, str(path))
-    chosen = {id(own) for own in kept}
-    runs = tuple(run for run, own in zip(resolved, given["runs"], strict=True) if id(own) in chosen)
+    runs, shown = select(resolved, shown, registered, models, config, str(path))
     artifacts = {
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
@@ -177,12 +188,12 @@ def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, 
             benchmarks.require(panel["benchmark"], f"{where}.{slug}.panels.{number}.benchmark")
 
 
-def _draw_shots(runs: list[Run], where: str, benchmarks: Registry) -> None:
+def _draw_shots(runs: list[Located], benchmarks: Registry) -> None:
     """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
-    for number, run in enumerate(runs):
-        texts, _ = named_methods(run, f"{where}.{number}")
+    for where, run in runs:
+        texts, _ = named_methods(run, where)
         shots = most_shots(texts) if "methods" in run else 0
-        entry = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.{number}.benchmark")]
+        entry = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
         drawn = entry.get("prefix", {"pool": 0, "draws": 1, "default": True})
         if shots and "default" in drawn and entry["source"] != "answers":
             draws = max(run.get("draws", [0])) + 1
@@ -223,6 +234,8 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
     scored, left_out = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
     check_api_run(where, run, models, corpora=chosen, methods=scored)
     return {
+        "id": run.get("id", ""),
+        "for": run.get("for", []),
         "model": run["model"],
         "benchmark": run["benchmark"],
         "subsets": run.get("subsets"),
@@ -333,20 +346,20 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
     return [0, *range(draws, draws + prefix.get("placebos", 0))]
 
 
-def _check_inner_start(runs: list[Run], where: str) -> None:
+def _check_inner_start(runs: list[Located]) -> None:
     """Runs that score the same texts agree in `inner_start`, which scores do not name.
 
     Raises:
         InputError: two do not.
     """
     first: dict[tuple[Any, ...], list[Run]] = {}
-    for number, run in enumerate(runs):
+    for where, run in runs:
         alike = first.setdefault((run["model"], run["benchmark"], run["start_token"]), [])
         for other in alike if run["methods"] else []:
             shared = all(_share(run[key], other[key]) for key in ("views", "subsets", "lengths"))
             if shared and run["inner_start"] != other["inner_start"]:
                 raise InputError(
-                    f"{where}.{number}.inner_start: another run of {run['model']} on the same texts of "
+                    f"{where}.inner_start: another run of {run['model']} on the same texts of "
                     f"{run['benchmark']} differs in it, which scores do not name; put them into two studies."
                 )
         alike += [run] if run["methods"] else []
