@@ -10,7 +10,6 @@ import os
 import pytest
 
 from hub_server import Hub
-from processes import pytest_xdist_auto_num_workers  # noqa: F401 (pytest asks for it)
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is first imported, also by what a test starts
 

@@ -48,6 +48,7 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Path):
     printed, ran = "", 0

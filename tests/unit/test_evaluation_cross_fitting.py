@@ -87,6 +87,7 @@ def drawn(
     return texts, folds, [scores[id] for id in ids]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make", [with_whole_documents, in_pairs])
 def test_the_mean_auc_is_one_half(make: Callable[[np.random.Generator], list[Text]]) -> None:
     """Decision values of several classifiers, ranked as they are, or pairs cut apart, would lie far below."""
@@ -96,6 +97,7 @@ def test_the_mean_auc_is_one_half(make: Callable[[np.random.Generator], list[Tex
     assert sem(values) < 0.015
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("make", "draws"), [(split_at_random, 120), (halves_of_documents, 80)])
 def test_no_more_intervals_miss_one_half_than_may(
     make: Callable[[np.random.Generator], list[Text]], draws: int

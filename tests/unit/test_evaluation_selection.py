@@ -280,6 +280,7 @@ def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeyp
     assert profits_from_leaks()
 
 
+@pytest.mark.full
 def test_looking_at_all_folds_to_choose_is_caught_too(monkeypatch):
     """Many settings of pure noise: choosing on all texts profits from chance, choosing elsewhere does not."""
 

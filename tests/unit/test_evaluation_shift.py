@@ -37,6 +37,7 @@ def p_of(found: pd.DataFrame, control: str) -> float:
     return float(found.set_index("method").loc[control, "p"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("named", [True, False], ids=["documents", "no documents"])
 def test_sizes_of_exchangeable_documents_seldom_differ(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nested lengths and texts of one document, taken as independent, would flag a quarter to a half."""

@@ -8,20 +8,6 @@ from pathlib import Path
 import pytest
 from projects import PLANTED, Project, copy_project, write_smoke
 
-from processes import pytest_xdist_auto_num_workers  # noqa: F401 (pytest asks for it)
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="also run what takes long: the tests marked full")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--full"):
-        return
-    for item in items:
-        if item.get_closest_marker("full"):
-            item.add_marker(pytest.mark.skip(reason="takes long: pytest --full runs it"))
-
 
 @pytest.fixture
 def project(tmp_path) -> Project:
@@ -30,7 +16,10 @@ def project(tmp_path) -> Project:
 
 @pytest.fixture(scope="session")
 def of_all_processes(tmp_path_factory) -> Path:
-    """The smoke study, run to its end once for all processes of the tests: copy it. Its store can be made to fail."""
+    """The smoke study, run to its end once for all processes of the tests: copy it.
+
+    Its store can be made to fail; `first_run.log` is what the terminal showed.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -41,7 +30,8 @@ def of_all_processes(tmp_path_factory) -> Path:
             project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
             store = project.path / "scripts" / "pretrace" / "passes" / "store.py"
             store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
-            project.smoke("all")
+            shown = project.smoke("all").stdout
+            (project.path / "first_run.log").write_text(shown, encoding="utf-8")
             project.path.rename(whole)
     return whole
 

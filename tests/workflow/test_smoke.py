@@ -71,10 +71,11 @@ def test_the_end_and_nothing_to_do_show_what_was_found_and_a_plan_does_not(smoke
     assert not concluded.search(smoke.smoke("tables").stdout), "the report was not asked for"
 
 
-def test_the_first_results_are_announced(unrun):
-    told = unrun.smoke("tables").stdout
-    (line,) = re.findall(r"the first table: .* in (results/\S+)", told)
-    assert (unrun.path / line).is_file()
+def test_the_first_results_are_announced(finished):
+    shown = (finished.path / "first_run.log").read_text(encoding="utf-8")
+    for kind in ("table", "figure"):
+        (path,) = re.findall(rf"the first {kind}: .* in (results/\S+)", shown)
+        assert (finished.path / path).is_file()
 
 
 def test_the_bare_command_runs_all(finished):
@@ -83,6 +84,7 @@ def test_the_bare_command_runs_all(finished):
     assert re.search(r"^all\s+1$", forced, re.MULTILINE)
 
 
+@pytest.mark.full
 def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     unrun.run("--cores", "1", "all", "--config", "study=smoke/smoke.yaml", "resamples=200")
     compared = 0

@@ -7,6 +7,9 @@ from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import read_json
 
+SERVER_START = -1
+"""Stands for a start token that a server puts before a text by itself."""
+
 _NAMED = {"bos_token", "eos_token", "unk_token", "pad_token"}
 _HARMLESS = {"tokenizer_class", "backend", "is_local", "local_files_only", "model_max_length"} | _NAMED
 """Settings of tokenizer_config.json that change no ids of a text's own tokens."""

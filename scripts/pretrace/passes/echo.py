@@ -11,7 +11,8 @@ import numpy as np
 
 from pretrace.models import Target
 from pretrace.models.api import ApiClient
-from pretrace.models.api.target import START, ApiTarget, api_target
+from pretrace.models.api.target import ApiTarget, api_target
+from pretrace.models.tokens import SERVER_START
 from pretrace.passes.alignment import Echo, after, echo_of, span_of
 from pretrace.passes.lead import Ids, Lead
 from pretrace.passes.probe import Probe, Prompt, echo_request
@@ -84,7 +85,7 @@ class EchoScorer:
             return
         tokenizer = self._target.tokenizer if self._target.knows_ids else None
         starts = Probe(self._target.client, tokenizer).check(start if tokenizer else ())
-        if tokenizer is None and starts and start != (START,):
+        if tokenizer is None and starts and start != (SERVER_START,):
             raise InputError(
                 f"{self._name}: the server puts a start token before every text by itself; set start_token: "
                 "tokenizer in the run."
@@ -126,4 +127,4 @@ class EchoScorer:
 
 def _text(ids: Sequence[int]) -> str:
     """The text that code points stand for; the server's own start token is not sent."""
-    return "".join(chr(id) for id in ids if id != START)
+    return "".join(chr(id) for id in ids if id != SERVER_START)

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from pretrace.models.api.target import START
+from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import SEPARATORS, START_TOKEN, Prefix
@@ -99,7 +99,7 @@ def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:
 
 def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
     """As `_encoded`, with `end`, which is never scored, behind every shot."""
-    if not end or START in end:
+    if not end or SERVER_START in end:
         raise InputError(
             f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
             "start_token in the run and, for an API, tokenizer in the model's entry, or choose another separator."

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 
 from pretrace.models.api.client import ApiClient
 from pretrace.models.target import Target
+from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.files import digest
-
-START = -1  # in the place of a start token that the server puts before a text by itself
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class CodePoints:
 
     def __init__(self, name: str, starts: bool) -> None:
         self.name_or_path = f"{name}, whose entry names no tokenizer"
-        self._start = [START] if starts else []
+        self._start = [SERVER_START] if starts else []
 
     def __call__(
         self, texts: str | list[str], *, add_special_tokens: bool = True, **_: Any
