@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from pretrace.render.headline import lines
+from pretrace.render.figures.headline import lines
 from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log

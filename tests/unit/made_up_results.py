@@ -11,7 +11,7 @@ import pandas as pd
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.render.results import Results
-from pretrace.render.table import Row, Table
+from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 
 MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = "tiny-135m", "speeches", "other_speeches", 64, "<|endoftext|>"

@@ -10,10 +10,10 @@ from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from pretrace.render.chinese import chinese_family
-from pretrace.render.drawing import Drawing, lay_out, new_figure, style
-from pretrace.render.latex import latex
-from pretrace.render.table import Block, Cell, Row, Table
+from pretrace.render.figures.chinese import chinese_family
+from pretrace.render.figures.drawing import Drawing, lay_out, new_figure, style
+from pretrace.render.tables.latex import latex
+from pretrace.render.tables.table import Block, Cell, Row, Table
 
 LABEL = "人民日报、１９９８年一月。「成员与非成员」 AUC"
 ENDINGS = ("pdf", "png", "svg")
@@ -56,7 +56,7 @@ def test_the_font_is_of_regular_weight_and_holds_just_what_is_asked_for():
 
 
 def test_latin_labels_need_no_second_font(tmp_path, monkeypatch):
-    import pretrace.render.drawing as drawing
+    import pretrace.render.figures.drawing as drawing
 
     monkeypatch.setattr(drawing, "chinese_family", lambda _: pytest.fail("asked for a Chinese font"))
     files = written(titled("Members", "\N{GREEK SMALL LETTER GAMMA} ≥ 5 %"), tmp_path / "latin")

@@ -4,7 +4,7 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
-from pretrace.render.headline import LINES, lines
+from pretrace.render.figures.headline import LINES, lines
 from pretrace.render.registry import render
 
 PLACED = made_up.artifact("headline")

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from pretrace.render.latex import latex
-from pretrace.render.markdown import markdown, parse
 from pretrace.render.names import method_label, view_label
-from pretrace.render.table import (
+from pretrace.render.phrases import signed
+from pretrace.render.tables.latex import latex
+from pretrace.render.tables.markdown import markdown, parse
+from pretrace.render.tables.table import (
     Block,
     Cell,
     Row,
@@ -14,7 +15,6 @@ from pretrace.render.table import (
     header_rows,
     said_once,
     shared_lines,
-    signed,
 )
 
 

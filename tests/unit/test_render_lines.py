@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from pretrace.methods import METHODS
-from pretrace.render import method_lines
-from pretrace.render.drawing import Drawing
-from pretrace.render.lines_reading import reading
+from pretrace.render.figures import method_lines
+from pretrace.render.figures.drawing import Drawing
+from pretrace.render.figures.lines_reading import reading
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet

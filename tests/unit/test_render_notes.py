@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
-from pretrace.render import blind_audit, method_table
 from pretrace.render.phrases import conditions
 from pretrace.render.registry import render
 from pretrace.render.results import Results
+from pretrace.render.tables import blind_audit, method_table
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 

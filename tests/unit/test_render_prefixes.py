@@ -11,25 +11,21 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation import evaluation_sets, signed_wasserstein
-from pretrace.render import (
+from pretrace.render.figures import loss_curves, method_lines, prefix_shifts, roc, score_densities
+from pretrace.render.records import is_starred
+from pretrace.render.registry import outputs
+from pretrace.render.results import Results
+from pretrace.render.tables import (
     blind_audit,
-    loss_curves,
-    method_lines,
     method_table,
     null_audit,
     pairwise_tests,
     pass_costs,
-    prefix_shifts,
-    roc,
-    score_densities,
     selection_gap,
 )
-from pretrace.render.averages import average
-from pretrace.render.method_columns import Column, over_draws
-from pretrace.render.records import is_starred
-from pretrace.render.registry import outputs
-from pretrace.render.results import Results
-from pretrace.render.table import Table
+from pretrace.render.tables.averages import average
+from pretrace.render.tables.method_columns import Column, over_draws
+from pretrace.render.tables.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 

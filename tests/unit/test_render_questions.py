@@ -8,18 +8,12 @@ import made_up_answers as made_up
 import pytest
 import yaml
 
-from pretrace.render import (
-    accuracy_table,
-    calibration_table,
-    document_times,
-    letter_bars,
-    method_lines,
-    position_bars,
-    welch_table,
-)
+from pretrace.render.figures import letter_bars, method_lines, position_bars
+from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.table import DASH, Cell, Row, Table
+from pretrace.render.tables import accuracy_table, calibration_table, document_times, welch_table
+from pretrace.render.tables.table import Cell, Row, Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 

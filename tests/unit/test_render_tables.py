@@ -9,14 +9,20 @@ import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
-from pretrace.render import benchmark_statistics, blind_audit, method_table, selection_gap, setting_table
-from pretrace.render.latex import latex
-from pretrace.render.markdown import markdown
 from pretrace.render.names import method_label
 from pretrace.render.phrases import difference
+from pretrace.render.records import csv_text
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.table import csv_text
+from pretrace.render.tables import (
+    benchmark_statistics,
+    blind_audit,
+    method_table,
+    selection_gap,
+    setting_table,
+)
+from pretrace.render.tables.latex import latex
+from pretrace.render.tables.markdown import markdown
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 

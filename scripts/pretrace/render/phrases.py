@@ -1,6 +1,7 @@
 """Words for numbers: the pieces that readings and notes are made of."""
 
 import math
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,10 +14,23 @@ from pretrace.render.names import (
     view_label,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.table import signed
+
+MINUS = "\N{MINUS SIGN}"
+DASH = "\N{EN DASH}"
 
 Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
+
+
+def is_wide(character: str) -> bool:
+    """Whether it is Chinese: a character as wide as high, or the punctuation that comes with these."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
+def signed(value: float, digits: int) -> str:
+    """`+0.031`, `-0.020` with a true minus, and 0 without a sign."""
+    text = f"{value:+.{digits}f}"
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -87,3 +87,11 @@ def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFr
     for column in frame.columns.intersection(list(_WHOLE)):
         frame[column] = frame[column].astype("Int64")
     return frame
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Numbers in full (shortest form that reads back), booleans lower case, missing empty."""
+    shown = frame.copy()
+    for column in shown.columns[shown.dtypes.map(pd.api.types.is_bool_dtype)]:
+        shown[column] = shown[column].map({True: "true", False: "false"})
+    return str(shown.to_csv(index=False, lineterminator="\n"))

@@ -1,15 +1,18 @@
 """The renderers by name, what each reads, and the one way to run one. No pandas, no matplotlib here."""
 
+import ast
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pretrace.runtime.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from pretrace.render.results import Results
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 Artifact = Mapping[str, Any]
 """An artifact as a study resolves it.
@@ -60,7 +63,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Renderer:
-    """What a renderer reads and takes.
+    """What a renderer reads and takes, and the function that draws (`module`, `function`).
 
     `needs` is a subset of `KINDS`; `required` and `optional` are its own keys under `options`, beside
     `COMMON_OPTIONS`.
@@ -69,90 +72,58 @@ class Renderer:
     name: str
     kind: str
     needs: frozenset[str]
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
-
-    @property
-    def module(self) -> str:
-        return f"pretrace.render.{self.name}"
+    required: frozenset[str]
+    optional: frozenset[str]
+    module: str
+    function: str
 
     @property
     def suffixes(self) -> tuple[str, ...]:
         return SUFFIXES[self.kind]
 
 
-def _renderers(*renderers: Renderer) -> dict[str, Renderer]:
-    return {renderer.name: renderer for renderer in renderers}
+def table(
+    name: str, *, needs: Sequence[str], required: Sequence[str] = (), optional: Sequence[str] = ()
+) -> Callable[[F], F]:
+    """Register a function (artifact, results) -> Table as a renderer. Every argument is a literal.
+
+    `RENDERERS` reads the decorator in the file's source and does not import the file, which needs pandas.
+    """
+    return lambda function: function
 
 
-RENDERERS = _renderers(
-    Renderer("headline", "figure", frozenset({"metrics", "tests", "placebos"})),
-    Renderer("benchmark_statistics", "table", frozenset({"benchmarks"})),
-    Renderer(
-        "method_table",
-        "table",
-        frozenset({"metrics", "tests"}),
-        optional=frozenset({"metrics", "blocks", "average", "draws"}),
-    ),
-    Renderer("setting_table", "table", frozenset({"metrics"}), frozenset({"method", "parameter"})),
-    Renderer("blind_audit", "table", frozenset({"metrics", "tests", "placebos"})),
-    Renderer("placebo_ranks", "figure", frozenset({"metrics", "placebos"})),
-    Renderer("selection_gap", "table", frozenset({"metrics"})),
-    Renderer("pairwise_tests", "table", frozenset({"metrics", "tests"})),
-    Renderer("null_audit", "table", frozenset({"metrics", "tests"})),
-    Renderer("audit", "table", frozenset({"audit", "benchmarks"})),
-    Renderer("audit_power", "figure", frozenset({"scores", "benchmarks", "prefixes"})),
-    Renderer("pass_costs", "table", frozenset({"passes"})),
-    Renderer("accuracy_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"average"})),
-    Renderer("welch_table", "table", frozenset({"metrics", "tests"}), optional=frozenset({"metrics"})),
-    Renderer("calibration_table", "table", frozenset({"metrics", "calibration"})),
-    Renderer(
-        "document_accuracies", "figure", frozenset({"metrics", "answers"}), optional=frozenset({"documents"})
-    ),
-    Renderer("calibration_bars", "figure", frozenset({"metrics"})),
-    Renderer(
-        "position_bars",
-        "figure",
-        frozenset({"metrics", "answers"}),
-        frozenset({"permutations"}),
-        optional=frozenset({"document"}),
-    ),
-    Renderer(
-        "letter_bars", "figure", frozenset({"metrics", "calibration"}), optional=frozenset({"document"})
-    ),
-    Renderer("document_times", "table", frozenset({"passes", "times", "benchmarks"})),
-    Renderer(
-        "reproduction",
-        "table",
-        frozenset({"metrics", "tests", "benchmarks", "published"}),
-        optional=frozenset({"artifacts", "evaluation_sets"}),
-    ),
-    Renderer(
-        "reproduction_scatter",
-        "figure",
-        frozenset({"metrics", "tests", "benchmarks", "published"}),
-        optional=frozenset({"artifacts", "evaluation_sets"}),
-    ),
-    Renderer("loss_curves", "figure", frozenset({"training"})),
-    Renderer(
-        "method_lines",
-        "figure",
-        frozenset({"metrics"}),
-        frozenset({"x"}),
-        optional=frozenset({"metrics", "vertical"}),
-    ),
-    Renderer("ablation_bars", "figure", frozenset({"metrics"}), frozenset({"method", "settings"})),
-    Renderer("roc", "figure", frozenset({"metrics", "scores", "benchmarks", "prefixes"})),
-    Renderer("score_densities", "figure", frozenset({"metrics", "scores", "benchmarks", "prefixes"})),
-    Renderer("prefix_shifts", "figure", frozenset({"passes", "benchmarks", "prefixes"})),
-    Renderer("heatmap", "figure", frozenset({"metrics"}), frozenset({"method", "x", "y"})),
-    Renderer(
-        "entropy_scatter",
-        "figure",
-        frozenset({"passes", "benchmarks"}),
-        optional=frozenset({"eps", "percentile"}),
-    ),
-)
+def figure(
+    name: str, *, needs: Sequence[str], required: Sequence[str] = (), optional: Sequence[str] = ()
+) -> Callable[[F], F]:
+    """Register a function (artifact, results) -> Drawing as a renderer; arguments as of `table`."""
+    return lambda function: function
+
+
+def _renderers() -> dict[str, Renderer]:
+    """Every function under tables/ and figures/ that is decorated by `table` or `figure`, by its renderer's name."""
+    found: dict[str, Renderer] = {}
+    for kind in SUFFIXES:
+        for path in sorted((Path(__file__).parent / f"{kind}s").glob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                for decorator in getattr(node, "decorator_list", ()):
+                    if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == kind:
+                        one = _registered(kind, path, node.name, decorator)
+                        found[one.name] = one
+    return found
+
+
+def _registered(kind: str, path: Path, function: str, decorator: ast.Call) -> Renderer:
+    name = ast.literal_eval(decorator.args[0])
+    given = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in decorator.keywords}
+    keys = {key: frozenset(given.get(key, ())) for key in ("needs", "required", "optional")}
+    if unknown := sorted(keys["needs"] - {*KINDS}):
+        raise InputError(
+            f"{path}: {name} needs '{unknown[0]}', which is unknown: {nearest(unknown[0], KINDS)}"
+        )
+    return Renderer(name, kind, **keys, module=f"pretrace.render.{kind}s.{path.stem}", function=function)
+
+
+RENDERERS = _renderers()
 
 
 def renderer(name: str) -> Renderer:
@@ -210,10 +181,11 @@ def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Pa
 
     Raises `InputError` where nothing in the results matches, naming artifact, panel and what is there.
     """
-    module = importlib.import_module(check(artifact).module)
+    chosen = check(artifact)
+    draw = getattr(importlib.import_module(chosen.module), chosen.function)
     files = outputs(artifact, folder)
     notes = [*inferred_notes(artifact), *missing_notes(artifact), *artifact.get("cautions", ())]
-    module.render(artifact, results).noted(notes).write(files)
+    draw(artifact, results).noted(notes).write(files)
     return files
 
 

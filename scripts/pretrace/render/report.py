@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.glossary import Glossary
-from pretrace.render.markdown import ShownTable, parse
 from pretrace.render.registry import Artifact, outputs, renderer
+from pretrace.render.tables.markdown import ShownTable, parse
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 

@@ -25,6 +25,7 @@ from pretrace.render.selecting import (
     nothing,
     of_methods,
     places,
+    records_of,
     with_variants,
 )
 from pretrace.runtime.errors import InputError
@@ -149,6 +150,17 @@ class Results:
         for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
             rows = rows[rows[key] == row[key]]
         return rows
+
+    def among_placebos(self, panel: Panel, row: Record) -> dict[str, Any]:
+        """Mean and standard deviation of a row's placebos, its z and rank among them, and their number, else None."""
+        rows = records_of(self.placebos_of(panel, row))
+        real = next((one for one in rows if not one["placebo"]), None)
+        keys = ("mean", "sd", "rank", "placebos")
+        values = {key: None if real is None or pd.isna(real[key]) else float(real[key]) for key in keys}
+        mean, sd = values["mean"], values["sd"]
+        z = (float(row["value"]) - mean) / sd if mean is not None and sd else None
+        about = {"rank": values["rank"], "placebos": values["placebos"]}
+        return {"placebo_mean": mean, "placebo_sd": sd, "z": z} | about
 
     def panels(self, artifact: Artifact) -> list[Panel]:
         """The artifact's panels, each with one subset ("" for none) and one length (None for none).

@@ -7,13 +7,16 @@ import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
 from pretrace.questions.known import METHODS
-from pretrace.render.names import where
+from pretrace.render.names import format_value, parse_setting, where
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
 
 Panel = Mapping[str, Any]
 Record = Mapping[str, Any]
 """A row of metrics or tests by column."""
+
+By = Mapping[str, Record]
+"""Metrics rows by the parameter's value, as settings spell it."""
 
 FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
 
@@ -153,3 +156,32 @@ def listing(frame: pd.DataFrame) -> str:
         values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
         parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
     return "; ".join(parts)
+
+
+def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[str, str]) -> By:
+    """Grid rows that differ from the default setting in one parameter at most, by its value."""
+    rows = {}
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
+        if parameter in parsed and parsed | {parameter: ""} == {**default, parameter: ""}:
+            rows[parsed[parameter]] = row
+    return rows
+
+
+def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> By:
+    """For each value of a parameter, the grid row in which the others are at their best among the method's own grid."""
+    tried = METHODS[method.split(";")[0]].grid
+    others = {name: {format_value(value) for value in tried[name]} for name in tried if name != parameter}
+    rows: dict[str, Record] = {}
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
+        if parsed.keys() == tried.keys() and all(parsed[name] in others[name] for name in others):
+            value = parsed[parameter]
+            if value not in rows or _order(row) > _order(rows[value]):
+                rows[value] = row
+    return rows
+
+
+def _order(row: Record) -> tuple[float, bool]:
+    """Of equal values, the one that has an interval."""
+    return float(row["value"]), not pd.isna(row["low"])

@@ -1,0 +1,1 @@
+"""One file a kind of figure, each registered by its decorator."""

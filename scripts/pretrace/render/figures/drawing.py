@@ -1,0 +1,214 @@
+"""How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from pretrace.questions.known import is_control
+from pretrace.render.figures.chinese import chinese_family
+from pretrace.render.names import METHOD_LABELS
+from pretrace.render.phrases import is_wide
+from pretrace.render.records import csv_text
+from pretrace.runtime.files import atomic_path, write_text
+
+COLUMN, PAGE = 3.3, 6.8
+"""Widths in inches of one column and of the whole line of a two-column page."""
+
+BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
+    "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
+)  # fmt: skip
+"""M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its yellow."""
+GREY = "#6B6B6B"
+MEMBER, NONMEMBER = BLUE, VERMILION
+
+STYLE = {
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.2,
+    "hatch.linewidth": 0.5,
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "pretrace",
+    "figure.constrained_layout.use": True,
+}
+DPI = 300
+FONT = "DejaVu Sans"
+"""Comes with matplotlib; `lay_out` gives it another for the Chinese characters that it lacks."""
+
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The style while a figure is drawn or saved; whatever a user's matplotlibrc says has no part in it."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        mpl.rcParams["font.family"] = FONT
+        yield
+
+
+def _add_chinese(figure: Figure) -> None:
+    """Give every text with Chinese in it a second font, which draws what the first one lacks."""
+    for axes in figure.axes:
+        axes.get_xticklabels(), axes.get_yticklabels()  # these are empty until somebody asks for them
+    chinese = [text for text in figure.findobj(Text) if any(map(is_wide, text.get_text()))]
+    if not chinese:
+        return
+    family = chinese_family(
+        "".join(sorted({one for text in chinese for one in text.get_text() if is_wide(one)}))
+    )
+    for text in chinese:
+        text.set_fontfamily([FONT, family])
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure in inches, without a window."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def facet_grid(
+    count: int, *, row: float, rest: float = 0.0, widths: tuple[float, float, float] = (4.4, PAGE, PAGE)
+) -> tuple[Figure, Any]:
+    """A figure of `count` axes of one y scale, up to three in a row, and its axes [rows, columns].
+
+    Inches: `row` the height of a row, `rest` that of all else, `widths` those of one, two and three columns. Axes
+    beyond `count` are hidden.
+    """
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = new_figure(widths[columns - 1], row * rows + rest)
+    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
+    for axis in grid.flat[count:]:
+        axis.set_visible(False)
+    return figure, grid
+
+
+def letter(place: int) -> str:
+    """`(a) ` for the first axes of a figure, `(b) ` for the second, and `(aa) ` after `(z) `."""
+    round, at = divmod(place, 26)
+    return f"({chr(ord('a') + round - 1) if round else ''}{chr(ord('a') + at)}) "
+
+
+def lay_out(figure: Figure) -> None:
+    """Place everything once, so that each file format shows the same and none computes it again."""
+    _add_chinese(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, the data that it shows, and its reading."""
+
+    figure: Figure
+    frame: pd.DataFrame
+    reading: str
+
+    def noted(self, notes: Sequence[str]) -> "Drawing":
+        """The figure with further sentences in its reading."""
+        return replace(self, reading=" ".join([self.reading, *notes]))
+
+    def write(self, files: dict[str, Path]) -> None:
+        """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""
+        with style():
+            for suffix, metadata in _METADATA.items():
+                with atomic_path(files[suffix]) as part:
+                    self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata)
+        write_text(files["csv"], csv_text(self.frame))
+        write_text(files["reading"], self.reading + "\n")
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """A colour and a dash pattern, so that a line is told apart without colour too."""
+
+    color: str
+    dashes: Any
+    width: float = 1.2
+    marker: str = "o"
+
+
+INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"
+_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, BROWN, INDIGO, WINE, OLIVE)
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
+
+
+def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
+    """A line style each: a method has the same one in every figure; controls are grey."""
+    unknown = sorted({method for method in methods if method not in METHOD_LABELS})
+    known = [*_CONTRASTING, *(method for method in METHOD_LABELS if method not in _CONTRASTING), *unknown]
+    controls = [method for method in known if is_control(method)]
+    order = {method: place for place, method in enumerate(m for m in known if m not in controls)}
+    return {
+        method: _control_style(controls.index(method)) if method in controls else nth_style(order[method])
+        for method in methods
+    }
+
+
+def _control_style(place: int) -> LineStyle:
+    """Grey, and told from other controls by dashes and marker."""
+    return LineStyle(
+        GREY, _CONTROL_DASHES[place % len(_CONTROL_DASHES)], 1.4, marker=_MARKERS[place % len(_MARKERS)]
+    )
+
+
+_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 1, 1)))
+
+_CONTRASTING = (
+    "dc_pdd",
+    "surp",
+    "min_k_pp",
+    "min_k",
+    "loss",
+    "zlib",
+    "con_recall",
+    "recall",
+    "ref",
+    "lowercase",
+    "de_cop",
+)
+"""Methods that most often share a figure; their styles come first."""
+
+
+def nth_style(place: int) -> LineStyle:
+    """One of many styles that differ in colour or dashes."""
+    colors = len(_COLORS)  # odd, so that a colour that comes again has other dashes
+    dashes = _DASHES[place % len(_DASHES)]
+    return LineStyle(_COLORS[place % colors], dashes, marker=_MARKERS[place % len(_MARKERS)])
+
+
+def interval_of(values: np.ndarray) -> tuple[float, float]:
+    """The middle 95 % of bootstrap values."""
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(low), float(high)

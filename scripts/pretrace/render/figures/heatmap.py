@@ -1,0 +1,183 @@
+"""A metric over two hyperparameters of a method: SURP figure 4."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.patches import Patch, Rectangle
+
+from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, lay_out, new_figure, style
+from pretrace.render.names import (
+    EMPTY,
+    chance_level,
+    method_label,
+    metric_label,
+    panel_label,
+    parameter_label,
+    parse_setting,
+    setting_words,
+    where,
+)
+from pretrace.render.phrases import joined
+from pretrace.render.records import long_frame, panel_record
+from pretrace.render.registry import Artifact, figure
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
+from pretrace.runtime.errors import InputError
+
+
+@figure("heatmap", needs=("metrics",), required=("method", "x", "y"))
+def render(artifact: Artifact, results: Results) -> Drawing:
+    """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
+    panels = results.panels(artifact)
+    frames = [cells(artifact, results, panel) for panel in panels]
+    return Drawing(
+        figure=_figure(artifact, panels, frames),
+        frame=pd.concat(frames, ignore_index=True),
+        reading=" ".join(_reading(artifact, panel, of) for panel, of in zip(panels, frames, strict=True)),
+    )
+
+
+def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
+    """One row a cell: x, y, value, and whether it is hatched, the best, the default."""
+    options = artifact["options"]
+    grid = results.grid(artifact, panel, options["method"])
+    default = parse_setting(results.default_setting(artifact, panel, options["method"]))
+    records = []
+    for setting, row in grid.items():
+        parsed = parse_setting(setting)
+        if set(parsed) == {options["x"], options["y"]}:
+            records.append(
+                panel_record(panel)
+                | {"method": options["method"], "setting": setting, "metric": artifact.get("metric", "auc")}
+                | {options["x"]: float(parsed[options["x"]]), options["y"]: float(parsed[options["y"]])}
+                | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
+                | {"default": parsed == default}
+            )
+    if not records:
+        raise InputError(
+            f"{where(artifact, panel)}: {options['method']} has no setting of "
+            f"{options['x']} and {options['y']} alone; there are: {', '.join(sorted(grid)[:5])} ..."
+        )
+    frame = long_frame(records).sort_values([options["x"], options["y"]], ignore_index=True)
+    return frame.assign(best=frame.index == frame["value"].idxmax())
+
+
+def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
+    options = artifact["options"]
+    columns, rows = frames[0][options["x"]].nunique(), frames[0][options["y"]].nunique()
+    values = np.concatenate([of["value"].to_numpy() for of in frames])
+    width = PAGE if columns > 8 else COLUMN
+    with style():
+        figure = new_figure(width, (0.95 + 0.21 * rows) * len(panels))
+        grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+        for axis, panel, of in zip(grid, panels, frames, strict=True):
+            image = _draw(axis, of, options, (values.min(), values.max()))
+            axis.set_title(panel_label(panel), loc="left")
+            axis.set_xlabel(parameter_label(options["method"], options["x"]))
+            axis.set_ylabel(parameter_label(options["method"], options["y"]))
+        bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)
+        bar.set_label(metric_label(artifact.get("metric", "auc")))
+        bar.outline.set_linewidth(0.5)
+        _legend(figure, any(of["hatched"].any() for of in frames))
+        lay_out(figure)
+    return figure
+
+
+def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]) -> Any:
+    xs, ys = (sorted(of[options[name]].unique()) for name in ("x", "y"))
+    values = np.full((len(ys), len(xs)), np.nan)
+    places = [(xs.index(row[options["x"]]), ys.index(row[options["y"]]), row) for _, row in of.iterrows()]
+    for x, y, row in places:
+        values[y, x] = row["value"]
+    image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
+    for x, y, row in places:
+        light = bool(image.norm(row["value"]) > 0.55)
+        if row["hatched"]:
+            color = "black" if light else "white"
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.5, y - 0.5),
+                    1,
+                    1,
+                    fill=False,
+                    hatch="////",
+                    edgecolor=color,
+                    linewidth=0,
+                    alpha=0.55,
+                )
+            )
+        _write_value(axis, x, y, row, light, image.cmap(image.norm(row["value"])))
+    axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
+    axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
+    axis.tick_params(length=0)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    return image
+
+
+def _write_value(axis: Any, x: int, y: int, row: "pd.Series[Any]", light: bool, fill: Any) -> None:
+    """The value without its leading zero; the best in a solid box, the default in a dashed one."""
+    text = f"{row['value']:.2f}".removeprefix("0")
+    box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
+    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
+              fontweight="bold" if row["best"] else "normal",
+              bbox=box if row["hatched"] else None)  # fmt: skip
+    for name, dashes in (("best", "-"), ("default", (0, (2, 1.2)))):
+        if row[name]:
+            axis.add_patch(
+                Rectangle(
+                    (x - 0.45, y - 0.45),
+                    0.9,
+                    0.9,
+                    fill=False,
+                    edgecolor=VERMILION,
+                    linewidth=1.4,
+                    linestyle=dashes,
+                    zorder=4,
+                )
+            )
+
+
+def _legend(figure: Any, hatched: bool) -> None:
+    handles = [
+        Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, label="best on the evaluated texts"),
+        Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=(0, (2, 1.2)), label="default"),
+    ]
+    if hatched:
+        handles.append(
+            Patch(
+                facecolor="none",
+                edgecolor="black",
+                hatch="////",
+                linewidth=0.4,
+                label="over 5 % of texts without such a token",
+            )
+        )
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.6, columnspacing=1.6)
+
+
+def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
+    metric, chance = metric_label(artifact.get("metric", "auc")), chance_level(artifact.get("metric", "auc"))
+    best = of[of["best"]].iloc[0]
+    text = (
+        f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from "
+        f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at "
+        f"{joined(setting_words(best['method'], best['setting']))}"
+    )
+    default = of[of["default"]]
+    if len(default):
+        usual = joined(setting_words(best["method"], default.iloc[0]["setting"]))
+        text += f"; its default, {usual}, reaches {default.iloc[0]['value']:.3f}"
+    sentences = [f"{text}. The highest was seen on the evaluated texts themselves, and no interval is drawn."]
+    if chance is not None and (of["value"] <= chance).any():
+        sentences.append(
+            f"{int((of['value'] <= chance).sum())} settings are at or below chance ({chance:g})."
+        )
+    if of["hatched"].any():
+        inside = " the best among them," if best["hatched"] else ""
+        sentences.append(
+            f"In {int(of['hatched'].sum())} settings,{inside} over 5 % of the texts have no such token."
+        )
+    return " ".join(sentences)

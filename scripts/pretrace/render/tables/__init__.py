@@ -1,0 +1,1 @@
+"""One file a shape of table, each registered by its decorator."""

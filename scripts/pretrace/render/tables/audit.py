@@ -1,0 +1,212 @@
+"""An audit as a page for readers who are no statisticians: texts, documents, controls, and what follows."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_scores import is_control
+from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.shift import SIZES, WORDS
+from pretrace.render.names import in_order, method_label, row_label
+from pretrace.render.phrases import joined, with_interval
+from pretrace.render.records import number
+from pretrace.render.registry import Artifact, table
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.render.tables.calibration_table import wilson
+from pretrace.render.tables.table import Block, Cell, Columns, Row, Table
+
+MOST_ROWS = 50
+"""Of texts and of documents, the strongest are printed; the CSV has all."""
+
+UNIT_TITLES = {"document": "Documents", "text": "Texts"}
+CONTROL_LABELS = {
+    WORDS: "Words: can a bag of words tell the audited texts from the known non-members?",
+    SIZES: "Sizes: does the number of characters tell them apart?",
+}
+
+
+@table("audit", needs=("audit", "benchmarks"))
+def render(artifact: Artifact, results: Results) -> Table:
+    """For each model and benchmark: documents, texts (strongest first) and controls, with scores, p and q."""
+    pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
+    audits = [(panel, results.audit_of(panel)) for panel in pairs.values()]
+    blocks = [block for panel, frame in audits for block in _blocks(panel, frame)]
+    panels = [{**panel, "subset": ""} for panel, _ in audits]
+    return Table(
+        caption=artifact["title"],
+        label=artifact["artifact"],
+        stub="",
+        columns=blocks[0].columns or (),
+        blocks=tuple(blocks),
+        notes=(*_NOTES, *results.cautions(panels)),
+        frame=pd.concat(
+            [of.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, of in audits],
+            ignore_index=True,
+        ),
+        reading=" ".join(_reading(results, panel, frame) for panel, frame in audits),
+    )
+
+
+_NOTES = (
+    "p: the share of known non-members of the same subset and length that score as high as this text, counting the "
+    "text itself; it is small where the model finds the text more familiar than nearly all of them. It is not the "
+    "probability that the text was left out of training.",
+    "A document's p, and that of all methods combined, join several by Cauchy's rule, which holds although they "
+    "depend on each other; q is p corrected for the number of texts, or of documents (Benjamini and Hochberg). "
+    f"Flagged: q of all methods combined is at most {LEVEL:g}, so that of what is flagged about one in twenty may "
+    "be a false alarm. Single methods are shown to explain; choosing the best of them after looking is no evidence.",
+    "A method whose highest score many non-members share cannot speak, and is not combined. Controls see no model.",
+)
+
+
+def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
+    name = f"{panel['model']} on {panel['benchmark']}"
+    found = []
+    for unit, title in UNIT_TITLES.items():
+        of = frame[frame["unit"] == unit]
+        if len(of):
+            found.append(_units(f"{title}: {name}", unit, of))
+    return [*found, _controls(f"Controls: {name}", frame)]
+
+
+def _units(title: str, unit: str, of: pd.DataFrame) -> Block:
+    """A row a unit, by ascending combined p; each method with score and p."""
+    methods = [method for method in in_order(of["method"]) if method != COMBINED]
+    found: dict[str, dict[str, Record]] = {}
+    for row in records_of(of.sort_values("id", kind="stable")):
+        found.setdefault(str(row["id"]), {})[str(row["method"])] = row
+    strongest = sorted(found, key=lambda id: found[id].get(COMBINED, {"p": 2.0})["p"])
+    columns: Columns = (
+        *((method_label(COMBINED), what) for what in ("flagged", "p", "q")),
+        *((row_label(method), what) for method in methods for what in ("score", "p")),
+    )
+    rows = [Row(id, _cells(found[id], methods)) for id in strongest[:MOST_ROWS]]
+    shown = f", the {MOST_ROWS} strongest of {len(found)}" if len(found) > MOST_ROWS else ""
+    return Block(title + shown, tuple(rows), columns=columns, stub=unit.capitalize())
+
+
+def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> tuple[Cell, ...]:
+    together = of.get(COMBINED, {})
+    flagged = bool(together.get("flagged", False))
+    cells = [
+        Cell(words="yes" if flagged else "no", bold=flagged),
+        _p(together.get("p")),
+        _p(together.get("q")),
+    ]
+    for method in methods:
+        one = of.get(method, {})
+        cells += [Cell(number(one.get("score"))), _p(one.get("p"))]
+    return tuple(cells)
+
+
+def _p(value: float | None) -> Cell:
+    if value is None or pd.isna(value):
+        return Cell()
+    return Cell(words=f"{value:.2g}" if value < 0.1 else f"{value:.2f}")
+
+
+def _controls(title: str, frame: pd.DataFrame) -> Block:
+    """What words and sizes tell apart, what blind flags, and the known non-members as if they were audited."""
+    rows = []
+    for row in records_of(frame[frame["unit"] == "control"]):
+        told = Cell(words="yes" if row["flagged"] else "no", bold=bool(row["flagged"]))
+        score = Cell() if pd.isna(row["score"]) else Cell(words=f"AUC {row['score']:.3f}")
+        rows.append(Row(CONTROL_LABELS[row["method"]], (score, _p(row["p"]), told), control=True))
+    for unit, what in (("text", "audited texts"), ("nonmember", "known non-members, each as if audited")):
+        of = frame[frame["unit"] == unit]
+        together = [COMBINED] if unit == "nonmember" and of["method"].eq(COMBINED).any() else []
+        controls = [method for method in in_order(of["method"]) if method != COMBINED and is_control(method)]
+        for method in together + controls:
+            share, too_many = _share(of[of["method"] == method])
+            label = method_label(method) if method == COMBINED else row_label(method)
+            verdict = Cell(words="yes" if too_many else "no", bold=too_many)
+            rows.append(
+                Row(f"{label}: {what} with p at most {LEVEL:g}", (Cell(words=share), Cell(), verdict), True)
+            )
+    return Block(title, tuple(rows), columns=(("found",), ("p",), ("more than chance",)), stub="Control")
+
+
+def _share(of: pd.DataFrame) -> tuple[str, bool]:
+    """The share of units with p at most the level, in words, and whether its interval lies above the level."""
+    count = int((of["p"] <= LEVEL).sum())
+    value, low, high = wilson(count, len(of))
+    return f"{count} of {len(of)}: {with_interval((value, low, high))}", low is not None and low > LEVEL
+
+
+def _reading(results: Results, panel: Panel, frame: pd.DataFrame) -> str:
+    """What was found, what may be concluded from it, and what may not."""
+    together = frame[frame["method"] == COMBINED]
+    texts, documents = (together[together["unit"] == unit] for unit in ("text", "document"))
+    known = frame[frame["unit"] == "nonmember"]["id"].nunique()
+    table = results.benchmark(panel["benchmark"])
+    unlabelled = int(table["label"].isna().sum())
+    left = unlabelled - texts["id"].nunique()
+    start = [f"{int(texts['flagged'].sum())} of {len(texts)} texts"] if len(texts) else []
+    start += [f"{int(documents['flagged'].sum())} of {len(documents)} documents"] if len(documents) else []
+    said = [
+        f"{panel['model']} on {panel['benchmark']}: {joined(start) if start else 'nothing'} flagged, compared with "
+        f"{known} known non-members."
+    ]
+    if left > 0 and len(texts):
+        said.append(
+            f"{left} further texts without a label could not be audited (no score, or no comparable non-member)."
+        )
+    flagged = bool(together.loc[together["unit"].isin(["text", "document"]), "flagged"].any())
+    said += [_low(of, what) for of, what in ((texts, "texts"), (documents, "documents")) if len(of)]
+    return " ".join([*said, *_conclusions(flagged, _doubts(results, panel, frame))])
+
+
+def _low(of: pd.DataFrame, what: str) -> str:
+    """How many have a low p before the correction for their number, beside what chance gives."""
+    return (
+        f"{int((of['p'] <= LEVEL).sum())} {what} have a p of at most {LEVEL:g}, where chance alone gives about "
+        f"{LEVEL * len(of):.0f}."
+    )
+
+
+def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
+    """What may and what may not be concluded, in plain words."""
+    if flagged and not doubts:
+        may = (
+            "the model finds what is flagged more familiar than it would find texts like the known non-members, "
+            "and the controls name no other reason; that is evidence, not proof, that it or copies of it were in "
+            "the training data, with about one false alarm in twenty."
+        )
+    elif flagged:
+        may = (
+            f"nothing about training, because {joined(doubts)}. What is flagged may differ from the known "
+            "non-members for that reason alone; audit again with non-members of the same kind, source and time."
+        )
+    else:
+        may = (
+            "nothing about any single text or document. That is no evidence that it was left out of training: "
+            "methods miss most texts that a model saw once, and with few known non-members no p-value is low "
+            "enough for many texts."
+        )
+        may += f" Besides, {joined(doubts)}." if doubts else ""
+    return [
+        f"What may be concluded: {may}",
+        "What may not: that a text that is not flagged was not in the training data; how often, or from where, "
+        "the model read one that is; or anything, if the known non-members were in fact trained on or are of "
+        "another kind.",
+    ]
+
+
+def _doubts(results: Results, panel: Panel, frame: pd.DataFrame) -> Sequence[str]:
+    """Reasons why a low p may come from something else than training."""
+    controls = {str(row["method"]): row for row in records_of(frame[frame["unit"] == "control"])}
+    found: list[str] = []
+    if controls[WORDS]["flagged"]:
+        found.append(
+            f"their words alone tell the texts from the non-members (AUC {controls[WORDS]['score']:.2f})"
+        )
+    if controls[SIZES]["flagged"]:
+        found.append(f"their sizes differ (AUC {controls[SIZES]['score']:.2f})")
+    checked = frame[(frame["unit"] == "nonmember") & (frame["method"] == COMBINED)]
+    if len(checked) and _share(checked)[1]:
+        found.append("too many known non-members would be flagged themselves")
+    if len(checked) and 1 / (1 + len(checked)) > LEVEL:
+        found.append(f"{len(checked)} known non-members are too few for any p-value of {LEVEL:g}")
+    return found

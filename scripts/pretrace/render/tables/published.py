@@ -1,0 +1,274 @@
+"""The papers' numbers, each with what this study measured in its place under each protocol."""
+
+import csv
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pretrace.questions.known import METHODS
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.tables.agreement import Agreement, judge
+from pretrace.render.tables.measured import Found, Lookup, Measured, mean_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import check, read_yaml
+
+NAMES = "names"
+"""The key of config/published/names.yaml among the published files, whose others are papers."""
+
+RATES = ("auc", "tpr_at_")
+"""Metrics from 0 to 1, whose differences have one scale."""
+
+AVERAGE = "average"
+COLUMNS = (
+    "paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric", "value",
+)  # fmt: skip
+
+Row = Mapping[str, str]
+"""A row of config/published/{paper}.csv by column."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published number under one protocol; without `found` there is a `reason`, without `lookup` it is skipped."""
+
+    row: Row
+    protocol: str
+    lookup: Lookup | None = None
+    found: Found | None = None
+    reason: str = ""
+    agreement: Agreement = field(default_factory=Agreement)
+
+    @property
+    def skipped(self) -> bool:
+        return self.lookup is None
+
+    @property
+    def inferred(self) -> str:
+        """What the paper does not state of the number and is guessed: `model`, `length`."""
+        guessed = (key for key, value in _settings_of(self.row).items() if value == "inferred")
+        return ", ".join(sorted(key.removesuffix("_source") for key in guessed))
+
+    @property
+    def published(self) -> float:
+        return float(self.row["value"])
+
+    @property
+    def difference(self) -> float | None:
+        """Measured less published; of p-values in decades, which is the logarithm of their ratio."""
+        if self.found is None:
+            return None
+        if self.row["metric"] != "p_value":
+            return self.found.value - self.published
+        return math.log10(max(self.found.value, 1e-300) / self.published)
+
+
+@dataclass(frozen=True)
+class Names:
+    """config/published/names.yaml."""
+
+    rules: Sequence[Mapping[str, Any]]
+    parameters: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    papers: Mapping[str, Mapping[str, Any]]
+
+
+def read_names(path: Path) -> Names:
+    """The file, checked against its schema."""
+    given = read_yaml(path)
+    check(given, "published", str(path))
+    return Names(given["rules"], given["parameters"], given["papers"])
+
+
+def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
+    """Every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
+
+    `gone`: models that the study leaves out -> why. Averages over models or subsets are those of the measured
+    numbers behind them, and have no interval.
+    """
+    names = read_names(results.published[NAMES])
+    wanted = set(artifacts)
+    measured = Measured(results)
+    compared: list[Compared] = []
+    for paper, about in names.papers.items():
+        if paper not in results.published or not any(slug.startswith(f"{paper}_") for slug in wanted):
+            continue
+        rows = [
+            row
+            for row in read_published(results.published[paper])
+            if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
+        ]
+        for protocol, its in about["protocols"].items():
+            rules = [*names.rules, *its["rules"]]
+            of = [_compared(row, protocol, rules, names, measured, gone) for row in rows]
+            compared += _averaged(of)
+    return [_judged(one, results) for one in compared]
+
+
+def read_published(path: Path) -> list[Row]:
+    """The rows of a paper's file; raises `InputError` where a column is missing or a value is no number."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for number, row in enumerate(rows, start=2):
+        if missing := [column for column in COLUMNS if row.get(column) is None]:
+            raise InputError(f"{path}, line {number}: column '{missing[0]}' is missing.")
+        try:
+            float(row["value"])
+        except ValueError:
+            raise InputError(f"{path}, line {number}: value '{row['value']}' is not a number.") from None
+    return rows
+
+
+def _settings_of(row: Row) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in row["setting"].split(";") if part)
+
+
+def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[str, Any]) -> Lookup | str:
+    """What is looked up for a row, or why nothing is."""
+    settings = _settings_of(row)
+    facts = {**{key: row[key] for key in COLUMNS}, **settings}
+    use: dict[str, Any] = {
+        "model": row["model"], "benchmark": [row["benchmark"]], "subset": row["subset"], "method": row["method"],
+        "length": int(row["length"]) if row["length"] else None, "metric": row["metric"],
+    }  # fmt: skip
+    for rule in rules:
+        if all(facts.get(key, "") in _listed(value) for key, value in rule["where"].items()):
+            use |= rule["use"]
+    if "skip" in use:
+        return str(use["skip"])
+    fixed, tuned = dict(use.get("fixed", {})), use.get("tuned", False)
+    free = set()
+    for key, parameter in parameters.get(use["method"], {}).items():
+        if settings.get(key) == "tuned":
+            fixed.pop(parameter["is"], None)
+            free.add(parameter["is"])
+        elif key in settings:
+            fixed[parameter["is"]] = round(float(settings[key]) * parameter.get("times", 1), 9)
+    method = METHODS.get(use["method"])
+    if method is not None and not tuned:
+        fixed = {name: method.defaults[name] for name in method.grid if name not in free} | fixed
+    return Lookup(
+        model=use["model"],
+        benchmarks=tuple(one.format(**facts) for one in use["benchmark"]),
+        subset=use["subset"],
+        length=use["length"],
+        method=use["method"],
+        variant=use.get("variant", ""),
+        view=use.get("view", "original"),
+        start_token=use.get("start_token", "tokenizer"),
+        reference=use.get("reference", "").format(**facts),
+        evaluation_set=use.get("evaluation_set", "all"),
+        unit=use.get("unit", "text"),
+        metric=use["metric"]
+        + ("_strict" if use.get("strict") and use["metric"].startswith("tpr_at") else ""),
+        fixed=fixed,
+        without=use.get("without", {}),
+        tolerance=use["tolerance"],
+        unjudged=use.get("unjudged", ""),
+    )
+
+
+def _listed(value: Any) -> Sequence[str]:
+    return [value] if isinstance(value, str) else value
+
+
+def _compared(
+    row: Row,
+    protocol: str,
+    rules: Sequence[Mapping[str, Any]],
+    names: Names,
+    measured: Measured,
+    gone: Mapping[str, str],
+) -> Compared:
+    lookup = looked_up(row, rules, names.parameters)
+    if isinstance(lookup, str):
+        return Compared(row, protocol, reason=lookup)
+    if AVERAGE in (row["model"], row["subset"]):
+        return Compared(row, protocol, lookup, reason="a part of the average is missing")
+    found = measured.find(lookup)
+    if found is not None:
+        return Compared(row, protocol, lookup, found)
+    return Compared(row, protocol, lookup, reason=gone.get(lookup.model) or measured.why_not(lookup))
+
+
+def _judged(one: Compared, results: Results) -> Compared:
+    if one.found is None or one.lookup is None:
+        return one
+    rebuilt = bool(results.entries.get(one.found.benchmark, {}).get("rebuilt", False))
+    agreement = judge(one.row["value"], one.row.get("std") or "", one.found, one.lookup, rebuilt=rebuilt)
+    return replace(one, agreement=agreement)
+
+
+def _averaged(compared: Sequence[Compared]) -> list[Compared]:
+    """The same with averages filled in: means over the models or subsets that the paper prints beside them."""
+    filled = list(compared)
+    for key in ("subset", "model"):
+        parts: dict[tuple[str, ...], list[Compared]] = {}
+        for one in filled:
+            if one.row[key] != AVERAGE and not one.skipped:
+                parts.setdefault(_beside(one.row, key), []).append(one)
+        for at, one in enumerate(filled):
+            of = parts.get(_beside(one.row, key), []) if one.row[key] == AVERAGE else []
+            found = [part.found for part in of if part.found is not None]
+            if found and len(found) == len(of) and not one.skipped:
+                filled[at] = replace(one, found=mean_of(found, found[0].benchmark), reason="")
+    return filled
+
+
+def _beside(row: Row, over: str) -> tuple[str, ...]:
+    keys = ("artifact", "benchmark", "subset", "length", "model", "method", "metric")
+    return tuple(row[key] for key in keys if key != over)
+
+
+def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
+    """Every published number that the study could measure, by protocol; raises where there is none."""
+    gone = {one["model"]: one["reason"] for one in artifact.get("missing", ())}
+    compared = compare(results, artifact["options"]["artifacts"], gone)
+    if not compared:
+        raise InputError(
+            f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
+        )
+    return compared
+
+
+def frame_of(compared: Sequence[Compared]) -> pd.DataFrame:
+    """Every number once, in the papers' order."""
+    return pd.DataFrame([_record(one) for one in compared])
+
+
+def _record(one: Compared) -> dict[str, Any]:
+    keys = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
+    found = one.found
+    return {key: one.row[key] for key in keys} | {
+        "inferred": one.inferred,
+        "published": one.published,
+        "published_std": one.row.get("std") or None,
+        "protocol": one.protocol,
+        "measured": found.value if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "draws": len(found.draws) if found else None,
+        "sd": found.sd if found else None,
+        "difference": one.difference,
+        "criterion": one.agreement.criterion,
+        "tolerance": one.agreement.tolerance,
+        "agrees": {True: "true", False: "false", None: ""}[one.agreement.agrees],
+        "unjudged": one.agreement.unjudged,
+        "our_benchmark": found.benchmark if found else "",
+        "our_setting": found.setting if found else "",
+        "our_reference": found.reference if found else "",
+        "reason": one.reason,
+    }
+
+
+def rates(compared: Sequence[Compared]) -> list[Compared]:
+    """The measured AUCs and rates, which have one scale."""
+    return [one for one in compared if one.found is not None and one.row["metric"].startswith(RATES)]
+
+
+def judged(compared: Sequence[Compared]) -> list[bool]:
+    """Whether each number agrees, of those of which it can be told."""
+    return [one.agreement.agrees for one in compared if one.agreement.agrees is not None]
