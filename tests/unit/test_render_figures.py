@@ -16,7 +16,7 @@ from pretrace.render.figures import ablation_bars, entropy_scatter, heatmap, roc
 from pretrace.render.figures.drawing import letter, line_styles
 from pretrace.render.figures.surprising import Tokens, resampled_means, tokens_of
 from pretrace.render.names import METHOD_LABELS
-from pretrace.render.registry import KINDS, RENDERERS, check, outputs, render, renderer
+from pretrace.render.registry import RENDERERS, check, outputs, render, renderer
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 

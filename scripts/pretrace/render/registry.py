@@ -104,8 +104,9 @@ def _renderers() -> dict[str, Renderer]:
     found: dict[str, Renderer] = {}
     for kind in SUFFIXES:
         for path in sorted((Path(__file__).parent / f"{kind}s").glob("*.py")):
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                for decorator in getattr(node, "decorator_list", ()):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            for node in [node for node in tree.body if isinstance(node, ast.FunctionDef)]:
+                for decorator in node.decorator_list:
                     if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == kind:
                         one = _registered(kind, path, node.name, decorator)
                         found[one.name] = one
