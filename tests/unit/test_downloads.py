@@ -1,205 +1,61 @@
-"""Package files come whole and right, or not at all, from the index that pip is configured for."""
+"""Package files come whole and right, or not at all, from where pip is configured to look."""
 
-import base64
-import hashlib
 import os
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from pretrace.runtime import downloads
 from pretrace.runtime.downloads import fetch_package
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import sha256_file
 
 WHEEL = "some_speeches-1.0-py3-none-any.whl"
-CONTENT = b"a wheel, as far as the index knows" * 1000
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-class Index(ThreadingHTTPServer):
-    """A simple index on the loopback that answers each request for the file with the next of `answers`."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers: list[str] = []
-        self.asked: list[str] = []
-        self.password = ""
-        self.url = f"http://127.0.0.1:{self.server_port}/simple"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Index
-
-    def do_GET(self) -> None:
-        self.server.asked.append(self.path)
-        login = base64.b64encode(f"reader:{self.server.password}".encode()).decode()
-        if self.server.password and self.headers.get("Authorization") != f"Basic {login}":
-            self.send_error(401)
-        elif self.path == "/simple/some-speeches/":
-            self.answer(f'<a href="../../files/{WHEEL}#sha256={SHA256}">{WHEEL}</a>'.encode(), "text/html")
-        elif self.path == f"/files/{WHEEL}":
-            self.send_file(self.server.answers.pop(0) if self.server.answers else "good")
-        else:
-            self.send_error(404)
-
-    def send_file(self, how: str) -> None:
-        if how == "fails":
-            self.send_error(503)
-        elif how == "truncated":
-            self.answer(CONTENT[:-10], "application/octet-stream", length=len(CONTENT))
-        elif how == "wrong":
-            self.answer(b"another file", "application/octet-stream")
-        else:
-            self.answer(CONTENT, "application/octet-stream")
-
-    def answer(self, body: bytes, kind: str, length: int | None = None) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
 
 
 @pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    for variable in os.environ:
-        if variable.upper().startswith("PIP_") or variable.lower().endswith("_proxy"):
-            monkeypatch.delenv(variable)
-    server = Index()
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a wheel, the only place where pip looks."""
+    for variable in [name for name in os.environ if name.upper().startswith("PIP_")]:
+        monkeypatch.delenv(variable)
+    (tmp_path / "packages").mkdir()
+    about = "some_speeches-1.0.dist-info"
+    with zipfile.ZipFile(tmp_path / "packages" / WHEEL, "w") as wheel:
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: some-speeches\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/RECORD", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_INDEX_URL", server.url)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "packages"))
+    return tmp_path / "packages"
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    waited: list[float] = []
-    monkeypatch.setattr(downloads.time, "sleep", waited.append)
-    return waited
-
-
-def fetch(out: Path, filename: str = WHEEL) -> None:
-    fetch_package("Some.Speeches", "1.0", filename, SHA256, out)
-
-
-def test_a_file_comes_from_the_index_that_pip_is_configured_for(index: Index, tmp_path: Path) -> None:
-    out = tmp_path / "new" / WHEEL
-    fetch(out)
-    assert out.read_bytes() == CONTENT
-    assert index.asked == ["/simple/some-speeches/", f"/files/{WHEEL}"]
+def test_a_file_comes_from_where_pip_is_configured_to_look(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "speeches.whl"
+    fetch_package("Some.Speeches", "1.0", WHEEL, sha256_file(folder / WHEEL), out)
+    assert out.read_bytes() == (folder / WHEEL).read_bytes()
     assert list(out.parent.iterdir()) == [out]
 
 
-@pytest.mark.parametrize("first", ["fails", "truncated", "wrong"])
-def test_a_download_that_breaks_is_tried_again(
-    index: Index, waits: list[float], tmp_path: Path, first: str
+def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / WHEEL
+    out.parent.mkdir()
+    out.write_bytes(b"from before")
+    with pytest.raises(InputError, match=rf"{WHEEL} \(sha256 {'0' * 64}\)(?s:.*)DO NOT MATCH") as error:
+        fetch_package("some-speeches", "1.0", WHEEL, "0" * 64, out)
+    assert sha256_file(folder / WHEEL) in str(error.value)
+    assert out.read_bytes() == b"from before"
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index.answers = [first]
-    fetch(tmp_path / WHEEL)
-    assert (tmp_path / WHEEL).read_bytes() == CONTENT
-    assert waits == [1]
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("fails", "HTTP Error 503"),
-        ("truncated", f"cut short: {len(CONTENT) - 10} of {len(CONTENT)} bytes"),
-        ("wrong", f"found {hashlib.sha256(b'another file').hexdigest()}"),
-    ],
-)
-def test_a_download_that_stays_broken_fails_by_name_and_leaves_nothing(
-    index: Index, waits: list[float], tmp_path: Path, how: str, said: str
-) -> None:
-    index.answers = [how] * 9
-    with pytest.raises(InputError) as error:
-        fetch(tmp_path / WHEEL)
-    for part in (WHEEL, said, SHA256, f"{index.url.removesuffix('/simple')}/files/{WHEEL}"):
-        assert part in str(error.value)
-    assert waits == [1, 2]
-    assert len([path for path in index.asked if path.startswith("/files/")]) == 3
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_broken_download_leaves_the_file_that_was_there(
-    index: Index, waits: list[float], tmp_path: Path
-) -> None:
-    (tmp_path / WHEEL).write_bytes(b"from before")
-    index.answers = ["wrong"] * 3
-    with pytest.raises(InputError):
-        fetch(tmp_path / WHEEL)
-    assert (tmp_path / WHEEL).read_bytes() == b"from before"
-
-
-def test_a_file_that_no_place_offers_is_named_with_the_places(
-    index: Index, waits: list[float], tmp_path: Path
-) -> None:
-    with pytest.raises(
-        InputError, match=r"some_speeches-2\.0\.tar\.gz.*/simple/some-speeches/: does not offer it"
-    ):
-        fetch(tmp_path / "x", "some_speeches-2.0.tar.gz")
-
-
-def test_a_source_archive_comes_without_running_it(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = tmp_path / "archives"
-    folder.mkdir()
-    (folder / "some_speeches-1.0.tar.gz").write_bytes(CONTENT)  # no archive: building it would fail
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    fetch(tmp_path / "out.tar.gz", "some_speeches-1.0.tar.gz")
-    assert (tmp_path / "out.tar.gz").read_bytes() == CONTENT
-
-
-def test_no_index_is_asked_where_pip_is_told_so(
-    index: Index, waits: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(InputError, match="no-index"):
-        fetch(tmp_path / WHEEL)
-    assert index.asked == []
-
-
-def test_the_next_place_is_tried_where_one_has_another_file_of_that_name(
-    index: Index, waits: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / WHEEL).write_bytes(b"another file")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    fetch(tmp_path / WHEEL)
-    assert (tmp_path / WHEEL).read_bytes() == CONTENT
-    assert waits == []
-
-
-def test_a_password_in_the_index_url_is_used_and_never_shown(
-    index: Index, waits: list[float], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
-    index.password = "p@ss"
-    monkeypatch.setenv("PIP_INDEX_URL", index.url.replace("//", "//reader:p%40ss@"))
-    fetch(tmp_path / WHEEL)
-    assert (tmp_path / WHEEL).read_bytes() == CONTENT
-    index.answers = ["fails"] * 3
-    with pytest.raises(InputError) as error:
-        fetch(tmp_path / "again")
-    assert "p%40ss" not in str(error.value) + caplog.text
-
-
-def test_the_environment_overrides_pips_files(
-    index: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    settings = tmp_path / "pip.conf"
-    settings.write_text("[global]\nindex-url = http://127.0.0.1:9/simple\ntimeout = 7\n")
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(settings))
-    found = downloads.pip_configuration()
-    assert (found["index-url"], found["timeout"]) == (index.url, "7")
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://reader:p%40ss@127.0.0.1:9/simple")
+    with pytest.raises(InputError, match=r"some_speeches-2\.0\.tar\.gz(?s:.*)PIP_FIND_LINKS") as error:
+        fetch_package(
+            "some-speeches", "2.0", "some_speeches-2.0.tar.gz", "0" * 64, tmp_path / "x", attempts=1
+        )
+    assert "127.0.0.1" in str(error.value)
+    assert "p%40ss" not in str(error.value)

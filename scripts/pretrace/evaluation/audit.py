@@ -9,7 +9,6 @@ import pandas as pd
 from pretrace.evaluation.audit_scores import OF_METHOD, Side, audit_scores, shown
 from pretrace.evaluation.evidence import (
     LEVEL,
-    benjamini_hochberg,
     cauchy_variable,
     empirical_p,
     p_of_cauchy,
@@ -37,7 +36,9 @@ def audit(
     A unit is compared with the non-members of its own subset and length alone. `text` and, where texts name theirs,
     `document`: each method at its default setting, and `combined`, all that see the model. A document's p combines, by
     Cauchy's rule, those of its texts, and its score is their mean; methods that ask questions score it itself. q is
-    Benjamini and Hochberg's over the units of one kind and method, `flagged` is q <= `LEVEL`. `nonmember`,
+    Benjamini and Hochberg's over the units of one kind and method, `flagged` is q <= `LEVEL`; it holds for p-values
+    against the same non-members, which depend on each other positively (S. Bates, E. Candès, L. Lei, Y. Romano and
+    M. Sesia, Testing for outliers with conformal p-values, Annals of Statistics 51, 2023). `nonmember`,
     `nonmember_document`: the known non-members of each fold against those of the other folds, `flagged` is
     p <= `LEVEL`, so that about that share may be. `control`: what tells the two apart without a model
     (`shift.shifts`).
@@ -45,6 +46,8 @@ def audit(
     `runs` are those of the audited pair; `audit_scores.shown` says what of them counts. Raises InputError where no
     unit without a label has known non-members of its subset and length.
     """
+    from scipy.stats import false_discovery_control
+
     same, of = audited.name == known.name, shown(runs)
     ours, theirs = (audit_scores(side, of, same=same) for side in (audited, known))
     ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False).astype(bool)]
@@ -53,9 +56,7 @@ def audit(
     found = evidence(ours.assign(p=p_values(ours, theirs)), mute)
     checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), mute)
     checked["unit"] = checked["unit"].map({"text": "nonmember", "document": "nonmember_document"})
-    found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(
-        lambda p: benjamini_hochberg(p.to_numpy())
-    )
+    found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(false_discovery_control)
     controls = shifts(_texts(audited, ours), _texts(known, theirs), language).assign(
         unit="control", id="", setting=""
     )

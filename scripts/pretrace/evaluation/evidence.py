@@ -1,4 +1,4 @@
-"""P-values of single texts against known non-members, their combination, and false-discovery control."""
+"""P-values of single texts against known non-members, and their combination."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,17 +38,3 @@ def cauchy_variable(p: ArrayLike) -> Floats:
 def p_of_cauchy(mean: ArrayLike) -> Floats:
     """The one p-value of a mean of Cauchy variables."""
     return np.asarray(0.5 - np.arctan(mean) / np.pi)
-
-
-def benjamini_hochberg(p: ArrayLike) -> Floats:
-    """Adjusted p-values (q), shape (units,): among those with q <= level, at most that share is false.
-
-    Y. Benjamini and Y. Hochberg, J. Royal Statistical Society B 57 (1995). It holds for p-values against the same
-    non-members, which depend on each other positively: S. Bates, E. Candès, L. Lei, Y. Romano and M. Sesia, Testing
-    for outliers with conformal p-values, Annals of Statistics 51 (2023).
-    """
-    p = np.asarray(p, np.float64)
-    order = np.argsort(-p, kind="stable")
-    q = np.empty_like(p)
-    q[order] = np.minimum(1.0, np.minimum.accumulate(p[order] * len(p) / np.arange(len(p), 0, -1)))
-    return q
