@@ -80,12 +80,12 @@ def write_parquet_parts(
 
     tables = _as_tables(parts, schema)
     first = next(tables)
-    with atomic_path(path) as part:
-        with pq.ParquetWriter(part, first.schema, compression="zstd") as writer:
-            for group in _row_groups(chain([first], tables)):
-                writer.write_table(group, row_group_size=ROW_GROUP)
-            writer.add_key_value_metadata({"sha256": (_SEAL + _OPEN).decode()})
-        _seal(part)
+    with (
+        atomic_path(path) as part,
+        pq.ParquetWriter(part, first.schema, compression="zstd", write_page_checksum=True) as writer,
+    ):
+        for group in _row_groups(chain([first], tables)):
+            writer.write_table(group, row_group_size=ROW_GROUP)
 
 
 def _as_tables(
@@ -115,18 +115,16 @@ def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
-    """A Parquet file as an Arrow table; a missing, truncated or foreign file is an error for users."""
+    """A Parquet file as an Arrow table; a missing, damaged or foreign file is an error for users."""
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
-        _check_seal(Path(path))
-        return pq.read_table(path, columns=list(columns) if columns is not None else None)
+        chosen = list(columns) if columns is not None else None
+        return pq.read_table(path, columns=chosen, page_checksum_verification=True)
 
 
 def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
     """As `read_parquet`, some rows at a time."""
-    with _read_as_parquet(path):
-        _check_seal(Path(path))
     with open_parquet(path) as file:
         for batch in file.iter_batches(batch_size=ROW_GROUP // 4):
             yield batch.to_pandas(types_mapper=_nullable().get)
@@ -151,52 +149,6 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
         raise InputError(f"{path} does not exist. {_REMEDY}") from error
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}") from error
-
-
-_SEAL, _OPEN = b"pretrace:sha256:", b"0" * 64
-"""A file that `write_parquet` wrote holds in its footer the SHA-256 of itself, with zeros where the SHA-256 stands."""
-
-
-def _seal(path: Path) -> None:
-    place = _place_of_seal(path)
-    assert place is not None
-    digest = sha256_file(path)
-    with path.open("r+b") as file:
-        file.seek(place)
-        file.write(digest.encode())
-
-
-def _check_seal(path: Path) -> None:
-    """Raise `InputError` where the bytes are not those that were written; files of others have no seal."""
-    place = _place_of_seal(path)
-    if place is None:
-        return
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        left = place
-        while left:
-            block = file.read(min(left, 1 << 20))
-            found.update(block)
-            left -= len(block)
-        written = file.read(len(_OPEN))
-        found.update(_OPEN)
-        while block := file.read(1 << 20):
-            found.update(block)
-    if found.hexdigest().encode() != written:
-        raise InputError(f"{path} is damaged: its bytes are not those that were written (sha256). {_REMEDY}")
-
-
-def _place_of_seal(path: Path) -> int | None:
-    """Where in the file the SHA-256 of its seal stands. The footer's length is in its last eight bytes."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        if size < 8:
-            return None
-        file.seek(size - 8)
-        start = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
-        file.seek(start)
-        at = file.read().rfind(_SEAL)
-    return None if at < 0 else start + at + len(_SEAL)
 
 
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
