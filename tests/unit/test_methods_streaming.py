@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
-from pretrace.methods import blocks, inputs, score, tables
-from pretrace.methods.plan import Cell
-from pretrace.methods.tables import walk
+from pretrace.methods import inputs, score, scoring
+from pretrace.methods.inputs import PassReader
+from pretrace.passes import read_batches
 from pretrace.runtime.files import sha256_file, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 
@@ -48,40 +48,31 @@ def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monk
     rows = whole["method"].value_counts()
     assert (rows["blind"], rows["loss"], rows["lowercase"], rows["recall"]) == (46, 44, 43, 4 * 44)
     assert set(whole["draw"].dropna()) == {0, 1}
-    for module in (tables, inputs):
-        monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
-    monkeypatch.setattr(blocks, "_ROWS", 60)
+    monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(scoring, "_ROWS", 60)
     parts = list(score(runs, **given))
     assert len(parts) > 10
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
-    order = whole.assign(draw=whole["draw"].fillna(9)).sort_values(blocks.SORTED_BY, kind="stable").index
-    assert order.tolist() == list(range(len(whole)))
 
 
-def test_no_column_is_torn_apart(everything, monkeypatch):
-    runs, given = everything
-    monkeypatch.setattr(blocks, "_ROWS", 1)
-    keys = [name for name in blocks.SORTED_BY if name != "id"]
-    parts = list(score(runs, **given))
-    assert all(len(part[keys].drop_duplicates()) == 1 for part in parts)
-    assert len(pd.concat(part[keys][:1] for part in parts).drop_duplicates()) == len(parts)
+def reader(store, rows, **coordinates):
+    return PassReader(read_batches(store.manifest, store.folder, coordinates, rows))
 
 
 def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
     store = Store(tmp_path, "tiny", made_up_benchmark(9)[::-1]).add()
     with pytest.raises(ValueError, match="not ordered by text id"):
-        walk(store.manifest, tmp_path, Cell("original", "none", "", 32), tables.Beside()).step("32-00")
+        reader(store, 5).step("32-00")
 
 
-def test_a_walk_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 4)
+def test_a_reader_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path):
     store = Store(tmp_path, "tiny", made_up_benchmark(9)).add(companion="word_swaps-3", variants=3)
-    walked = walk(store.manifest, tmp_path, Cell("original", "none", "", 32), tables.Beside("word_swaps-3"))
+    read = reader(store, 4, companion="word_swaps-3")
     seen = {}
     for last in ("32-00", "32-03", "32-03x", "32-08"):
-        walked.step(last)
-        seen[last] = list(walked)
-        for id, rows in walked.items():
+        read.step(last)
+        seen[last] = list(read)
+        for id, rows in read.items():
             expected = [store.row(id, "word_swaps-3", variant)["logprobs"] for variant in range(3)]
             for row, logprobs in zip(rows, expected, strict=True):
                 np.testing.assert_array_equal(row.logprobs, np.float32(logprobs).astype(float))
@@ -104,8 +95,7 @@ def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypat
     columns |= {"token_ids": ids, "logprobs": lists, "entropies": lists, "variances": lists} | nothing
     write_parquet(tmp_path / entry["file"], pa.table(columns))
     entry["sha256"] = sha256_file(tmp_path / entry["file"])
-    for module in (tables, inputs):
-        monkeypatch.setattr(module, "ROWS_AT_ONCE", 50)
+    monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)
     tracemalloc.start()
     parts = score([a_run("loss", "min_k")], manifest=store.manifest, store=tmp_path, benchmark=benchmark)
     assert sum(len(part) for part in parts) == 11 * texts

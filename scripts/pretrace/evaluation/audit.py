@@ -50,7 +50,7 @@ def audit(
 
     same, of = audited.name == known.name, shown(runs)
     ours, theirs = (audit_scores(side, of, same=same) for side in (audited, known))
-    ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False).astype(bool)]
+    ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0)]
     ours = _comparable(ours, theirs, audited, known)
     mute = mute_methods(theirs)
     found = evidence(ours.assign(p=p_values(ours, theirs)), mute)

@@ -102,10 +102,7 @@ def nothing() -> pd.DataFrame:
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """The non-members' one document, and the members'."""
-    found = {
-        label: sorted(set(benchmark.loc[benchmark["label"].eq(label).fillna(False), "document"]))
-        for label in (0, 1)
-    }
+    found = {label: sorted(set(benchmark.loc[benchmark["label"].eq(label), "document"])) for label in (0, 1)}
     if len(found[0]) != 1 or "" in found[0] + found[1]:
         raise InputError(
             f"benchmark '{name}': placebos need non-members of one document and members of named documents; "

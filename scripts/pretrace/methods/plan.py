@@ -45,7 +45,7 @@ class Cell:
 def plan(
     runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
 ) -> dict[Cell, Wanted]:
-    """What to score in each cell; what several runs ask for stands there once.
+    """What to score in each cell, sorted; what several runs ask for is there once.
 
     A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
     one that needs prefixes with each draw. A method that cannot apply to a run has no place here, and the log
@@ -59,7 +59,12 @@ def plan(
             for key, named in wanted.items():
                 cells.setdefault(cell, {}).setdefault(key, {}).update(named)
     _check_inner_start(cells)
-    return cells
+    return {
+        cell: {key: dict(sorted(named.items())) for key, named in sorted(cells[cell].items())}
+        for cell in sorted(
+            cells, key=lambda cell: (cell.view, cell.start_token, cell.subset, cell.length or 0)
+        )
+    }
 
 
 def _check_inner_start(cells: Mapping[Cell, Wanted]) -> None:

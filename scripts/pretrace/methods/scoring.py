@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.methods.blocks import Block, frames
-from pretrace.methods.inputs import FIELDS, NO_SHOT, completion, lacking, statistics_of
+from pretrace.methods.inputs import FIELDS, Inputs
 from pretrace.methods.needs import prefix_passes
 from pretrace.methods.plan import Cell, Key, Settings, Wanted, plan, whole_numbers
 from pretrace.methods.registry import NEEDS, Method, find
-from pretrace.methods.sources import Sources
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -20,6 +19,13 @@ from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
     import pandas as pd
+
+KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
+COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
+"""The columns of the scores table."""
+
+_ROWS = 1 << 18
+"""Of one part of the table, if a setting has fewer texts."""
 
 
 def score(
@@ -35,20 +41,20 @@ def score(
     views: Mapping[str, StoredView] | None = None,
     language: str = "",
 ) -> Iterator["pd.DataFrame"]:
-    """The scores table, a row for each text and each of SORTED_BY's other columns; higher = member.
+    """The scores table, a row for each text and each of `KEYS`; higher = member.
 
-    It comes sorted and in parts, at least one, each with all texts of some of those columns: of 10^6 texts the rows
-    would not fit into memory. `runs` are the resolved runs of one model and benchmark; `manifest`, `store` its passes;
-    `benchmark` its table; `references` the manifests of reference models by slug; `counts` the token counts of corpora
-    by slug, by this model's tokenizer; `shadows` tables of `models.training.train_shadows` by the slug of the model;
-    `prefixes` the shots drawn from the benchmark; `views` the stored views among the runs' target views, by name;
-    `language` the benchmark's language tag.
+    It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
+    rows would not fit into memory. The order is that of `plan`. `runs` are the resolved runs of one model and
+    benchmark; `manifest`, `store` its passes; `benchmark` its table; `references` the manifests of reference models by
+    slug; `counts` the token counts of corpora by slug, by this model's tokenizer; `shadows` tables of
+    `models.training.train_shadows` by the slug of the model; `prefixes` the shots drawn from the benchmark; `views`
+    the stored views among the runs' target views, by name; `language` the benchmark's language tag.
 
     A method whose needs are not met has no row, and neither has a text without a scored token; the log counts
     them. A score that is not finite raises `InputError`.
     """
     start = time.monotonic()
-    sources = Sources(
+    inputs = Inputs(
         manifest=manifest,
         store=store,
         benchmark=benchmark,
@@ -59,31 +65,76 @@ def score(
         prefixes=prefixes,
         views=views or {},
     )
-    cells = plan(runs, benchmark, language, has_prefixes=prefixes is not None)
-    blocks = [block for cell, wanted in cells.items() for block in _blocks(cell, wanted, sources)]
-    sources.log_unscored()
-    scores = sum(block.scores.size for block in blocks)
-    texts = len(set().union(*(block.ids for block in blocks)))
-    log.info("%d scores of %d texts in %.1f s", scores, texts, time.monotonic() - start)
-    yield from frames(blocks)
+    scores, texts = 0, set[str]()
+    for cell, wanted in plan(runs, benchmark, language, has_prefixes=prefixes is not None).items():
+        for block in _blocks(cell, wanted, inputs):
+            if block.ids:
+                yield from _frames(block)
+            scores += block.scores.size
+            texts.update(block.ids)
+    if not scores:
+        yield from _frames(Block(Cell("", "", "", None), Key("", "", None), [""], [], [], np.empty((0, 1))))
+    inputs.log_unscored()
+    log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
 
-def _blocks(cell: Cell, wanted: Wanted, sources: Sources) -> Iterator[Block]:
+@dataclass(frozen=True)
+class Block:
+    """Scores [texts, settings] of one method in one cell; `shots_used` by text, None without a prefix."""
+
+    cell: Cell
+    key: Key
+    settings: list[str]
+    ids: list[str]
+    shots_used: list[int | None]
+    scores: np.ndarray
+
+
+def _frames(block: Block) -> Iterator["pd.DataFrame"]:
+    """The block's rows, setting by setting, in parts of whole settings."""
+    import pandas as pd
+
+    at_once = max(1, _ROWS // max(1, len(block.ids)))
+    for start in range(0, len(block.settings), at_once):
+        settings = block.settings[start : start + at_once]
+        rows = len(settings) * len(block.ids)
+        frame = pd.DataFrame(
+            {
+                "unit": "text",
+                "id": block.ids * len(settings),
+                "method": block.key.method,
+                "setting": np.repeat(np.array(settings, dtype=object), len(block.ids)),
+                "view": block.cell.view,
+                "start_token": block.cell.start_token,
+                "draw": pd.array([block.key.draw] * rows, dtype="Int64"),
+                "reference": block.key.reference,
+                "shots_used": pd.array(block.shots_used * len(settings), dtype="Int64"),
+                "score": block.scores[:, start : start + at_once].T.ravel(),
+            }
+        )
+        yield frame.astype({name: str for name in ("unit", "id", *KEYS) if name != "draw"})
+
+
+def _blocks(cell: Cell, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
     methods = {key.method: find(key.method) for key in wanted}
     groups = [
         (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
     ]
     scored = [
         None if methods[key.method].scope == "benchmark"
-        else _TextScores(methods[key.method], cell, key, group, sources)
+        else _TextScores(methods[key.method], cell, key, group, inputs)
         for key, group in groups
     ]  # fmt: skip
-    for texts in statistics_of(cell, [m for m in methods.values() if m.scope == "text"], sources):
-        for one in scored:
-            if one:
-                one.add(texts)
-    for (key, group), one in zip(groups, scored, strict=True):
-        block = one.block() if one else _benchmark_block(methods[key.method], cell, key, group, sources)
+    for texts in inputs.statistics(cell, [m for m in methods.values() if m.scope == "text"]):
+        for text_scores in scored:
+            if text_scores:
+                text_scores.add(texts)
+    for (key, group), text_scores in zip(groups, scored, strict=True):
+        block = (
+            text_scores.block()
+            if text_scores
+            else _benchmark_block(methods[key.method], cell, key, group, inputs)
+        )
         _check_finite(block)
         yield block
 
@@ -99,11 +150,12 @@ def _by_prefix(method: Method, named: Settings) -> list[Settings]:
 class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a cell that were added."""
 
-    def __init__(self, method: Method, cell: Cell, key: Key, named: Settings, sources: Sources) -> None:
+    def __init__(self, method: Method, cell: Cell, key: Key, named: Settings, inputs: Inputs) -> None:
         passes = prefix_passes(method.id, next(iter(named.values())))
-        self._complete = completion(method, cell, key, passes, sources)
+        self._complete = inputs.completion(method, cell, key, passes)
         self._label = f"{method.id} ({key.reference})" if key.reference else method.id
-        self._method, self._cell, self._key, self._named, self._sources = method, cell, key, named, sources
+        self._method, self._cell, self._key, self._named = method, cell, key, named
+        self._unscored = inputs.unscored
         self._ids: list[str] = []
         self._used: list[int | None] = []
         self._scores: list[np.ndarray] = []
@@ -112,30 +164,36 @@ class _TextScores:
         scores = []
         with np.errstate(all="ignore"):  # what is not finite is an error of its own below
             for id, text in texts.items():
-                if isinstance(text, str):
-                    self._sources.unscored[self._label, text] += 1
+                if not isinstance(text, str):
+                    text = self._complete(id, text)
+                if reason := self._obstacle(text):
+                    self._unscored[self._label, reason] += 1
                     continue
-                text = self._complete(id, text)
-                need = lacking(self._method, text)
-                if need or text.shots_used == 0:
-                    self._sources.unscored[self._label, f"missing: {NEEDS[need]}" if need else NO_SHOT] += 1
-                    continue
+                assert isinstance(text, TokenStatistics)
                 self._ids.append(id)
                 self._used.append(text.shots_used)
                 scores.append([self._method.function(text, **params) for params in self._named.values()])
         self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
 
+    def _obstacle(self, text: TokenStatistics | str) -> str:
+        """Why the method cannot score a text, or ""."""
+        if isinstance(text, str):
+            return text
+        for need in self._method.needs:
+            if getattr(text, FIELDS.get(need, need)) is None:
+                return f"missing: {NEEDS[need]}"
+        return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""
+
     def block(self) -> Block:
-        nothing = np.empty((0, len(self._named)))
-        scores = np.concatenate([nothing, *self._scores])
+        scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
         return Block(self._cell, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, sources: Sources) -> Block:
+def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, inputs: Inputs) -> Block:
     """A method without a model reads the texts as the cell's view has them, and the shots as they are."""
-    frame = sources.texts(cell)
+    frame = inputs.texts(cell)
     if absent := int(frame["text"].eq("").sum()):
-        sources.unscored[method.id, f"no text of view {cell.view}"] += absent
+        inputs.unscored[method.id, f"no text of view {cell.view}"] += absent
         frame = frame[frame["text"].ne("")]
     passes = prefix_passes(method.id, next(iter(named.values())))
     texts = LabelledTexts(
@@ -143,14 +201,14 @@ def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, sour
         texts=frame["text"].tolist(),
         labels=whole_numbers(frame["label"]),
         folds=frame["fold"].astype(int).tolist(),
-        language=sources.language,
-        stream=sources.stream() if "stream" in method.needs else (),
-        **{FIELDS[need]: sources.shots(cell, key.draw or 0, *wanted) for need, wanted in passes.items()},
+        language=inputs.language,
+        stream=inputs.stream() if "stream" in method.needs else (),
+        **{FIELDS[need]: inputs.shots(cell, key.draw or 0, *prefix) for need, prefix in passes.items()},
     )
     columns = [method.function(texts, **params) for params in named.values()]
     ids = [id for id in texts.ids if all(id in column for column in columns)]
     if len(ids) < len(frame):
-        sources.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
+        inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
     scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
     shots = max((count for _, count in passes.values()), default=None)
     return Block(cell, key, list(named), ids, [shots] * len(ids), scores)

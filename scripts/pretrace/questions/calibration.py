@@ -109,7 +109,7 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
         for fold in of["fold"].unique():
-            clean = of[of["label"].eq(0).fillna(False) & (of["fold"] != fold)]
+            clean = of[of["label"].eq(0) & (of["fold"] != fold)]
             places = means.index.get_indexer(of.index[of["fold"] == fold])
             deltas[places] = deltas_of(clean)
             if clean.empty:
@@ -126,7 +126,7 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
 def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
     """The deltas of the clean documents of another benchmark, of the same length and, where it has it, paraphraser."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
-    clean = held[held["label"].eq(0).fillna(False)]
+    clean = held[held["label"].eq(0)]
     for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
         there = clean[clean["length"] == length]
         if there.empty:

@@ -51,7 +51,7 @@ def _tokens(one: Mapping[str, Any], benchmark: "pd.DataFrame") -> list[int]:
     chosen = benchmark
     for key, column in (("subsets", "subset"), ("lengths", "length")):
         if one[key] is not None:
-            chosen = chosen[chosen[column].isin(one[key]).fillna(False).astype(bool)]
+            chosen = chosen[chosen[column].isin(one[key])]
     return [-(-len(text.encode()) // _BYTES_A_TOKEN) for text in chosen["text"]]
 
 

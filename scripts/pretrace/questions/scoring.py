@@ -6,16 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.methods.blocks import SORTED_BY
+from pretrace.methods.scoring import COLUMNS, KEYS
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.questions.registry import question_setting_name
 from pretrace.runtime.logs import log
-
-KEYS = [key for key in SORTED_BY if key not in ("unit", "id")]
-COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
-"""The columns of the scores table."""
 
 
 def with_documents(
@@ -36,17 +32,14 @@ def with_documents(
         yield from scores
         return
     units = document_units(benchmark)
-    found, columns = [], None
+    found = []
     for part in scores:
         found.append(mean_scores(part, benchmark, units))
-        columns = part.columns if len(part) else columns
         if len(part):
             yield part
     if answers is not None and calibrations is not None:
         found.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
-    documents = pd.concat([frame for frame in found if len(frame)] or found[:1])
-    documents = documents.sort_values([*KEYS, "id"])
-    yield documents if columns is None else documents[columns]
+    yield pd.concat([frame for frame in found if len(frame)] or found[:1]).sort_values([*KEYS, "id"])
 
 
 def document_scores(

@@ -68,13 +68,13 @@ def draw_prefixes(
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
     """The members' texts, those of one document labelled as non-members: its label is all that tells it apart."""
-    members = benchmark[benchmark["label"].eq(1).fillna(False).astype(bool)]
+    members = benchmark[benchmark["label"].eq(1)]
     return members.assign(label=members["document"].ne(document).astype("Int64"))
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
     """The documents of `count` placebos: by name, or drawn where there are more."""
-    members = benchmark[benchmark["label"].eq(1).fillna(False).astype(bool)]
+    members = benchmark[benchmark["label"].eq(1)]
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
         raise InputError(
@@ -86,7 +86,7 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
 
 def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
     for kind, label in KINDS.items():
-        by_length = _by_length(of_subset[of_subset["label"].eq(label).fillna(False).astype(bool)])
+        by_length = _by_length(of_subset[of_subset["label"].eq(label)])
         where = f"{kind} texts{f' of {subset}' if subset else ''}"
         if not by_length:
             raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
@@ -196,7 +196,7 @@ def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> 
     seed = ("balanced", *prefixes.loc[shots, "text_id"])
     kept: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
-        classes = [cell.loc[cell["label"].eq(label).fillna(False), "text_id"] for label in KINDS.values()]
+        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
         smaller = min(map(len, classes))
         kept.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
     return kept
@@ -288,14 +288,15 @@ def _passages(
         prefixes["draw"].eq(draw)
         & prefixes["subset"].eq(subset)
         & prefixes["kind"].eq(kind)
-        & _of_length(prefixes, length)
+        & of_length(prefixes, length)
     ].sort_values("position")
     texts = benchmark.loc[benchmark["text_id"].isin(cell["text_id"])].set_index("text_id")["text"]
     return {id: texts[id] for id in cell["text_id"]}
 
 
-def _of_length(frame: "pd.DataFrame", length: int | None) -> Any:
-    return frame["length"].isna() if length is None else frame["length"].eq(length).fillna(False)
+def of_length(frame: "pd.DataFrame", length: int | None) -> "pd.Series[bool]":
+    """Which rows have the length, or none if it is None."""
+    return frame["length"].isna() if length is None else frame["length"].eq(length)
 
 
 def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
@@ -303,7 +304,7 @@ def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
         raise InputError(
             "zero-access shots are asked for, and the target's completions are not among the inputs."
         )
-    rows = completions[_of_length(completions, length)].sort_values("position")
+    rows = completions[of_length(completions, length)].sort_values("position")
     return {str(position): text for position, text in zip(rows["position"], rows["text"], strict=True)}
 
 

@@ -36,7 +36,7 @@ def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
 def _longest(benchmark: "pd.DataFrame", label: int) -> dict[str, int]:
     """The distinct texts of a class at the longest length, sorted, and the repetitions of each."""
     length = benchmark["length"].fillna(0)
-    chosen = benchmark[(length == length.max()) & (benchmark["label"] == label).fillna(False)]
+    chosen = benchmark[(length == length.max()) & (benchmark["label"] == label)]
     times = chosen["repetitions"] if "repetitions" in chosen else [1] * len(chosen)
     return dict(sorted(zip(chosen["text"], times, strict=True)))
 
