@@ -9,10 +9,8 @@ import yaml
 
 import hub_datasets as made
 from pretrace.benchmarks import LOADERS, brought, build
-from pretrace.benchmarks.bookmia import printable
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
@@ -35,14 +33,6 @@ def test_wikimia_has_a_length_for_each_split_and_numbers_its_rows(hub, tmp_path)
     assert set(table["label"]) == {0, 1}
     assert (table["text"].str.split().str.len() == table["length"]).all()
     assert table["text_id"].iloc[0] == "032-00000"
-
-
-def test_the_resolved_commit_and_hashes_are_recorded(hub, tmp_path):
-    sha = hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
-    _, source = fetched("wikimia", tmp_path)
-    (repository,) = read_json(source)["repositories"]
-    assert (repository["hub"], repository["commit"]) == ("swj0419/WikiMIA", sha)
-    assert len(repository["files"]) == 4
 
 
 def test_other_numbers_of_rows_than_published_are_warned_of_by_name(hub, tmp_path, warnings):
@@ -113,10 +103,6 @@ def test_bookmia_loses_its_control_characters_and_a_book_is_a_document(hub, tmp_
     assert set(table["length"]) == {512}
     assert table.loc[table["text_id"] == "0-0000", "text"].item().startswith("ab")
     assert not table["text"].str.contains("[\x00-\x08\x0e-\x1f]").any()
-
-
-def test_printable_keeps_tabs_and_line_ends():
-    assert printable("a\x00b\tc\r\n\x14d\x7f\x9f ﻿") == "ab\tc\r\nd ﻿"
 
 
 def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypatch):

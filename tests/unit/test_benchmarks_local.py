@@ -16,7 +16,6 @@ from pretrace.benchmarks.local import check, texts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ROWS = [
     {"id": "x", "input": "first text, of two", "label": 1, "subset": "a", "length": 4, "document": "d1"},
     {"id": "y", "input": "second text\nin two lines", "label": 0, "subset": "b", "document": "d2"},
@@ -239,15 +238,3 @@ def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(
     assert table.groupby("text")["fold"].nunique().max() == 1
     assert "mine: 2 texts equal an earlier one" in caplog.text
     assert "mine: 1 texts are labelled both member and non-member" in caplog.text
-
-
-def test_wikimia_24_reads_as_it_was_released() -> None:
-    path = SHARED / "wikimia24_length32.jsonl"
-    if not path.is_file():
-        pytest.skip("the benchmark's file is not here")
-    check(path, metrics=True)
-    table = build("wikimia-24", {"source": "local"}, [path])
-    assert (len(table), table["text"].nunique(), table["label"].isna().sum()) == (1558, 1386, 0)
-    assert table.groupby("text")["fold"].nunique().max() == 1
-    sizes = table.groupby(["label", "fold"]).size()
-    assert sizes.groupby("label").agg(lambda n: n.max() - n.min()).max() <= 2

@@ -130,13 +130,6 @@ def test_special_tokens_that_a_text_spells_are_not_counted(tokenizers, tmp_path)
     assert special not in pipeline(tmp_path, ["x<|sep|>y", "a b"], tokenizer)
 
 
-def test_tokens_are_counted_not_documents(tokenizers, tmp_path):
-    tokenizer = tokenizers("byte-level")
-    (token,) = set(tokenizer.encode("a").ids)
-    assert pipeline(tmp_path, ["a", "aa"] * 10, tokenizer)[token] >= 10
-    assert sum(pipeline(tmp_path, ["x1 x1 x1"], tokenizer).values()) == len(tokenizer.encode("x1 x1 x1").ids)
-
-
 def test_shards_add_up_to_the_whole(tokenizers, tmp_path):
     tokenizer = tokenizers("llama, added")
     whole = pipeline(tmp_path, TEXTS, tokenizer)
@@ -173,14 +166,6 @@ def test_a_tokenizer_without_rust_backend_encodes_whole_documents(tmp_path):
             return {"input_ids": [self.get_vocab().get(character, 0) for character in text]}
 
     assert pipeline(tmp_path, ["a b", "bb"], Characters()) == {1: 1, 2: 1, 3: 3}
-
-
-def test_spilled_segments_give_the_same_counts(tokenizers, tmp_path, monkeypatch):
-    tokenizer = tokenizers("byte-level of code")
-    whole = pipeline(tmp_path, TEXTS * 3, tokenizer)
-    monkeypatch.setattr("pretrace.corpora.segments._BYTES", 2)
-    assert pipeline(tmp_path, TEXTS * 3, tokenizer) == whole
-    assert pq.ParquetFile(tmp_path / "segments.parquet").num_row_groups > 1
 
 
 def test_log_frequencies_follow_the_formula_and_sum_to_one(tmp_path):

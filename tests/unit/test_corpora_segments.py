@@ -56,15 +56,6 @@ def test_white_space_is_that_of_unicode():
     assert METASPACE == "▁"
 
 
-def test_segments_of_a_document_are_the_document():
-    text = "  Of the people,  by the\n people \t and for  "
-    (first, *others) = RULE.split(text)
-    table = found(segments_of(pa.array([text])))
-    assert first + "".join(others) == text
-    assert set(table) == {(first, True), *((segment, False) for segment in others)}
-    assert all(segment.startswith(" ") for segment in others)
-
-
 def test_the_file_is_sorted_and_its_bytes_repeat(tmp_path):
     documents, out = tmp_path / "0.parquet", tmp_path / "segments.parquet"
     texts = ["b a a", "a b", "", "c a b "] * 50

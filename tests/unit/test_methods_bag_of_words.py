@@ -38,16 +38,6 @@ def found() -> np.ndarray:
     return products(train.toarray(), others.toarray())
 
 
-def test_counts_are_those_of_words_and_pairs() -> None:
-    counts = word_counts(["tea with tea", "with milk", "!"], "en")
-    assert sorted(counts.toarray()[0]) == [0, 0, 1, 1, 1, 2]  # tea twice, with, tea with, with tea
-    assert counts.toarray().sum(axis=1).tolist() == [5, 3, 0]
-
-
-def test_weights_are_those_of_a_vocabulary() -> None:
-    assert found() == pytest.approx(expected(), abs=1e-12)
-
-
 def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [text.lower().split() for text in TRAIN]
     frequencies = Counter(word for text in words for word in [*text, *pairwise(text)]).most_common()
@@ -66,9 +56,3 @@ def test_texts_are_counted_some_at_a_time_to_the_same_bytes(monkeypatch: pytest.
     assert whole.shape == parts.shape
     for name in ("data", "indices", "indptr"):
         assert getattr(whole, name).tobytes() == getattr(parts, name).tobytes(), name
-
-
-def test_no_text_and_no_word_have_no_column() -> None:
-    assert word_counts([], "en").shape == (0, 0)
-    assert word_counts(["", "?!"], "en").shape == (2, 0)
-    assert word_counts(["\ufffd"], "zh").shape[0] == 1

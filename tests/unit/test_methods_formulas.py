@@ -195,27 +195,10 @@ def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics)
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 
-def test_one_token_is_never_surprising_and_is_its_own_lowest() -> None:
-    one = text_of(logprobs=[-3.0], entropies=[0.1])
-    assert score("surp", one) == 0.0
-    assert score("min_k", one, k=0.1) == -3.0
-
-
-def test_equal_log_probabilities_hold_no_surprising_token() -> None:
-    """Both inequalities are strict: nothing is below a percentile of equal values."""
-    assert score("surp", text_of(logprobs=[-3.0] * 8, entropies=[0.1] * 8), eps=10.0, percentile=100) == 0.0
-
-
 def test_a_certain_text_has_ratio_one_to_a_certain_companion() -> None:
     certain = text_of(logprobs=[0.0, 0.0], lowercase=[0.0], reference=[0.0])
     assert score("lowercase", certain) == -1.0
     assert score("ref", certain, form="ratio") == -1.0
-
-
-def test_a_repeated_token_counts_once_by_its_first_occurrence() -> None:
-    text = text_of(token_ids=[8, 8, 8], logprobs=[-1.0, -0.1, -0.1], log_frequencies=[-2.0] * 3)
-    assert score("dc_pdd", text, a=10.0) == pytest.approx(2 * math.exp(-1.0))
-    assert score("dc_pdd", text, a=10.0, first_occurrence=False) != pytest.approx(2 * math.exp(-1.0))
 
 
 @pytest.mark.parametrize("id", TEXT_METHODS)
@@ -226,29 +209,10 @@ def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
     assert score(id, known, **params) > score(id, EXAMPLE, **params)
 
 
-@few
-@given(texts())
-def test_con_recall_without_contrast_is_recall(text: TokenStatistics) -> None:
-    if text.log_likelihood < -1e-6 and text.given_nonmember.mean() < -1e-6:
-        assert score("con_recall", text, gamma=0.0) == pytest.approx(score("recall", text))
-
-
 def test_a_text_that_the_model_is_certain_of_has_finite_ratios_to_its_prefixed_self() -> None:
     certain = text_of(logprobs=[0.0], given_nonmember=[0.0, 0.0], given_member=[0.0, 0.0])
     assert score("recall", certain) == 1.0
     assert score("con_recall", certain) == 0.0
-
-
-def test_shots_that_hurt_a_text_more_raise_its_recall() -> None:
-    """Members lose more by a prefix of non-members: the score must be higher for them."""
-    text = text_of(logprobs=[-2.0, -2.0], given_nonmember=[-2.5, -2.5, -2.5])
-    assert score("recall", replace(text, given_nonmember=text.given_nonmember * 2)) > score("recall", text)
-
-
-def test_perplexity_orders_texts_as_its_logarithm_does() -> None:
-    values = [-0.5, -1.0, -3.0, -7.5]
-    scores = [score("loss", text_of(logprobs=[value]), form="perplexity") for value in values]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_the_true_option_is_the_likeliest_where_no_other_is_as_likely() -> None:

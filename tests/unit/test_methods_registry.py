@@ -77,11 +77,6 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> 
     assert [methods.setting_name("recall", one) for one in swept] == [f"shots={i}" for i in range(1, 11)]
 
 
-def test_every_default_is_one_of_the_settings() -> None:
-    for id in METHODS:
-        assert methods.default_setting(id) in [methods.setting_name(id, one) for one in methods.settings(id)]
-
-
 def test_settings_run_through_the_grid_with_the_first_parameter_slowest() -> None:
     names = [methods.setting_name("surp", one) for one in methods.settings("surp")]
     assert names[:2] == ["eps=0.5;percentile=10", "eps=0.5;percentile=20"]
@@ -269,8 +264,3 @@ def test_a_method_applies_where_a_run_offers_what_it_needs(
 ) -> None:
     ours = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
     assert {id for id in ours if methods.obstacle(id, **OFFERS | lacking)} == without
-
-
-def test_companions_are_the_further_views_that_methods_need() -> None:
-    assert methods.companions(["loss", "lowercase"]) == {"lowercase"}
-    assert methods.companions(["loss", "dc_pdd", "blind"]) == set()

@@ -82,11 +82,6 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(load, kind):
     check(engine, model, Lead((0,)))
 
 
-@pytest.mark.parametrize("kind", ["llama", "mamba", "gemma2"])
-def test_an_inner_start_token_is_scored_after_the_prefix(load, kind):
-    check(Engine(load(kind), "tiny", 60), load(kind), Lead((1,), SHOTS[:2], inner=(1,)))
-
-
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(load, kind):
     engine = Engine(load(kind), "tiny", 60)
@@ -95,41 +90,6 @@ def test_a_shot_without_tokens_changes_nothing(load, kind):
     for one, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(one, other)
     check(engine, load(kind), Lead((0,), ((),)))
-
-
-def test_full_statistics_after_a_prefix(load):
-    engine, lead = Engine(load("llama"), "tiny", 60), Lead((0,), SHOTS)
-    full = engine.statistics(requests_of(TEXTS), lead, full=True)
-    for one, alone in zip(full, engine.statistics(requests_of(TEXTS), lead, full=False), strict=True):
-        assert one.shape[0] == 3
-        np.testing.assert_array_equal(one[:1], alone)
-
-
-def test_a_prefix_and_all_it_begins_with_are_encoded_once(load, monkeypatch):
-    encoded = []
-    make = SharedCache.__init__
-    monkeypatch.setattr(
-        SharedCache,
-        "__init__",
-        lambda self, features, parts: encoded.append(parts) or make(self, features, parts),
-    )
-    engine = Engine(load("llama"), "tiny", 20)
-    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS), full=False)
-    del encoded[0]  # of the comparison with concatenation
-    for used in range(len(SHOTS), 0, -1):
-        engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:used]), full=False)
-    assert encoded == [((0,), *SHOTS)]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_prefix_gives_equal_bytes_whatever_follows_it(load, dtype):
-    model = transformers.LlamaForCausalLM(load("llama").config).to(dtype).eval()
-    lead = Lead((0,), SHOTS[:2])
-    alone = Engine(model, "tiny", 60).statistics(requests_of(TEXTS), lead, full=False)
-    engine = Engine(model, "tiny", 60)
-    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS), full=False)
-    for one, other in zip(alone, engine.statistics(requests_of(TEXTS), lead, full=False), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(load, monkeypatch):

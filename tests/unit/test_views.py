@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pretrace.runtime.errors import InputError
 from pretrace.views import VIEWS, family, view
-from pretrace.views.words import core, in_case_of, is_chinese, word_spans
+from pretrace.views.words import core, is_chinese, word_spans
 
 few = examples(max_examples=50, deadline=None)
 SPEECH = (
@@ -106,16 +106,6 @@ def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts() -> None:
     assert is_chinese("他说 OK 了。没有问题")
     assert not is_chinese("The word 国 in English, 2024")
     assert not is_chinese("2024 ... !")
-
-
-def test_the_core_of_a_word_is_without_its_punctuation() -> None:
-    text = '"Don\'t," (he) said -- 42%!'
-    assert [text[slice(*core(text, span))] for span in word_spans(text)] == ["Don't", "he", "said", "", "42"]
-
-
-def test_a_replacement_takes_over_the_case_of_the_word() -> None:
-    cases = {"Union": "Land", "union": "land", "USA": "LAND", "I": "Land", "": "land"}
-    assert {word: in_case_of("land", word) for word in cases} == cases
 
 
 @few
