@@ -179,33 +179,20 @@ class Inputs:
         }
         return lambda id, text: _after_prefixes(id, text, given)
 
-    def rows(
-        self,
-        cell: Cell,
-        *,
-        reference: str = "",
-        companion: str = "",
-        prefix: str = "",
-        draw: int | None = None,
-        shots: int | None = None,
-    ) -> PassReader:
-        """A pass over the cell's texts, or another view of them, or after a prefix, by the model or a reference.
+    def rows(self, cell: Cell, *, reference: str = "", **beside: Any) -> PassReader:
+        """A pass over the cell's texts by the model or a reference; `beside`: what its coordinates have besides.
 
         One reader for all who ask for it, from the pass's start; an empty one where no manifest holds such a pass.
         """
-        from pretrace.passes import read_batches
+        from pretrace.passes.manifest import PLAIN, read_batches
 
-        at = {
+        named = {
             "view": cell.view,
-            "companion": companion,
-            "prefix": prefix,
-            "draw": draw,
-            "shots": shots,
             "start_token": cell.start_token,
-            "inner_start": cell.inner_start and bool(prefix),
             "subset": cell.subset,
             "length": cell.length,
         }
+        at = PLAIN | named | {"inner_start": cell.inner_start and "prefix" in beside} | beside
         key = (reference, *at.values())
         if key not in self._open:
             manifest = self.references.get(reference, {"views": []}) if reference else self.manifest

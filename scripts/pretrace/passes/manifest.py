@@ -11,44 +11,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def read(
-    manifest: dict[str, Any],
-    store: Path,
-    *,
-    view: str,
-    companion: str = "",
-    prefix: str = "",
-    draw: int | None = None,
-    shots: int | None = None,
-    start_token: str,
-    inner_start: bool = False,
-    subset: str,
-    length: int | None,
-) -> "pa.Table":
-    """The stored pass (columns of DESIGN's store) at these coordinates, its SHA-256 verified.
+PLAIN = {"companion": "", "prefix": "", "draw": None, "shots": None, "inner_start": False}
+"""The coordinates of a pass over the texts themselves, but for view, start token, subset and length."""
+
+
+def read(manifest: dict[str, Any], store: Path, **at: Any) -> "pa.Table":
+    """The stored pass at these coordinates, its SHA-256 verified; those not given are `PLAIN`. Columns: `store.SCHEMA`.
 
     A damaged or missing file is removed together with the manifest, so that the same command computes it
     again, and the `InputError` says so. Coordinates that the manifest does not have are an `InputError` too.
     """
-    at = {
-        "view": view,
-        "companion": companion,
-        "prefix": prefix,
-        "draw": draw,
-        "shots": shots,
-        "start_token": start_token,
-        "inner_start": inner_start,
-        "subset": subset,
-        "length": length,
-    }
-    return read_table(_file(manifest, store, at))
+    return read_table(_file(manifest, store, PLAIN | at))
 
 
 def read_batches(
     manifest: dict[str, Any], store: Path, at: Mapping[str, Any], rows: int
 ) -> "Iterator[pa.RecordBatch]":
-    """The pass at these coordinates, all those that `read` names, at most so many rows at a time."""
-    with open_parquet(_file(manifest, store, at)) as file:
+    """The pass at these coordinates, as `read`, at most so many rows at a time."""
+    with open_parquet(_file(manifest, store, PLAIN | dict(at))) as file:
         yield from file.iter_batches(batch_size=rows)
 
 
