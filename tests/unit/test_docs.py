@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted(
     path.name for path in (ROOT / "docs").glob("*.md") if path.name.startswith("add_") or path.stem == "audit"
@@ -84,6 +85,17 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
     listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     for path in sorted((ROOT / "docs").glob("*.md")):
         assert path.name == "README.md" or f"({path.name})" in listed
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-            assert (path.parent / link).exists(), f"{path.name}: {link}"
+    for pattern in ("*.md", "docs/*.md", "config/**/*.md", "envs/*.md", "results/*.md"):
+        for path in ROOT.glob(pattern):
+            for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+                assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
     assert "docs/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.full
+def test_the_audit_of_readme_is_planned(project: Path):
+    blocks_of = {language: content for _, _, language, content in BLOCK.findall(README)}
+    (project / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
+    (project / "my_audit.yaml").write_text(blocks_of["yaml"], encoding="utf-8")
+    assert ".venv/bin/snakemake --cores all --config study=my_audit.yaml" in blocks_of["sh"]
+    run(["snakemake", "--dry-run", "--quiet", "rules", "--config", "study=my_audit.yaml"], project)
