@@ -98,7 +98,7 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
         ([RUN | {"benchmark": "sotu"}], r"runs\.0\.benchmark: chatgpt brings answers .* sotu asks none"),
         ([RUN | {"methods": ["decop"]}], r"methods\.0: unknown method 'decop': did you mean 'de_cop'"),
         ([RUN | {"methods": [{"completion": {"tokens": 32}}]}], r"completion has no parameter 'tokens': .*k"),
-        ([RUN | {"methods": [{"completion": {"k": [0]}}]}], r"whole numbers from 1, not \[0\]"),
+        ([RUN | {"methods": [{"completion": {"k": [0]}}]}], r"parameter .k. of method .completion.: 0 is out of range"),
         ([RUN | {"calibration": {"A": 0.1}}], r"calibration: missing key 'B', 'C', 'D'"),
         ([RUN | {"calibration": DELTAS | {"E": 0}}], r"unknown key 'runs\.0\.calibration\.E'"),
         ([RUN | {"calibrate_on": "other"}], r"unknown benchmark 'other': did you mean 'others'"),

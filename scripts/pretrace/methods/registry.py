@@ -1,9 +1,10 @@
-"""The register of methods: what each one needs, its parameters, their defaults and grids."""
+"""The registers of methods that score texts and of those that ask questions: needs, parameters, defaults, grids."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_type_hints
+from math import inf
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pretrace.runtime.errors import InputError, nearest
 
@@ -68,6 +69,42 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
+
+
+@dataclass(frozen=True)
+class QuestionMethod:
+    """A method whose score of a document is the share of its answers that are right.
+
+    `grid` holds the parameters that a run can list values of; any other is off its default where the evaluation
+    derives a further score from the same answers. `control`: it sees no model. `options`: it chooses among a passage
+    and its paraphrases, so that a score names the paraphraser.
+    """
+
+    id: str
+    defaults: dict[str, Value] = field(default_factory=dict)
+    grid: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict)
+    control: bool = False
+    options: bool = False
+    convention: tuple[str, ...] = ()
+    costly: tuple[str, ...] = ()
+    empty_parameter: str = ""
+    cross_fitted: bool = False
+
+
+Calibration = Literal["none", "given", "held", "cross_fitted"]
+
+QUESTION_METHODS: dict[str, QuestionMethod] = {
+    method.id: method
+    for method in (
+        QuestionMethod("de_cop", {"calibration": "none"}, types={"calibration": Calibration}, options=True),
+        QuestionMethod("completion", {"k": 32}, {"k": (32, 50)}, types={"k": Annotated[int, (0, inf)]}),
+        QuestionMethod("name_cloze"),
+        QuestionMethod("longest_option", control=True, options=True),
+        QuestionMethod("odd_one_out", control=True, options=True),
+    )
+}
+"""In the order of every table. `k`: tokens of a prefix."""
 
 
 def method(
@@ -150,7 +187,7 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
 
 
 def find(id: str) -> Method:
-    """The method of that id; an unknown one is an error that names the nearest."""
+    """The method of that id that scores texts; an unknown one is an error that names the nearest."""
     if id not in METHODS:
         raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
     return METHODS[id]

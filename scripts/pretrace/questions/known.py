@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pretrace import methods
-from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
+from pretrace.methods import cross_fitted, empty_score, is_limit, parse_setting
+from pretrace.methods.registry import QUESTION_METHODS
+
+__all__ = ["METHODS", "cross_fitted", "empty_score", "is_control", "is_limit", "is_question", "parse_setting"]
 
 METHODS: Mapping[str, Any] = ChainMap[str, Any](methods.METHODS, QUESTION_METHODS)
 """Every method that is registered; both kinds have `defaults`, a `grid` and `convention`."""
@@ -22,23 +25,3 @@ def is_control(method: str) -> bool:
     if id in QUESTION_METHODS:
         return QUESTION_METHODS[id].control
     return id in methods.METHODS and methods.METHODS[id].scope == "benchmark"
-
-
-def parse_setting(method: str, setting: str) -> dict[str, Any]:
-    """All parameters of a setting, by its name in a table of scores."""
-    return dict((parse_question_setting if is_question(method) else methods.parse_setting)(method, setting))
-
-
-def empty_score(method: str, setting: str) -> float | None:
-    """The score of a text with nothing to score; None where there is no such thing."""
-    return None if is_question(method) else methods.empty_score(method, setting)
-
-
-def is_limit(method: str, name: str, value: float) -> bool:
-    """Whether a parameter's range ends at a value, so that no grid goes beyond it."""
-    return not is_question(method) and methods.is_limit(method, name, value)
-
-
-def cross_fitted(method: str) -> bool:
-    """Whether a text's score is learned from the labels of the other folds' texts."""
-    return not is_question(method) and methods.cross_fitted(method)
