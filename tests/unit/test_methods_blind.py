@@ -1,6 +1,7 @@
 """The blind control: out-of-fold, against a plain scikit-learn loop, and without anything to learn from."""
 
 from dataclasses import replace
+from typing import Any
 
 import jieba
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pretrace.methods import METHODS, LabelledTexts
 
-WORDS = (
+WORDS = [
     "liberty",
     "economy",
     "Congress",
@@ -23,7 +24,7 @@ WORDS = (
     "jobs",
     "war",
     "law",
-)
+]
 
 
 def made_up(count: int = 60, *, language: str = "en", seed: int = 0) -> LabelledTexts:
@@ -45,19 +46,27 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     return scores
 
 
+def decisions(texts: LabelledTexts, test: list[int], train: list[int], **cut: Any) -> np.ndarray:
+    """Plainly by scikit-learn: decision values of the texts at `test` by a classifier of those at `train`."""
+    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **cut)
+    matrix = weights.fit_transform([texts.texts[i] for i in train])
+    model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
+    return model.decision_function(weights.transform([texts.texts[i] for i in test]))
+
+
+def fold_of(texts: LabelledTexts, fold: int) -> tuple[list[int], list[int]]:
+    """Places of the texts inside the fold, and outside."""
+    here = [i for i, other in enumerate(texts.folds) if other == fold]
+    return here, [i for i in range(len(texts.folds)) if i not in here]
+
+
 def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_folds_mean() -> None:
     texts = made_up()
     expected = {}
     for fold in range(5):
-        train = [i for i, other in enumerate(texts.folds) if other != fold]
-        weights = TfidfVectorizer(lowercase=True, ngram_range=(1, 2), sublinear_tf=True)
-        matrix = weights.fit_transform([texts.texts[i] for i in train])
-        model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
-        here = [i for i, other in enumerate(texts.folds) if other == fold]
-        decisions = model.decision_function(weights.transform([texts.texts[i] for i in here]))
-        expected |= {
-            f"t{i}": decision for i, decision in zip(here, decisions - decisions.mean(), strict=True)
-        }
+        here, train = fold_of(texts, fold)
+        found = decisions(texts, here, train)
+        expected |= {f"t{i}": value for i, value in zip(here, found - found.mean(), strict=True)}
     assert blind(texts) == pytest.approx(expected, abs=1e-9)
 
 
@@ -97,24 +106,9 @@ def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() ->
     )  # fmt: skip
     scores = blind(extra)
     assert {id: scores[id] for id in texts.ids} == labelled
-    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    model = LogisticRegression(C=10, max_iter=2000).fit(weights.fit_transform(texts.texts), texts.labels)
-    expected = model.decision_function(weights.transform(extra.texts[-2:])) - mean_decision(texts)
-    assert [scores["u1"], scores["u2"]] == pytest.approx(list(expected), abs=1e-9)
-
-
-def mean_decision(texts: LabelledTexts) -> float:
-    """Of the classifiers that each fold has, over all texts."""
-    decisions: list[float] = []
-    for fold in range(5):
-        here, train = (
-            [i for i, other in enumerate(texts.folds) if (other == fold) == kind] for kind in (True, False)
-        )
-        weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-        matrix = weights.fit_transform([texts.texts[i] for i in train])
-        model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
-        decisions += list(model.decision_function(weights.transform([texts.texts[i] for i in here])))
-    return float(np.mean(decisions))
+    everywhere = np.concatenate([decisions(texts, *fold_of(texts, fold)) for fold in range(5)])
+    expected = decisions(extra, [len(texts.ids), len(texts.ids) + 1], list(range(len(texts.ids))))
+    assert [scores["u1"], scores["u2"]] == pytest.approx(list(expected - everywhere.mean()), abs=1e-9)
 
 
 def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(
@@ -153,13 +147,9 @@ def test_chinese_words_are_cut_by_jieba() -> None:
         texts,
         texts=[phrases[2 * label + i // 2 % 2] + phrases[i % 4] for i, label in enumerate(texts.labels)],
     )
-    train = [i for i, fold in enumerate(texts.folds) if fold != texts.folds[0]]
-    weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, tokenizer=jieba.lcut, token_pattern=None)
-    matrix = weights.fit_transform([texts.texts[i] for i in train])
-    model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
-    here = [text for text, fold in zip(texts.texts, texts.folds, strict=True) if fold == texts.folds[0]]
-    decisions = model.decision_function(weights.transform(here))
-    expected = decisions[here.index(texts.texts[0])] - decisions.mean()
+    here, train = fold_of(texts, texts.folds[0])
+    found = decisions(texts, here, train, tokenizer=jieba.lcut, token_pattern=None)
+    expected = found[0] - found.mean()
     assert blind(texts)["t0"] == pytest.approx(expected, abs=1e-9)
     assert blind(replace(texts, language="zh-Hans")) == blind(texts)
     assert blind(replace(texts, language="en"))["t0"] != pytest.approx(expected, abs=1e-3)
