@@ -39,7 +39,7 @@ def write_texts(path: Path, texts: int) -> None:
 
 def check(folder: Path) -> None:
     """What planning does with a file of texts before any job."""
-    from pretrace.benchmarks import local
+    from pretrace.benchmarks.loaders import local
 
     local.check(folder / "texts.jsonl", metrics=True)
 

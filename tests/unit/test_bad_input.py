@@ -18,8 +18,8 @@ import yaml
 from spoiling import damaged, refuses, seeds, spoiled
 
 from pretrace import benchmarks
-from pretrace.benchmarks.local import check
-from pretrace.corpora.local import local
+from pretrace.benchmarks.loaders.local import check
+from pretrace.corpora.readers.local import local
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study, paths, plan

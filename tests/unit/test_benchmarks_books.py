@@ -13,7 +13,7 @@ BOOKS = {"documents": 4, "lengths": [512, 1024]}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("pretrace.benchmarks.dolma_book.PAUSE", 0)
+    monkeypatch.setattr("pretrace.benchmarks.loaders.dolma_book.PAUSE", 0)
     monkeypatch.setattr("pretrace.runtime.http.time.sleep", lambda seconds: None)
 
 

@@ -14,9 +14,10 @@ import zstandard
 import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.runtime.schema import check
+from pretrace.runtime.schema import by_source, check
 
 ROOT = Path(__file__).parents[2]
 NAME = "someone/books"
@@ -65,7 +66,7 @@ def books(ending="parquet"):
 
 def entry_of(**keys):
     entry = {"source": "dataset", **keys}
-    check({"mine": entry}, "benchmarks", "test")
+    check({"mine": entry}, by_source(BENCHMARKS), "test")
     return entry
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from pretrace.benchmarks.folds import assign_folds, classes_with_few_documents
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 
 
 def text(number: int, label: int | None, **more: object) -> Text:

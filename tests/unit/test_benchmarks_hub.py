@@ -10,6 +10,7 @@ import yaml
 import hub_datasets as made
 from pretrace.benchmarks import LOADERS, brought, build
 from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.benchmarks.loaders.bookmia import printable
 from pretrace.runtime.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -165,7 +166,7 @@ def test_the_real_arxivtection_from_the_hub_is_the_file_itself(hub, tmp_path, wa
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
-    from pretrace.benchmarks.peoples_daily import jieba_words
+    from pretrace.benchmarks.loaders.peoples_daily import jieba_words
 
     hub.pages["/data.zip"] = made.patents(4)
     entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")

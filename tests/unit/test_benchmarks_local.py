@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.local import check, texts
+from pretrace.benchmarks.loaders.local import check, texts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 

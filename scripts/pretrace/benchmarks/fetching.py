@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.dolma_book import fetch_books
 from pretrace.benchmarks.hub import README, wanted
+from pretrace.benchmarks.loaders.dolma_book import fetch_books
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json

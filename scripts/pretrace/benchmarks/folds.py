@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 
 FOLDS = 5
 DOCUMENTS_NEEDED = 5

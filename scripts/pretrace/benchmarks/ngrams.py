@@ -6,7 +6,7 @@ shares most of its n-grams with members is hardly one.
 
 from collections.abc import Iterable, Sequence
 
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 from pretrace.runtime.logs import log
 
 NGram = tuple[str, ...]

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.benchmarks.folds import assign_folds
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 

@@ -1,6 +1,6 @@
 """Stream reference text, cut it into segments, count its tokens for any tokenizer."""
 
-from pretrace.corpora import docstrings, hub, local, reviews, sotu
+from pretrace.corpora import readers as _readers  # noqa: F401  (each registers itself)
 from pretrace.corpora.counts import count_tokens, direct_counts, log_frequencies, reduce_counts
 from pretrace.corpora.segments import count_segments
 from pretrace.corpora.sources import SOURCES, corpus_source
@@ -12,13 +12,8 @@ __all__ = [
     "count_segments",
     "count_tokens",
     "direct_counts",
-    "docstrings",
     "documents",
-    "hub",
-    "local",
     "log_frequencies",
     "reduce_counts",
-    "reviews",
-    "sotu",
     "write_documents",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.loaders import Text
+from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import finish
 from pretrace.questions.registry import question_setting_name, question_settings
 from pretrace.runtime.errors import InputError

@@ -1,17 +1,25 @@
-"""Read YAML and check it against a schema; every complaint names the file, the key and what would be right."""
+"""Read YAML and check its keys; every complaint names the file, the key and what would be right."""
 
-from functools import cache
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import pairwise
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict, get_original_bases, is_typeddict
 
 from pretrace.runtime.errors import InputError, nearest, remedy
 
-SCHEMAS = Path(__file__).parents[3] / "workflow" / "schemas"
-
+T = TypeVar("T")
 
 # libyaml, which all wheels of PyYAML have, is seven times as fast: a study of thousands of runs is read by every job
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -70,76 +78,238 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
+@with_config(ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="python-re"))
+class Keys(TypedDict, total=False):
+    """A mapping of a YAML file: its keys are a subclass's fields, and what each sets is the text under it."""
+
+
+Some = Annotated[T, Field(min_length=1)]
+"""A text or list that is not empty."""
+Count = Annotated[int, Field(ge=1)]
+Slug = Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
+Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
+"""An id on the Hugging Face hub, as EleutherAI/pythia-70m."""
+Url = Annotated[str, Field(pattern="^https?://")]
+Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+Language = Annotated[str, Field(pattern="^[a-z]{2,3}$")]
+Span = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+def _once(values: list[T]) -> list[T]:
+    if twice := [value for number, value in enumerate(values) if value in values[:number]]:
+        raise ValueError(f"{twice[0]!r} stands twice; once is enough")
+    return values
+
+
+Unique = Annotated[list[T], AfterValidator(_once)]
+SECRET = Field(json_schema_extra={"writeOnly": True})
+"""A value that may hold a secret by mistake: no complaint repeats it."""
+
+
+def with_needs(kind: Any, needs: Sequence[str]) -> Any:
+    """A kind of `Keys` that cannot do without these keys, which others of its base can; as `path` or `hub or path`."""
+
+    def checked(value: dict[str, Any]) -> dict[str, Any]:
+        for need in needs:
+            if not any(key in value for key in need.split(" or ")):
+                raise ValueError("missing key " + " or ".join(map(repr, need.split(" or "))))
+        return value
+
+    return Annotated[kind, AfterValidator(checked)] if needs else kind
+
+
+def by_source(kinds: Iterable[Any]) -> Any:
+    """The entries of a registry: a mapping from slug to one of these `Keys`, told apart by its key `source`."""
+    entry = reduce(or_, kinds)
+    return dict[Slug, Annotated[entry, Field(discriminator="source")]]  # type: ignore[valid-type]
+
+
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(yaml.safe_load((SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8")))
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-def check(value: Any, schema: str, where: str) -> None:
-    """Check `value` against workflow/schemas/{schema}.schema.yaml.
-
-    A value that its schema calls `writeOnly` may hold a secret by mistake: no complaint repeats it.
+def check(value: Any, kind: Any, where: str) -> None:
+    """Check `value` against `kind`, which is made of `Keys`.
 
     Raises:
         InputError: with one line for each mistake: file, key, what is wrong, what would be right.
     """
-    errors = sorted(
-        _validator(schema).iter_errors(value), key=lambda error: [str(part) for part in error.path]
-    )
-    if errors:
-        raise InputError("\n".join(f"{where}: {_explain(error)}" for error in errors))
+    try:
+        _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        lines = _explained(error, value, json_schema(kind))
+        raise InputError("\n".join(f"{where}: {line}" for line in lines)) from None
 
 
+def json_schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of `kind`, with the text under each key as its description."""
+    return _adapter(kind).json_schema(schema_generator=_Described)
+
+
+class _Described(GenerateJsonSchema):
+    def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().typed_dict_schema(schema)
+        for key, text in key_texts(schema["cls"]).items():
+            made["properties"][key]["description"] = text
+        return made
+
+    def get_title_from_name(self, name: str) -> str:
+        return name
+
+
+def key_texts(kind: Any) -> dict[str, str]:
+    """The keys of a kind of `Keys`, as a file has them, with the text under each; inherited ones first."""
+    inherited = [key_texts(base) for base in get_original_bases(kind) if is_typeddict(base)]
+    tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
+    (own,) = (one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == kind.__name__)
+    found = {key: text for texts in inherited for key, text in texts.items()}
+    for field, text in pairwise([*own.body, None]):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            told = text.value if isinstance(text, ast.Expr) else None
+            aliases = re.findall(r"alias='(\w+)'", ast.unparse(field.annotation))
+            key = (aliases or [field.target.id])[0]
+            found[key] = " ".join(ast.literal_eval(told).split()) if isinstance(told, ast.Constant) else ""
+    return found
+
+
+@dataclass(frozen=True)
+class _Mistake:
+    """One complaint of pydantic: its place in the file, what is there, and the JSON schemas of what may be there."""
+
+    type: str
+    path: tuple[Any, ...]
+    value: Any
+    choices: list[dict[str, Any]]
+    about: str
+    """The key that is missing or unknown, else what pydantic says."""
+    sources: dict[str, dict[str, Any]]
+    """Of an entry of a registry: the keys that entries of each source have."""
+
+    @property
+    def key(self) -> str:
+        return ".".join(map(str, self.path)) or "top level"
+
+
+_OF_KEYS = {"missing", "extra_forbidden"}
 _SWITCHES = ("true", "false")
 """What Snakemake takes for text on the command line: there, switches have a capital."""
 
 
-def _explain(error: ValidationError) -> str:
-    key = ".".join(str(part) for part in error.absolute_path) or "top level"
-    schema: dict[str, Any] = error.schema if isinstance(error.schema, dict) else {}
-    value: Any = error.instance
-    wanted: Any = error.validator_value
-    described = schema.get("description", "")
-    match error.validator:
-        case "additionalProperties":
-            valid = schema.get("properties", {})
-            unknown = [name for name in value if name not in valid]
-            return "; ".join(
-                f"unknown key '{_join(key, name)}': {nearest(str(name), valid)}" for name in unknown
+def _explained(error: ValidationError, value: Any, schema: dict[str, Any]) -> list[str]:
+    mistakes = [_mistake(one, value, schema) for one in error.errors(include_url=False)]
+    grouped: dict[tuple[Any, ...], list[_Mistake]] = {}
+    for one in mistakes:
+        group = one.type if one.type in _OF_KEYS else "type" if one.type.endswith("_type") else one.about
+        grouped.setdefault((one.path, group), []).append(one)
+    # where a value may be of several types, what is wrong inside of it says more than that it is not of the others
+    inner = [one.path + (() if one.type not in _OF_KEYS else (one.about,)) for one in mistakes]
+    lines = [
+        _explain(group)
+        for (path, kind), group in grouped.items()
+        if kind != "type" or not any(len(other) > len(path) and other[: len(path)] == path for other in inner)
+    ]
+    return sorted(lines)
+
+
+def _mistake(error: Any, value: Any, schema: dict[str, Any]) -> _Mistake:
+    """The mistake's place: parts of `loc` that are no keys name the member of a union."""
+    loc, path = error["loc"], []
+    of_keys = error["type"] in _OF_KEYS
+    choices = _choices(schema, schema)
+    sources: dict[str, dict[str, Any]] = {}
+    if loc[-1:] == ("[key]",):  # a key itself is wrong
+        return _Mistake(error["type"], loc[:-2], error["input"], choices, error["msg"], {})
+    for part in loc[:-1] if of_keys else loc:
+        if tagged := [one["discriminator"]["mapping"] for one in choices if "discriminator" in one]:
+            sources = {
+                tag: _choices({"$ref": ref}, schema)[0]["properties"] for tag, ref in tagged[0].items()
+            }
+            choices = _choices({"$ref": tagged[0][part]}, schema)
+        elif (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int)
+        ):
+            value, sources = value[part], {}
+            path.append(part)
+            own = [one["properties"][part] for one in choices if part in one.get("properties", {})]
+            values = [one.get(key) for one in choices for key in ("items", "additionalProperties")]
+            values += [of for one in choices for of in one.get("patternProperties", {}).values()]
+            told = _told(choices)
+            of_values = [{"description": told} | of if told else of for of in values if isinstance(of, dict)]
+            choices = [one for of in own or of_values for one in _choices(of, schema)]
+    said = error.get("ctx", {}).get("error", error["msg"])
+    about = str(loc[-1]) if of_keys else str(said)
+    return _Mistake(error["type"], tuple(path), value, choices, about, sources)
+
+
+def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
+    """The schemas that a value may satisfy, each with the node's description."""
+    told = {key: node[key] for key in ("description", "writeOnly") if key in node}
+    if "$ref" in node:
+        return [one | told for one in _choices(root["$defs"][node["$ref"].rpartition("/")[2]], root)]
+    several = node.get("anyOf") or ([] if "discriminator" in node else node.get("oneOf", []))
+    return [one | told for of in several for one in _choices(of, root)] or [node]
+
+
+def _explain(mistakes: list[_Mistake]) -> str:
+    one = mistakes[0]
+    key, value = one.key, one.value
+    told = _told(one.choices)
+    shown = "what is given" if any(of.get("writeOnly") for of in one.choices) else repr(value)
+    match one.type:
+        case "extra_forbidden":
+            return "; ".join(_unknown(one, mistake.about) for mistake in mistakes)
+        case "missing":
+            return f"{key}: missing key {', '.join(repr(mistake.about) for mistake in mistakes)}"
+        case "union_tag_not_found":
+            return f"{key}: missing key 'source'"
+        case "union_tag_invalid":
+            valid = {tag for of in one.choices for tag in of["discriminator"]["mapping"]}
+            return (
+                f"{_join(key, 'source')}: {value['source']!r} is not valid: {nearest(value['source'], valid)}"
             )
-        case "required":
-            missing = [name for name in wanted if name not in value]
-            return f"{key}: missing key {', '.join(repr(name) for name in missing)}"
-        case "enum":
-            return f"{key}: {value!r} is not valid: {nearest(str(value), [str(v) for v in wanted])}"
-        case "type":
-            found = f"{_kind(value)} {value!r}"
-            hint = (
-                f"On the command line, write {value.title()}. "
-                if wanted == "boolean" and value in _SWITCHES
-                else ""
-            )
-            return f"{key}: {found} where {_types(wanted)} is needed. {hint}{described}".strip()
-        case "pattern":
-            shown = "what is given" if schema.get("writeOnly") else repr(value)
-            return f"{key}: {shown} does not have the right form ({wanted}). {described}".strip()
-        case "not":
-            return f"{key}: {value!r} is reserved; choose another."
-        case "anyOf" if all("required" in one for one in wanted):
-            choices = " or ".join(" and ".join(map(repr, one["required"])) for one in wanted)
-            return f"{key}: missing key {choices}"
+        case "literal_error":
+            words = [str(word) for of in one.choices for word in of.get("enum", [of.get("const")])]
+            return f"{key}: {shown} is not valid: {nearest(str(value), words)}"
+        case "string_pattern_mismatch":
+            return f"{key}: {shown} does not have the right form ({_pattern(one)}). {told}".strip()
+        case "value_error":
+            return f"{key}: {one.about}."
+        case kind if kind.endswith("_type"):
+            wanted = list(dict.fromkeys(of["type"] for of in one.choices if "type" in of)) or ["object"]
+            switch = "boolean" in wanted and value in _SWITCHES
+            hint = f"On the command line, write {value.title()}. " if switch else ""
+            needed = " or ".join(_WORDS[name] for name in wanted)
+            given = shown if shown == "what is given" else f"{_kind(value)} {value!r}"
+            return f"{key}: {given} where {needed} is needed. {hint}{told}".strip()
         case _:
-            return f"{key}: {error.message}. {described}".strip()
+            return f"{key}: {shown} is not valid: {one.about.replace('Input', 'it')}. {told}".strip()
+
+
+def _told(choices: list[dict[str, Any]]) -> str:
+    """What the schemas of one place say about it."""
+    return next((one["description"] for one in choices if "description" in one), "")
+
+
+def _unknown(one: _Mistake, name: str) -> str:
+    place = _join(one.key, name)
+    if having := [source for source, keys in one.sources.items() if name in keys]:
+        has = one.value["source"]
+        return f"unknown key '{place}': source {' or '.join(having)} has it, and this entry has source {has}"
+    valid = {key for of in one.choices for key in of.get("properties", {})}
+    return f"unknown key '{place}': {nearest(name, valid)}"
+
+
+def _pattern(mistake: _Mistake) -> str:
+    return mistake.about.partition("match pattern ")[2].strip("'")
 
 
 def _join(key: str, name: Any) -> str:
     return str(name) if key == "top level" else f"{key}.{name}"
 
 
-def _types(names: str | list[str]) -> str:
-    words = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
-             "number": "a number", "boolean": "true or false", "null": "nothing"}  # fmt: skip
-    return " or ".join(words[name] for name in ([names] if isinstance(names, str) else names))
+_WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
+          "number": "a number", "boolean": "true or false", "null": "nothing"}  # fmt: skip
 
 
 def _kind(value: Any) -> str:

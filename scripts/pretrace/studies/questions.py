@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pretrace.benchmarks.loaders import BRINGERS
+from pretrace.benchmarks.sources import BRINGERS
 from pretrace.methods import METHODS, settings
 from pretrace.questions.registry import QUESTION_METHODS, controls_beside, question_settings
 from pretrace.runtime.errors import InputError, nearest

@@ -6,6 +6,7 @@ from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import check, read_yaml
+from pretrace.studies.keys import REGISTRIES
 
 KINDS = ("models", "benchmarks", "corpora")
 
@@ -45,9 +46,9 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     """
     path = folder / f"{kind}.yaml"
     registered = read_yaml(path)
-    check(registered, kind, str(path))
+    check(registered, REGISTRIES[kind], str(path))
     own = study.get(kind, {})
-    check(own, kind, f"{study_path}: {kind}")
+    check(own, REGISTRIES[kind], f"{study_path}: {kind}")
     if hidden := sorted(set(own) & set(registered)):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
     entries = {slug: _located(entry, path, f"{path}: {slug}") for slug, entry in registered.items()}

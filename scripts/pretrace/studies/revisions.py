@@ -7,6 +7,7 @@ from typing import Any
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Kind, Pins, repositories_of
 from pretrace.runtime.schema import check, read_yaml
+from pretrace.studies.keys import Revisions
 from pretrace.studies.registries import Registry
 
 _KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
@@ -23,7 +24,7 @@ def load_revisions(path: str | None, registries: Iterable[Registry]) -> Pins:
     if path is None:
         return {}
     given = read_yaml(Path(path))
-    check(given, "revisions", path)
+    check(given, Revisions, path)
     entries: dict[Kind, dict[str, dict[str, str]]] = {"model": {}, "dataset": {}}
     for registry in registries:
         of_kind = entries["model" if registry.kind == "models" else "dataset"]

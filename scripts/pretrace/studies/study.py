@@ -17,6 +17,7 @@ from pretrace.studies.artifacts import (
     resolve_artifact,
     written_artifacts,
 )
+from pretrace.studies.keys import REGISTRIES, Config, StudyFile
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
@@ -71,17 +72,17 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     Raises:
         InputError: a file, key, slug, type or path is wrong; nothing has run yet.
     """
-    check(config, "config", "config/config.yaml or --config")
+    check(config, Config, "config/config.yaml or --config")
     path = study_path(str(config["study"]), folder)
     given = read_yaml(path)
-    check(given, "study", str(path))
+    check(given, StudyFile, str(path))
     models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in KINDS)
     override((models, benchmarks, corpora), config)
     downloads = read_yaml(folder / "downloads.yaml")
-    check(downloads, "downloads", str(folder / "downloads.yaml"))
+    check(downloads, REGISTRIES["downloads"], str(folder / "downloads.yaml"))
     _check_references(models, benchmarks, corpora, downloads)
     registered = read_yaml(folder / "artifacts.yaml")
-    check(registered, "artifacts", str(folder / "artifacts.yaml"))
+    check(registered, REGISTRIES["artifacts"], str(folder / "artifacts.yaml"))
     written = [
         (f"{path}: runs.{number}", run)
         for number, listed in enumerate(given["runs"])

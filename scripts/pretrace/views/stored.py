@@ -84,7 +84,7 @@ def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFr
     Without `variant`, a text's variants stand in the file's order. `InputError` names the line of a row that
     belongs to no text of the benchmark, has no text, or repeats a variant.
     """
-    from pretrace.benchmarks.local import rows
+    from pretrace.benchmarks.loaders.local import rows
 
     known = set(benchmark["text_id"])
     found: dict[str, dict[int, str]] = {}

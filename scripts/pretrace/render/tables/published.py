@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import METHODS
+from pretrace.render.names_file import NamesFile
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.agreement import Agreement, judge
@@ -79,7 +80,7 @@ class Names:
 def read_names(path: Path) -> Names:
     """The file, checked against its schema."""
     given = read_yaml(path)
-    check(given, "published", str(path))
+    check(given, NamesFile, str(path))
     return Names(given["rules"], given["parameters"], given["papers"])
 
 

@@ -1,0 +1,262 @@
+"""Any data set of the Hugging Face hub, read by the `datasets` library as its README's `configs:` say, or a folder that
+`save_to_disk` wrote. The entry says which splits and columns are what; no code of a data set is ever run.
+
+Rows are those of `local`, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
+`document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
+all its rows.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Required
+
+from pretrace.benchmarks.loaders.local import checked, numbered
+from pretrace.benchmarks.rows import Row
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.hub import MANIFEST
+from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Count, Hub, Keys, Some, Unique
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+_LOCAL_NAMES = ("input", "text", "label", "subset", "length", "document", "id", "title", "author")
+_DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
+
+
+class Split(Keys, total=False):
+    """What all rows of a split have."""
+
+    label: Literal[0, 1] | None
+    """1 member, 0 non-member, null unknown."""
+    subset: str
+    """The name of a subset."""
+    length: Count
+    """Length in words."""
+    document: str
+    """What the texts were cut from."""
+
+
+class Columns(Keys, total=False):
+    """The columns that are read, by what they are here."""
+
+    text: Required[str]
+    """The text."""
+    label: str
+    """1 member, 0 non-member, null unknown, or what `labels` says."""
+    subset: str
+    """The name of a subset."""
+    length: str
+    """Length in words."""
+    document: str
+    """What the text was cut from."""
+    id: str
+    """A name for the text, unique."""
+    title: str
+    """Of questions, the document's title."""
+    author: str
+    """Of questions, the document's author."""
+
+
+class DataSet(BenchmarkEntry, total=False):
+    """Any data set of the hub."""
+
+    source: Required[Literal["dataset"]]
+    hub: Hub
+    """The data set's id on the hub; or `path`, a folder with its files, or one that `save_to_disk` wrote."""
+    revision: Some[str]
+    """A branch, tag or commit (default, main); the commit that it means is recorded."""
+    hub_config: str
+    """Which configuration (default, the only one, or the one called `default`)."""
+    files: Some[str]
+    """A pattern of the files to fetch, of a repository that holds far more; splits then go by the files'
+    names alone (default, all data files and the README)."""
+    splits: Some[Unique[str]] | Some[dict[str, Split | None]]
+    """Names, read in this order; or a map from name to the `label` (1, 0, null), `subset`, `length` or
+    `document` that all rows of the split have: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the
+    only split)."""
+    columns: Columns
+    """`text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`: the column of each; then no
+    other is read (default, those named as in a file of your own)."""
+    labels: Some[dict[str | int | bool, Literal[0, 1] | None]]
+    """What the values of the label column mean: `{member: 1, nonmember: 0}`; a column of classes goes by
+    their names (default, 1 and 0 mean themselves)."""
+
+
+@loader(DataSet, needs=("hub or path",))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """The rows of the entry's splits, in its order of splits and theirs of rows; those without words are left out, and
+    logged.
+
+    Without a column for them, ids are `{row:06d}`, after `{split}-` where there are several. With the entry's key
+    `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
+    split and row of the first bad value, or with the names that there are where an unknown one is asked for.
+    """
+    folder = _folder(entry, sources[0])
+    with tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache, _blamed_on(folder):
+        found = _splits(folder, entry.get("hub_config"), cache)
+        chosen = _chosen(entry, found, folder)
+        rows = [
+            row for split, said in chosen.items()
+            for row in _rows(entry, f"{folder}, split {split}", found[split], said,
+                             f"{split}-" if len(chosen) > 1 else "")
+        ]  # fmt: skip
+    texts = checked(rows, str(folder))
+    return numbered(texts) if "question" in entry else list(texts)
+
+
+def _folder(entry: Mapping[str, Any], source: Path) -> Path:
+    """The repository's files, as fetched, or the folder that the user has in their place."""
+    folder = (source.parent / entry["hub"] if source.name == MANIFEST else source).resolve()
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder; give the one that holds the data set's files.")
+    if odd := sorted(set("*?[]") & set(str(folder))):
+        raise InputError(
+            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its path; rename it."
+        )
+    return folder
+
+
+@contextmanager
+def _blamed_on(folder: Path) -> Iterator[None]:
+    """Whatever `datasets` raises while it reads becomes an `InputError`; its parsers raise what they run into."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        cause = error.__cause__ or error
+        raise InputError(f"datasets cannot read {folder}: {type(cause).__name__}: {cause}") from error
+
+
+def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]":
+    """Split -> its rows, memory-mapped from `cache`, where all that is written goes."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    if (folder / _DICT).is_file() or (folder / _STATE).is_file():
+        saved = datasets.load_from_disk(str(folder))
+        if isinstance(saved, datasets.DatasetDict):
+            return {str(split): rows for split, rows in saved.items()}
+        return {str(saved.split or "train"): saved}
+    configs = datasets.get_dataset_config_names(str(folder))
+    if config not in (None, *configs):
+        raise InputError(
+            f"{folder} has no configuration '{config}' (hub_config): {nearest(str(config), configs)}"
+        )
+    if config is None and len(configs) > 1 and "default" not in configs:
+        raise InputError(
+            f"{folder}: say as hub_config which of its configurations is meant: {', '.join(configs)}."
+        )
+    builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
+    _check_inside(folder, [file for files in (builder.config.data_files or {}).values() for file in files])
+    builder.download_and_prepare()
+    return {str(split): rows for split, rows in builder.as_dataset().items()}
+
+
+def _check_inside(folder: Path, files: Iterable[str]) -> None:
+    """Raise `InputError` where the README's `configs:` lead to files or addresses elsewhere."""
+    for file in files:
+        if not Path(os.path.normpath(file)).is_relative_to(folder):
+            raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
+
+
+def _chosen(
+    entry: Mapping[str, Any], found: "Mapping[str, Dataset]", folder: Path
+) -> dict[str, Mapping[str, Any]]:
+    """Split -> what all its rows have, in the entry's order; of a data set with one split, that one."""
+    asked = entry.get("splits")
+    if asked is None:
+        if len(found) > 1:
+            raise InputError(f"{folder}: say under splits which are meant: {', '.join(found)}.")
+        return {split: {} for split in found}
+    if unknown := [split for split in asked if split not in found]:
+        raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], found)}")
+    return (
+        {split: asked[split] or {} for split in asked}
+        if isinstance(asked, Mapping)
+        else {split: {} for split in asked}
+    )
+
+
+def _rows(
+    entry: Mapping[str, Any], where: str, found: "Dataset", said: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, Row]]:
+    """The rows as `local` names them, each with where it stands."""
+    columns = _columns(entry, where, found, said)
+    labels = {str(value): label for value, label in entry["labels"].items()} if "labels" in entry else None
+    names = _names_of_classes(found, columns.get("label"))
+    empty = 0
+    for number, row in enumerate(found.select_columns(sorted(set(columns.values()))), start=1):
+        place = f"{where}, row {number}"
+        renamed = {name: _plain(row[column]) for name, column in columns.items()} | dict(said)
+        text = renamed.get("text", renamed.get("input"))
+        if text is None or (isinstance(text, str) and not text.strip()):
+            empty += 1
+            continue
+        if "label" in columns:
+            renamed["label"] = _label(place, renamed["label"], names, labels)
+        yield place, {"id": f"{prefix}{number:06d}"} | renamed
+    if empty:
+        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(found))
+
+
+def _plain(value: Any) -> Any:
+    """Days and times, which JSON strings like 1999-05-03 are read as, as strings again."""
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _columns(
+    entry: Mapping[str, Any], where: str, found: "Dataset", said: Mapping[str, Any]
+) -> dict[str, str]:
+    """Our name -> the data set's column: those that the entry names, else those that are called as in `local`."""
+    there = found.column_names
+    given: Mapping[str, str] = entry.get("columns", {name: name for name in _LOCAL_NAMES if name in there})
+    for name, column in given.items():
+        if column not in there:
+            raise InputError(
+                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, there)}"
+            )
+    if "columns" in entry and (twice := sorted(set(given) & set(said))):
+        raise InputError(f"{where}: {twice[0]} is said both by columns and by splits; leave one.")
+    if len({"text", "input"} & set(given)) != 1:
+        raise InputError(f"{where}: say as columns.text which column holds the texts: {', '.join(there)}.")
+    if "label" not in given and "label" not in said:
+        raise InputError(
+            f"{where}: no column is called label: say as columns.label which one is 1 for members and 0 for "
+            f"non-members, of {', '.join(there)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
+        )
+    return {name: column for name, column in given.items() if name not in said}
+
+
+def _names_of_classes(found: "Dataset", column: str | None) -> list[str] | None:
+    """What the numbers of a column of classes stand for: a number alone does not say which class is 1."""
+    from datasets import ClassLabel
+
+    feature = found.features[column] if column else None
+    return list(feature.names) if isinstance(feature, ClassLabel) else None
+
+
+def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:
+    """What a value of the column of labels means: 1, 0 or None; a wrong one is given back for `local` to refuse."""
+    if names is not None and isinstance(value, int):
+        value = names[value] if value >= 0 else None
+        if labels is None and value in ("0", "1"):
+            return int(value)
+    if labels is None and isinstance(value, (str, bool)):
+        raise InputError(
+            f"{where}: label is {value!r}; say under labels what it means: labels: {{{value}: 1}}."
+        )
+    if labels is None or value is None:
+        return value
+    name = f"{value:g}" if isinstance(value, float) else str(value)
+    if name not in labels:
+        raise InputError(
+            f"{where}: label is {value!r}, of which labels says nothing: {nearest(name, labels)}"
+        )
+    return labels[name]

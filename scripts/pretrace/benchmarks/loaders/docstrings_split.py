@@ -1,0 +1,120 @@
+"""MIMIR's construction on docstrings: classes split at random, which share many n-grams, as code and prose do not.
+
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024. The docstrings are those of
+installed packages, whose functions describe the same parameters in the same words.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import Field
+
+from pretrace.benchmarks.docstrings import docstrings_of
+from pretrace.benchmarks.loaders.sotu_split import share_of
+from pretrace.benchmarks.ngrams import within
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count, Keys, Some, Unique
+
+Window = tuple[str, int, tuple[str, ...]]
+"""(module, place of its first word among the words of the module's docstrings, the words)."""
+
+
+class MaxOverlap(Keys, total=False):
+    """Which non-members share few n-grams with the members."""
+
+    ngram: Required[Count]
+    """Words of an n-gram."""
+    share: Required[Annotated[float, Field(ge=0, le=1)]]
+    """Share of a text's n-grams, 0 to 1."""
+
+
+class DocstringsSplit(BenchmarkEntry, total=False):
+    """Docstrings of installed packages, split at random, as MIMIR."""
+
+    source: Required[Literal["docstrings_split"]]
+    texts: Required[Count]
+    """Texts of each class and length."""
+    packages: Required[Some[Unique[str]]]
+    """Import names of installed packages, each a subset; a document is a module."""
+    max_overlap: MaxOverlap
+    """`{ngram: n, share: s}` keeps only non-members with at most the share s of their n-grams (words) in the
+    members."""
+
+
+@loader(DocstringsSplit, needs=("lengths",))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each class, split at random, as many from each of `packages`; subset = package.
+
+    A snippet is as many consecutive words of a docstring as the longest length, snippets do not overlap, and a text
+    of a shorter length is a snippet's first words. Modules, which are the documents, are drawn whole, half of each
+    to either class, until there are enough. A snippet that stands in several docstrings is taken once.
+
+    Entry: `lengths`; `texts`, of each class and length; `packages`, import names; optional `max_overlap: {ngram: n,
+    share: s}`, which keeps only the non-members that have at no length more than the share s of their n-grams in
+    the members' snippets.
+    """
+    rng = random.Random(seed)
+    seen: set[tuple[str, ...]] = set()
+    snippets: list[Sequence[Text]] = []
+    for number, package in enumerate(entry["packages"]):
+        quota = share_of(entry["texts"], number, len(entry["packages"]))
+        modules = _windows(package, max(entry["lengths"]), seen)
+        for label, windows in _split(modules, quota, package, rng).items():
+            snippets += [_snippet(window, entry["lengths"], label, package) for window in windows]
+    if "max_overlap" in entry:
+        snippets = within(snippets, **entry["max_overlap"])
+    return [text for snippet in snippets for text in snippet]
+
+
+def _windows(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[Window]]:
+    """The whole runs of `length` words of each module's docstrings, without those `seen` before, which they join."""
+    modules = []
+    for module, docstrings in docstrings_of(package).items():
+        windows: list[Window] = []
+        before = 0
+        for words in map(str.split, docstrings):
+            for start in range(0, len(words) - length + 1, length):
+                run = tuple(words[start : start + length])
+                if run not in seen:
+                    seen.add(run)
+                    windows.append((module, before + start, run))
+            before += len(words)
+        modules.append(windows)
+    return modules
+
+
+def _split(
+    modules: list[list[Window]], quota: int, package: str, rng: random.Random
+) -> dict[int, list[Window]]:
+    """Label -> `quota` windows, half of each drawn module's to either class."""
+    split: dict[int, list[Window]] = {1: [], 0: []}
+    for module in rng.sample(modules, len(modules)):
+        own = rng.sample(module, len(module))
+        half = (len(own) + rng.randrange(2)) // 2
+        split[1] += own[:half]
+        split[0] += own[half:]
+        if min(map(len, split.values())) >= quota:
+            return {label: sorted(windows[:quota]) for label, windows in split.items()}
+    raise InputError(
+        f"packages: {package} holds {min(map(len, split.values()))} snippets of one class where {quota} are asked "
+        "for; give more packages or fewer texts."
+    )
+
+
+def _snippet(window: Window, lengths: Sequence[int], label: int, package: str) -> list[Text]:
+    module, start, words = window
+    return [
+        Text(
+            text_id=f"{module}-{length:03d}-{start:06d}",
+            text=" ".join(words[:length]),
+            label=label,
+            subset=package,
+            length=length,
+            document=module,
+            span=(start, start + length),
+        )
+        for length in lengths
+    ]

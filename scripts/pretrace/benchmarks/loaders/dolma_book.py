@@ -1,0 +1,157 @@
+"""Dolma-Book, rebuilt: books that are in Dolma against books that Project Gutenberg released later.
+
+Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens, 2024: 978 books
+released after 2024-01-01 and as many of Dolma's; of each its head, its middle and, as its tail, its last two
+segments, of 1,024 and of 512 words. The authors released no texts.
+"""
+
+import heapq
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Required
+
+from pretrace.benchmarks.gutenberg import (
+    CATALOGUE,
+    PAUSE,
+    Book,
+    books_in,
+    fetch_text,
+    released_since,
+    write_books,
+)
+from pretrace.benchmarks.loaders.sotu import nested_lengths
+from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
+from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.sources import HubBenchmark, Text, loader
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of, write_json
+from pretrace.runtime.http import Fetcher, NotThereError
+from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
+from pretrace.runtime.logs import Progress, log
+from pretrace.runtime.schema import Count, Day, Url
+
+_FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
+_URLS = "urls/v1_5.txt"  # the version that OLMo-1B and -7B were trained on
+_BOOKS = "/books/"
+_DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
+
+
+class DolmaBook(HubBenchmark, total=False):
+    """Built as the paper built Dolma-Book."""
+
+    source: Required[Literal["dolma_book"]]
+    gutenberg: Required[Url]
+    """The address of Project Gutenberg, or of a mirror; texts are asked for one by one, two seconds apart,
+    and kept, so that a run that was stopped goes on."""
+    released_after: Required[Day]
+    """Project Gutenberg's books from this day (YYYY-MM-DD) on are the non-members."""
+    documents: Required[Count]
+    """Books of each class."""
+
+
+@loader(DolmaBook, needs=("hub", "lengths"))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
+    files = dict(files_of(sources[0]))
+    lengths = nested_lengths(entry["lengths"])
+    found = []
+    for label, name in _FILES.items():
+        if name not in files:
+            raise InputError(
+                f"{sources[0]} has no {name}; its books were not fetched, or the folder is another."
+            )
+        for _, row in rows(files[name]):
+            words = row["text"].split()
+            found += [
+                Text(
+                    text_id=f"{'member' if label else 'nonmember'}-{row['id']}-{subset}-{length:04d}-{index:05d}",
+                    text=" ".join(words[index * length : (index + 1) * length]),
+                    label=label,
+                    subset=subset,
+                    length=length,
+                    document=f"{'member' if label else 'nonmember'}-{row['id']}",
+                    span=(index * length, (index + 1) * length),
+                )
+                for length in lengths
+                for subset, index in segments(len(words), length, lengths[-1])
+            ]
+    return found
+
+
+def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int) -> None:
+    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
+
+    Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long
+    enough. What a run that was cut short has fetched is kept in `folder`; Dolma's files go when all is done.
+    """
+    wanted = entry["documents"]
+    needed = SEGMENTS_NEEDED * max(entry["lengths"])
+    listed, members = _dolma(entry, folder, seed, attempts, wanted, needed)
+    later = _gutenberg(entry, folder, seed, attempts, wanted, needed)
+    for label, books in ((1, members), (0, later)):
+        if len(books) < wanted:
+            log.warning("%d books of class %d are long enough; %d were asked for", len(books), label, wanted)
+        write_books(sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label])
+    described = {"hub": listed.hub, "revision": listed.revision, "commit": listed.commit}
+    write_json(
+        folder / MANIFEST, {"repositories": [described | {"files": dict.fromkeys(_FILES.values(), "")}]}
+    )
+    shutil.rmtree(folder / _DOLMA)
+
+
+def _gutenberg(
+    entry: Mapping[str, Any], folder: Path, seed: int, attempts: int, wanted: int, needed: int
+) -> list[Book]:
+    """Books of the catalogue in the order of their hash, fetched one by one until enough are long enough."""
+    fetcher = Fetcher(attempts, PAUSE)
+    catalogue = folder / "pg_catalog.csv"
+    if not catalogue.exists():
+        fetcher.save(f"{entry['gutenberg'].rstrip('/')}/{CATALOGUE}", catalogue)
+    listed = released_since(catalogue, entry["released_after"])
+    log.info("%d English books were released on %s or later", len(listed), entry["released_after"])
+    found: list[Book] = []
+    without: list[str] = []
+    with Progress("Project Gutenberg", wanted, "books") as progress:
+        for book in sorted(listed, key=lambda book: seed_of("dolma_book", seed, book.id)):
+            if len(found) == wanted:
+                break
+            try:
+                text = fetch_text(entry["gutenberg"], book, folder / "gutenberg", fetcher)
+            except NotThereError:
+                without.append(book.id)
+                continue
+            if len(text.split()) >= needed:
+                found.append(Book(book.id, book.title, book.author, book.released, text))
+                progress.update()
+    if without:
+        log.warning("%d books of the catalogue have no plain text: %s", len(without), ", ".join(without[:5]))
+    return found
+
+
+def _dolma(
+    entry: Mapping[str, Any], folder: Path, seed: int, attempts: int, wanted: int, needed: int
+) -> tuple[Snapshot, list[Book]]:
+    """Dolma's list of files, and the long enough books with the smallest hashes."""
+    listed = snapshot(entry["hub"], "dataset", entry.get("revision", "main"), [_URLS])
+    if _URLS not in listed.files:
+        raise InputError(f"{entry['hub']} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
+    urls = [line for line in (listed.folder / _URLS).read_text(encoding="utf-8").split() if _BOOKS in line]
+    if not urls:
+        raise InputError(f"{entry['hub']}: {_URLS} names no file of books ({_BOOKS}).")
+    fetcher = Fetcher(attempts)
+    found: list[Book] = []
+    for url in urls:
+        path = folder / _DOLMA / url.rpartition("/")[2]
+        if not path.exists():
+            fetcher.save(url, path)
+        found = _smallest([*found, *_smallest(_long(books_in(path), needed), seed, wanted)], seed, wanted)
+    return listed, found
+
+
+def _long(books: Iterable[Book], needed: int) -> Iterable[Book]:
+    return (book for book in books if len(book.text.split()) >= needed)
+
+
+def _smallest(books: Iterable[Book], seed: int, count: int) -> list[Book]:
+    return heapq.nsmallest(count, books, key=lambda book: seed_of("dolma_book", seed, book.id))

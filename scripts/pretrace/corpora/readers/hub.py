@@ -1,0 +1,168 @@
+"""A corpus on the Hugging Face hub, a file at a time: fetched, turned into documents, deleted."""
+
+import fnmatch
+import gzip
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Required
+
+from pydantic import Field
+
+from pretrace.corpora.readers.local import json_documents
+from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source
+from pretrace.corpora.stream import write_documents
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.hub import fetch_file, files_of, names_in
+from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Hub, Some
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+GIGABYTE = 10**9
+Names = Callable[[], list[str]]
+
+
+class HubCorpus(CorpusEntry, total=False):
+    """Files of the Hugging Face hub."""
+
+    source: Required[Literal["hub"]]
+    hub: Required[Hub]
+    """The data set's id on the hub, as allenai/c4."""
+    revision: Some[str]
+    """A branch, tag or commit (default, main); the commit that it means is recorded."""
+    files: Required[Some[str]]
+    """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
+    whose matches are taken in the order of their names; .jsonl, .json, gzipped or not, or .parquet."""
+    field: str
+    """The key, or column, of the text (default, text)."""
+    gigabytes: Annotated[float, Field(gt=0)]
+    """Text of all shards together, in 10^9 bytes of UTF-8; each gives an equal share from its beginning, so
+    that of equal `shards` a smaller corpus lies inside a larger one (default, all)."""
+    keep: bool
+    """Keep the documents after counting (default, false: they are deleted, another tokenizer fetches them
+    again, and counts for every tokenizer and the scores that rest on them are made anew)."""
+
+
+@corpus_source(HubCorpus)
+def hub(entry: Entry, sources: list[Path]) -> Iterator[str]:
+    """The documents of one shard's file, in its order, from its beginning up to its share of `gigabytes`.
+
+    Every shard has the same share. A document that would go over it is not taken, nor any after it. Raises
+    `InputError` where the file is broken, also beyond the share's end where it is gzipped or Parquet: nothing of
+    a broken file is counted.
+    """
+    share = entry["gigabytes"] * GIGABYTE / entry.get("shards", 1) if "gigabytes" in entry else None
+    for path in sources:
+        taken = 0
+        for text in _documents(path, entry.get("field", "text")):
+            taken += len(text.encode())
+            if share is not None and taken > share:
+                break
+            yield text
+
+
+def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
+    """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
+
+    Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
+    fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
+    is read instead. Raises `InputError` where the last attempt fails too.
+    """
+    if "path" in entry:
+        write_documents(entry, [_own(entry, shard)], 0, 1, out)
+        return {}
+    revision = entry.get("revision", "main")
+    name = name_of(entry, shard, lambda: names_in(entry["hub"], "dataset", revision))
+    attempt = 1
+    while True:
+        try:
+            with _scratch(out) as folder:
+                path, commit = fetch_file(entry["hub"], "dataset", revision, name, folder)
+                _check_whole(path)
+                write_documents(entry, [path], 0, 1, out)
+            return {"hub": entry["hub"], "revision": revision, "commit": commit, "file": name}
+        except InputError as error:
+            if attempt >= attempts:
+                raise InputError(f"shard {shard} of {shards} ({name}): {error}") from error
+            log.warning("%s, attempt %d of %d: %s", name, attempt, attempts, error)
+            time.sleep(2 ** (attempt - 1))
+            attempt += 1
+
+
+def name_of(entry: Entry, shard: int, names: Names) -> str:
+    """The file of a shard: `files` with the number filled in, or the shard-th name that matches it."""
+    files: str = entry["files"]
+    if "{shard" in files:
+        try:
+            return files.format(shard=shard)
+        except (KeyError, IndexError, ValueError) as error:
+            raise InputError(
+                f"files: '{files}' cannot be filled in ({error}); write {{shard:05d}}."
+            ) from error
+    there = names()
+    found = sorted(fnmatch.filter(there, files))
+    if shard >= len(found):
+        raise InputError(
+            f"files: {len(found)} files of {entry.get('hub', entry.get('path'))} match '{files}', and shard {shard} is "
+            f"asked for: {nearest(files, there)}"
+        )
+    return found[shard]
+
+
+def _own(entry: Entry, shard: int) -> Path:
+    """A user's file in place of the hub's: by its name in the repository, or that name's last part."""
+    files = dict(files_of(Path(entry["path"])))
+    name = name_of(entry, shard, lambda: list(files))
+    for known in (name, name.rpartition("/")[2]):
+        if known in files:
+            return files[known]
+    raise InputError(f"{entry['path']} has no {name}; give the folder that holds the corpus's files.")
+
+
+@contextmanager
+def _scratch(out: Path) -> Iterator[Path]:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.", suffix=".part") as folder:
+        yield Path(folder)
+
+
+def _check_whole(path: Path) -> None:
+    """Read a gzipped file to its end, where its checksum is: a share may stop before it."""
+    if path.name.endswith(".gz"):
+        try:
+            with gzip.open(path) as file:
+                while file.read(1 << 22):
+                    pass
+        except (OSError, EOFError, ValueError) as error:
+            raise InputError(f"{path.name} is broken ({error})") from error
+
+
+def _documents(path: Path, field: str) -> Iterator[str]:
+    if path.name.endswith(_JSON):
+        return json_documents(path, field)
+    if path.name.endswith(".parquet"):
+        return _parquet_documents(path, field)
+    raise InputError(f"{path.name}: a file of a corpus ends in {', '.join((*_JSON, '.parquet'))}")
+
+
+def _parquet_documents(path: Path, field: str) -> Iterator[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            _check_column(path, file, field)
+            for batch in file.iter_batches(batch_size=1000, columns=[field]):
+                yield from (text or "" for text in batch.column(0).to_pylist())
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path.name} is broken ({error})") from error
+
+
+def _check_column(path: Path, file: "pq.ParquetFile", field: str) -> None:
+    if field not in file.schema_arrow.names:
+        raise InputError(f"{path.name} has no column '{field}': {nearest(field, file.schema_arrow.names)}")

