@@ -10,7 +10,6 @@ import yaml
 import hub_datasets as made
 from pretrace.benchmarks import LOADERS, brought, build
 from pretrace.benchmarks.fetching import fetch_dataset
-from pretrace.benchmarks.loaders.bookmia import printable
 from pretrace.runtime.errors import InputError
 
 ROOT = Path(__file__).parents[2]
