@@ -1,6 +1,8 @@
 """Hook of MkDocs: every file keeps its path in the repository, so that links work on the site and on GitHub."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -29,3 +31,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     if (root / REPORT).exists():
         config.nav.append({"Report": REPORT})
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """GitHub wants `\\|` for a bar in the code of a table; Python-Markdown would show the backslash."""
+    return re.sub(r"`[^`\n]+`", lambda code: code.group().replace("\\|", "|"), markdown)

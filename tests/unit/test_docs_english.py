@@ -1,0 +1,47 @@
+"""Turns of phrase that readers had to read twice do not come back."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "config/**/*.md", "envs/*.md", "results/*.md")
+    for path in ROOT.glob(pattern)
+)
+BETTER = {
+    r"\bwhat of (it|them)\b|\bof which\b|\bof whose\b": "name the thing",
+    r"\b(stands?|stood)\b(?! for\b|-in)": "is, has, or is shown",
+    r"(?<!there )\b(is|are) no (?!longer\b|more\b|larger\b)[a-z]": "is not a",
+    r"\bso many\b|\bso much\b": "the number, N, or this many",
+    r"\bas far as (it|they) (is|are)\b": "where available",
+    r"\bnobody (brings|has|may)\b": "say what is missing",
+    r"\bnext to (no|nothing)\b|\ball but (with|the same)\b": "hardly, almost no",
+    r"; nor\b|\bnor (does|do|is|are|has|have)\b": "neither does, or a sentence of its own",
+    r"\boftener\b|\bturns? \w+ round\b|\bfor want of\b|\banew\b": "more often, reverses, without, again",
+    r"\bbe it\b|\bas (it|he) has it\b|\bgoes by (it|its|the)\b": "uses it, as it is shown in",
+}
+"""A pattern -> what to write instead."""
+
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+TABLES_APART = ("config/README.md", "docs/contributing.md", "docs/reference.md")
+KEYS = re.compile(r"^\|.*$", re.MULTILINE)
+
+
+def prose(document: str) -> str:
+    """A document without code, and without tables where these are generated or show what not to write."""
+    text = CODE.sub("", (ROOT / document).read_text(encoding="utf-8"))
+    return KEYS.sub("", text) if document in TABLES_APART else text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_document_is_in_plain_english(document: str):
+    met = [
+        f"{document}: {match.group()!r} in {line.strip()!r}: write {better}"
+        for line in prose(document).splitlines()
+        for pattern, better in BETTER.items()
+        for match in re.finditer(pattern, line, re.IGNORECASE)
+    ]
+    assert not met, "\n".join(met)
