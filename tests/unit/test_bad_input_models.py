@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def test_weights_that_give_no_finite_number_end_the_job(folder, value):
     name = next(name for name in weights if "embed_in" in name)
     weights[name] = torch.full_like(weights[name], value)
     safetensors.torch.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert "not a number" in refused(folder)
+    assert re.search(r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32", refused(folder))
 
 
 def test_a_tokenizer_of_more_tokens_than_the_model_has_is_refused(tmp_path):
@@ -129,13 +130,6 @@ def test_a_checkpoint_with_a_foreign_file_is_refused_or_read(folder, name, conte
     (folder / name).write_bytes(content)
     said = refused(folder)
     assert said or name == "tokenizer_config.json"
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_checkpoint_that_lacks_a_file_says_which(folder, name):
-    (folder / name).unlink()
-    said = refused(folder)
-    assert name.partition(".")[0] in said or name == "tokenizer_config.json"
 
 
 @pytest.mark.parametrize(

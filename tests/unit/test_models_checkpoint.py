@@ -57,13 +57,6 @@ def test_the_digest_follows_weights_and_tokenizer_and_nothing_else(directory, tm
     assert digest() not in (before, changed)
 
 
-def test_pickled_weights_are_refused_with_the_way_out(directory, tmp_path):
-    (directory / "model.safetensors").rename(directory / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"pytorch_model\.bin.*runs any code.*save_pretrained"):
-        models.register_local(directory, tmp_path / "checkpoint.json")
-    assert not (tmp_path / "checkpoint.json").exists()
-
-
 @pytest.mark.parametrize(
     ("missing", "message"),
     [

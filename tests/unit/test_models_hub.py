@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from huggingface_hub import constants
 
 from pretrace.models import fetch_model, load_checkpoint, read_checkpoint
 from pretrace.runtime.errors import InputError
@@ -85,15 +84,6 @@ def test_a_gated_model_says_what_its_access_is(hub, tiny, tmp_path, monkeypatch)
         )
     monkeypatch.setenv("HF_TOKEN", "hf_right")
     assert fetch_model("meta-llama/Llama-2-7b-chat-hf", "main", tmp_path / "a.json").weights
-
-
-def test_a_node_without_a_network_takes_what_the_cache_has(hub, tiny, tmp_path, monkeypatch):
-    hub.add("models", ID, files(tiny))
-    first = fetch_model(ID, "main", tmp_path / "first.json")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    before = len(hub.asked)
-    assert fetch_model(ID, "main", tmp_path / "second.json") == first
-    assert len(hub.asked) == before
 
 
 def test_weights_spread_by_a_device_map_give_the_same_numbers(hub, tiny, tmp_path):
