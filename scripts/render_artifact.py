@@ -1,4 +1,4 @@
-"""Render one table or figure in every format, with the reading of its numbers."""
+"""Render one table or figure in every format."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -18,7 +18,7 @@ with job_log(snakemake.log[0]):
         paths["manifests" if kind == "passes" else kind][key] = Path(path)
     results = Results(**paths, entries=snakemake.params.entries, store=Path(snakemake.params.store))
     artifact = snakemake.params.artifact
-    files = render(artifact, results, Path(snakemake.output.reading).parents[1])
+    files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     if snakemake.params.announced:
         log.info(
             "the first %s: %s in %s", artifact["kind"], artifact["title"], files.get("md") or files["svg"]

@@ -40,13 +40,20 @@ def audited(folder: Path, *, p: float = 0.001, words: float = 0.51, flagged_word
 
 def page(folder: Path, **given) -> tuple[str, str]:
     files = render(ARTIFACT, audited(folder, **given), folder)
-    return files["md"].read_text(), files["reading"].read_text()
+    return files["md"].read_text(), files["html"].read_text()
 
 
 def test_the_page_tells_scores_p_q_and_what_is_flagged(tmp_path: Path):
     table, reading = page(tmp_path)
     row = next(line for line in table.splitlines() if line.startswith("| t0 "))
-    assert row.split(" | ") == ["| t0", "**yes**", "0.001", "0.001", "-2.500", "0.001 |"]
+    assert [cell.strip() for cell in row.split("|")[1:-1]] == [
+        "t0",
+        "**yes**",
+        "0.001",
+        "0.001",
+        "-2.500",
+        "0.001",
+    ]
     assert "1 of 3 texts and 1 of 2 documents flagged, compared with 100 known non-members" in reading
     assert "1 further texts without a label could not be audited" in reading
     assert "evidence, not proof" in reading
@@ -97,7 +104,7 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
     assert set(frame["method"]) == {COMBINED, "loss"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}
-    assert "Members' documents with so many texts: 40 with 1 to 8." in files["reading"].read_text(
+    assert "Members' documents with so many texts: 40 with 1 to 8." in files["txt"].read_text(
         encoding="utf-8"
     )
 

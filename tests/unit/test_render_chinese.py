@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from pretrace.render.figures.chinese import chinese_family
 from pretrace.render.figures.drawing import Drawing, lay_out, new_figure, style
-from pretrace.render.tables.latex import latex
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Block, Cell, Row, Table, latex
 
 LABEL = "人民日报、１９９８年一月。「成员与非成员」 AUC"
 ENDINGS = ("pdf", "png", "svg")
@@ -31,7 +30,7 @@ def titled(*labels: str) -> Figure:
 
 def written(figure: Figure, folder: Path) -> dict[str, bytes]:
     folder.mkdir()
-    files = {ending: folder / f"figure.{ending}" for ending in (*ENDINGS, "csv", "reading")}
+    files = {ending: folder / f"figure.{ending}" for ending in (*ENDINGS, "csv", "txt")}
     Drawing(figure, pd.DataFrame({"x": [1]}), "Reading.").write(files)
     return {ending: files[ending].read_bytes() for ending in ENDINGS}
 
@@ -76,10 +75,8 @@ def test_a_character_that_the_font_lacks_is_said(caplog):
 
 
 def table(caption: str) -> Table:
-    return Table(
-        caption=caption, label="news", stub="Method", columns=(("AUC",),),
-        blocks=(Block("", (Row("loss", (Cell(0.5),)),)),), notes=(), frame=pd.DataFrame(), reading="",
-    )  # fmt: skip
+    block = Block("", "Method", (("AUC",),), (Row("loss", (Cell(0.5),)),))
+    return Table(caption, "news", (block,), (), pd.DataFrame())
 
 
 def test_a_latex_table_with_chinese_says_what_it_needs():

@@ -61,7 +61,7 @@ def test_equal_data_give_equal_bytes_without_dates(artifact, results: Results, t
             {suffix: hashlib.sha256(path.read_bytes()).hexdigest() for suffix, path in files.items()}
         )
     assert digests[0] == digests[1]
-    assert set(digests[0]) == {"pdf", "png", "svg", "csv", "reading"}
+    assert set(digests[0]) == {"pdf", "png", "svg", "csv", "txt"}
     assert b"CreationDate" not in files["pdf"].read_bytes()
     assert b"/Type3" not in files["pdf"].read_bytes()
     assert "<dc:date>" not in files["svg"].read_text()

@@ -14,7 +14,7 @@ def found(folder, separation=None):
     """The long data and the sentences of a made-up study."""
     results = made_up.make_study(folder / "in", separation=made_up.SEPARATION | (separation or {}))
     files = render(PLACED, results, folder / "out")
-    return pd.read_csv(files["csv"]), files["reading"].read_text().splitlines(), files
+    return pd.read_csv(files["csv"]), files["txt"].read_text().splitlines(), files
 
 
 @pytest.fixture(scope="module")

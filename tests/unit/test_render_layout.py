@@ -1,69 +1,75 @@
-"""How tables are laid out and written: what is bold, headers, what is said once, Markdown, LaTeX, names in print."""
+"""How tables are laid out and written: what is bold, headers, what is said once, each format, names in print."""
+
+import re
 
 import pandas as pd
 
 from pretrace.render.names import method_label, view_label
 from pretrace.render.phrases import signed
-from pretrace.render.tables.latex import latex
-from pretrace.render.tables.markdown import markdown, parse
 from pretrace.render.tables.table import (
     Block,
     Cell,
+    Place,
+    Placed,
     Row,
     Table,
-    bold_best,
-    header_rows,
+    best,
+    latex,
+    lay_out,
+    levelled,
+    markdown,
+    page,
     said_once,
-    shared_lines,
 )
+
+HOSTILE = r"a_b & c|d * <e> [f] \g 5 %"
 
 
 def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Table:
-    return Table("a title", "label", "Method", columns, (Block("", rows),), notes, pd.DataFrame(), "")
+    return Table("a title", "label", (Block("", "Method", columns, rows),), notes, pd.DataFrame())
 
 
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
-    rows = bold_best([
-        Row("a", (Cell(0.6204), Cell())),
-        Row("b", (Cell(0.6196), Cell(0.4))),
-        Row("c", (Cell(0.5), Cell(0.3))),
-        Row("blind", (Cell(0.9), Cell(0.9)), control=True),
-    ])  # fmt: skip
-    assert [[cell.bold for cell in row.cells] for row in rows] == [
-        [True, False], [True, True], [False, False], [False, False],
-    ]  # fmt: skip
-
-
-def test_nothing_is_bold_where_one_row_alone_competes():
-    rows = bold_best([
-        Row("a", (Cell(0.6), Cell(0.7))),
-        Row("b", (Cell(), Cell(0.4))),
-        Row("blind", (Cell(0.9), Cell()), control=True),
-    ])  # fmt: skip
-    assert [[cell.bold for cell in row.cells] for row in rows] == [
-        [False, True],
-        [False, False],
-        [False, False],
-    ]
-
-
-def test_markdown_reads_back_what_was_written():
-    hostile = r"a_b & c|d * <e> [f] \g 5 %"
-    table = a_table(
-        Row(hostile, (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=hostile))),
-        Row("Blind", (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell()), control=True),
-        columns=(("model", "bench & co", "64 words"), (hostile,)),
-        notes=(hostile, "* a star"),
+    methods = {"a": (0.6204, None), "b": (0.6196, 0.4), "c": (0.5, 0.3), "blind": (0.9, 0.9)}
+    frame = pd.DataFrame(
+        [(name, at, values[at], name == "blind") for name, values in methods.items() for at in (0, 1)],
+        columns=["method", "panel", "value", "control"],
     )
-    shown = parse(markdown(table))
-    (block,) = shown.blocks
-    assert (block.stub, block.columns) == ("Method", (("model", "bench & co", "64 words"), (hostile,)))
-    (first_control, first), (second_control, second) = block.rows
-    assert (first_control, second_control) == (False, True)
-    assert (first[0].main, first[2].main) == (hostile, hostile)
-    assert (first[1].main, first[1].rest, first[1].bold) == ("0.626", "* [0.56, 0.69]", True)
-    assert second[1].rest.startswith(" (a) (b) [")
-    assert shown.notes == (hostile, "* a star")
+    bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
+    assert list(zip(bold["method"], bold["panel"], strict=True)) == [("a", 0), ("b", 0), ("b", 1)]
+    alone = frame[frame["method"].isin(["a", "blind"])].dropna()
+    assert not best(alone, ["panel"]).any(), "nothing is bold where one row alone competes"
+
+
+def test_rows_and_columns_stand_in_their_order_and_a_dash_where_nothing_is():
+    placed = [
+        Placed("block", Place(1, ("late",)), Place(0, ("x",)), Cell(0.1)),
+        Placed("block", Place(0, ("early",)), Place((1), ("x",)), Cell(0.2), control=True),
+    ]
+    (block,) = lay_out(placed, "Stub")
+    assert (block.stub, block.columns) == ("Stub", (("x",), ("x",))), "equal headers are two columns"
+    assert [(row.label, row.control) for row in block.rows] == [("early", True), ("late", False)]
+    assert [cell.value for cell in block.rows[0].cells] == [None, 0.2]
+
+
+def test_every_format_shows_the_same_and_escapes_what_would_be_markup():
+    table = a_table(
+        Row(HOSTILE, (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))),
+        Row("Blind", (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell()), control=True),
+        columns=(("model", "64 words"), (HOSTILE,)),
+        notes=(HOSTILE, "* a star"),
+    )
+    rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
+    assert r"**0.626**\* \[0.56, 0.69\]" in rows[2]
+    assert "_Blind_" in rows[3]
+    assert "−0.030 (a) (b)" in rows[3]  # noqa: RUF001
+    assert "- \\* a star" in markdown(table)
+    written = page(table)
+    assert '<b>0.626</b><span class="rest">* [0.56, 0.69]</span>' in written
+    assert "<th ><i>Blind</i></th>" in written
+    assert "<e>" not in written
+    assert r"\textit{Blind} & \ensuremath{-}0.030{\scriptsize  (a) (b)" in latex(table)
 
 
 def test_latex_escapes_what_would_break_it():
@@ -71,8 +77,7 @@ def test_latex_escapes_what_would_break_it():
     line = next(line for line in text.splitlines() if line.startswith("a"))
     assert line == (
         r"a\_b \& 5\% \{x\} \textless{}y\textgreater{} \textasciitilde{}\textasciicircum{}"
-        r"\textbackslash{} \$\# & "
-        r"\textbf{0.626}\textsuperscript{*} {\scriptsize {[}0.56, 0.69]} \\"
+        r"\textbackslash{} \$\# & \textbf{0.626}{\scriptsize * {[}0.56, 0.69]} \\"
     )
     for begin, end in ((r"\begin{tabular}", r"\end{tabular}"), (r"\toprule", r"\bottomrule")):
         assert text.count(begin) == text.count(end) == 1
@@ -87,43 +92,40 @@ def test_what_every_number_carries_is_said_once():
     def row(*signs: tuple[str, ...]) -> Row:
         return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
 
-    columns = (("x",), ("y",))
-    block = Block(
-        "", (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell()))), columns
-    )
-    (shown,), notes = said_once([block])
+    rows = (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell())))
+    (shown,), notes = said_once([Block("", "", (("x",), ("y",)), rows)])
     assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[(), ()], [("e",), ()]]
     assert shown.columns == (("x",), ("y (d)",))
     assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]
 
 
 def test_headers_say_once_what_changes_least_and_the_last_line_stays_apart():
-    columns = (("m", "b", "32 words"), ("n", "b", "32 words"), ("m", "b", "64 words"), ("n", "b", "64 words"))
-    assert header_rows(columns) == [
-        [("b", 4)], [("32 words", 2), ("64 words", 2)], [("m", 1), ("n", 1), ("m", 1), ("n", 1)],
+    columns = [("m", "b", "32 words"), ("n", "b", "32 words"), ("m", "b", "64 words"), ("n", "b", "64 words")]
+    assert levelled(columns)[:2] == [("b", "32 words", "m"), ("b", "32 words", "n")]
+    assert levelled([("m", "AUC"), ("m", "b", "AUC")]) == [("m", "", "AUC"), ("m", "b", "AUC")]
+    row = Row("loss", tuple(Cell(0.5) for _ in columns))
+    written = page(a_table(row, columns=tuple(columns)))
+    assert re.findall(r'<th colspan="(\d)">(.*)</th>', written) == [
+        ("4", "b"), ("2", "32 words"), ("2", "64 words"),
     ]  # fmt: skip
-    twice = (("m", "c"), ("m", "c"), ("n", "c"))
-    assert header_rows(twice) == [[("c", 3)], [("m", 1), ("m", 1), ("n", 1)]]
 
 
-def test_what_all_columns_share_stands_once_in_markdown_and_is_read_back():
-    columns = (("m", "b", "32 words"), ("n", "b", "32 words"))
-    assert shared_lines(columns) == (("b", "32 words"), (("m",), ("n",)))
-    for alone in (columns[:1], (("m",), ("m",)), (("m", "b"), ("m",))):
-        assert shared_lines(alone) == ((), alone)
+def test_what_all_columns_share_stands_once_in_markdown():
     row = Row("loss", (Cell(0.5), Cell(0.6)))
-    table = Table("caption", "label", "Method", columns, (Block("one", (row,)),), (), pd.DataFrame(), "")
-    text = markdown(table)
-    assert "All columns: b · 32 words\n\n| Method | m | n |" in text
-    (block,) = parse(text).blocks
-    assert block.header == [[("b", 2)], [("32 words", 2)], [("m", 1), ("n", 1)]]
+    text = markdown(a_table(row, columns=(("m", "b", "32 words"), ("n", "b", "32 words"))))
+    assert "All columns: b · 32 words\n\n| Method   |" in text
+    assert re.search(r"\| +m \| +n \|", text)
+    equal = markdown(a_table(row, columns=(("m",), ("m",))))
+    assert "All columns" not in equal
 
 
-def test_a_column_of_fewer_lines_has_its_last_line_beside_the_others():
-    columns = (("m", "AUC"), ("m", "b", "32 words", "AUC"))
-    assert header_rows(columns) == [
-        [("m", 2)], [("", 1), ("b", 1)], [("", 1), ("32 words", 1)], [("AUC", 1), ("AUC", 1)],
-    ]  # fmt: skip
+def test_a_long_table_is_folded_but_for_its_first_block():
+    def blocks(rows: int) -> tuple[Block, ...]:
+        shown = tuple(Row(f"{at}", (Cell(0.5),)) for at in range(rows))
+        return tuple(Block(f"block {at}", "Method", (("x",),), shown) for at in range(3))
+
+    assert page(Table("t", "t", blocks(8), (), pd.DataFrame())).count('class="fold"') == 2
+    assert 'class="fold"' not in page(Table("t", "t", blocks(6), (), pd.DataFrame()))
 
 
 def test_names_of_views_and_variants():

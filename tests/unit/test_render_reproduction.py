@@ -272,7 +272,7 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
     assert [cell.words for cell in surp.rows[0].cells[2:4]] == ["0 of 5", "fixed tolerance"]
     assert surp.rows[0].cells[4].value == pytest.approx(0.01)  # the median of 0.01, 0.03, 0.02, -0.05, -0.02
     assert surp.rows[0].cells[5].value == pytest.approx(-0.05)
-    table.write({suffix: tmp_path / f"t.{suffix}" for suffix in ("csv", "md", "tex", "reading")})
+    table.write({suffix: tmp_path / f"t.{suffix}" for suffix in ("csv", "md", "tex", "html")})
     assert table.blocks[-1].rows[0].label.startswith("con_recall table2 pythia-6.9b wikimia 32 words")
 
 
@@ -280,7 +280,7 @@ def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
     drawing = reproduction_scatter.render(ARTIFACT, results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
     assert drawing.frame["measured"].notna().all()
-    drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "reading")})
+    drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "txt")})
 
 
 def test_every_published_row_has_a_place_or_a_reason():

@@ -10,7 +10,7 @@ rule render_table:
             category="Tables",
             labels={"artifact": "{artifact}"},
         ),
-        reading="results/{study}/readings/{artifact}.md",
+        html="results/{study}/tables/{artifact}.html",
     log:
         "results/{study}/logs/render_table/{artifact}.log",
     wildcard_constraints:
@@ -42,7 +42,7 @@ rule render_figure:
             category="Figures",
             labels={"artifact": "{artifact}"},
         ),
-        reading="results/{study}/readings/{artifact}.md",
+        txt="results/{study}/figures/{artifact}.txt",
     log:
         "results/{study}/logs/render_figure/{artifact}.log",
     wildcard_constraints:

@@ -1,10 +1,10 @@
 """Words for numbers: the pieces that readings and notes are made of."""
 
-import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_question
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
@@ -17,9 +17,6 @@ from pretrace.render.registry import Artifact
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
-
-Estimate = tuple[float, float | None, float | None]
-"""A value with the ends of its 95 % interval, None where no interval was drawn."""
 
 
 def is_wide(character: str) -> bool:
@@ -65,20 +62,6 @@ def against_chance(estimate: Estimate, metric: str) -> str:
     if chance is None or not contains(estimate, chance):
         return ""
     return f", an interval that includes chance ({chance:g})"
-
-
-def difference(first: Estimate, second: Estimate) -> Estimate:
-    """first - second, with an interval combined from the two as if they were independent.
-
-    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about
-    effect measures, Statistics in Medicine 27 (2008); no interval where either has none.
-    """
-    (a, a_low, a_high), (b, b_low, b_high) = first, second
-    if a_low is None or a_high is None or b_low is None or b_high is None:
-        return a - b, None, None
-    low = a - b - math.hypot(a - a_low, b_high - b)
-    high = a - b + math.hypot(a_high - a, b - b_low)
-    return a - b, low, high
 
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:

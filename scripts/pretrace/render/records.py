@@ -1,6 +1,6 @@
 """Rows of metrics and tests as estimates, and as records of an artifact's long data."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mode
 from typing import Any
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import Estimate
-from pretrace.render.selecting import Panel, Record
+from pretrace.render.selecting import Panel, Record, records_of
 
 STAR_LEVEL = 0.05
 
@@ -60,17 +60,15 @@ def number_record(row: Record | None) -> dict[str, Any]:
     return {key: row[key] for key in keys}
 
 
-def other_texts_note(panels: Iterable[tuple[Panel, Mapping[str, Record]]]) -> list[str]:
+def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
     found: dict[str, None] = {}
-    for panel, rows in panels:
-        counts = {method: int(row["n_members"]) + int(row["n_nonmembers"]) for method, row in rows.items()}
-        usual = mode(counts.values()) if counts else 0
-        found |= {
-            f"{method_label(method)} on {panel_label(panel)} ({count:,}, not {usual:,})": None
-            for method, count in counts.items()
-            if count != usual
-        }
+    counted = frame.assign(count=frame["n_members"] + frame["n_nonmembers"])
+    for _, own in counted.groupby(["panel", "metric", "selection"], sort=False):
+        usual = mode(own["count"])
+        for row in records_of(own[own["count"] != usual]):
+            where = f"{method_label(row['method'])} on {panel_label(panels[row['panel']])}"
+            found[f"{where} ({row['count']:,}, not {usual:,})"] = None
     return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
 
 

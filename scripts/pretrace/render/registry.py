@@ -24,7 +24,8 @@ subset or length it stands for every one there is. `missing` has the panels of m
 with its `reason`; `cautions` are sentences that must stand under it.
 """
 
-SUFFIXES = {"table": ("csv", "md", "tex"), "figure": ("pdf", "png", "svg", "csv")}
+SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
+"""The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
 SELECTIONS = ("held_out", "default", "best_on_test")
 COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
 METRICS = (
@@ -76,10 +77,6 @@ class Renderer:
     optional: frozenset[str]
     module: str
     function: str
-
-    @property
-    def suffixes(self) -> tuple[str, ...]:
-        return SUFFIXES[self.kind]
 
 
 def table(
@@ -170,11 +167,9 @@ def _listed(options: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
-    """The files an artifact becomes under the study's folder, by suffix, and its `reading`."""
-    chosen = renderer(artifact["renderer"])
-    name = artifact["artifact"]
-    files = {suffix: folder / f"{chosen.kind}s" / f"{name}.{suffix}" for suffix in chosen.suffixes}
-    return files | {"reading": folder / "readings" / f"{name}.md"}
+    """The files an artifact becomes under the study's folder, by suffix."""
+    kind = renderer(artifact["renderer"]).kind
+    return {suffix: folder / f"{kind}s" / f"{artifact['artifact']}.{suffix}" for suffix in SUFFIXES[kind]}
 
 
 def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Path]:

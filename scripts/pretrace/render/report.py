@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.glossary import Glossary
-from pretrace.render.registry import Artifact, outputs, renderer
-from pretrace.render.tables.markdown import ShownTable, parse
+from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
@@ -31,8 +30,6 @@ HEADLINE = "headline"
 """The renderer of what the page opens with."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
 """Renderers of what stands last: of texts, training and cost."""
-LONG = 20
-"""Rows of a table that are shown unfolded."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +49,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """An artifact on the page: a table, an image (data URI, width in pixels), or why it is missing."""
+    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or why it is missing."""
 
     slug: str
     title: str
     paper: str
     caption: str
-    reading: str
-    links: tuple[Link, ...]
+    links: tuple[Link, ...] = ()
     unavailable: str = ""
-    table: ShownTable | None = None
+    table: str = ""
     image: str = ""
     width: int = 0
-
-    @property
-    def is_long(self) -> bool:
-        """Whether its table is folded but for the first block."""
-        return self.table is not None and sum(len(block.rows) for block in self.table.blocks) > LONG
+    reading: str = ""
 
 
 def render_report(
@@ -107,7 +99,6 @@ def render_report(
         parts=_parts([both for both in shown if both[0]["renderer"] != HEADLINE]),
         left_out=left_out,
         shots=shots,
-        long=LONG,
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
@@ -161,17 +152,16 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         "caption": artifact.get("caption", ""),
     }
     if "unavailable" in artifact:
-        return Section(**shared, reading="", links=(), unavailable=artifact["unavailable"])
+        return Section(**shared, unavailable=artifact["unavailable"])
     files = outputs(artifact, folder)
-    reading = _text(files["reading"]).strip()
     links = tuple(
         Link(suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
         for suffix, path in files.items()
-        if suffix != "reading"
+        if suffix not in ("html", "txt")
     )
-    if renderer(artifact["renderer"]).kind == "table":
-        return Section(**shared, reading=reading, links=links, table=parse(_text(files["md"])))
-    svg = _text(files["svg"])
+    if "html" in files:
+        return Section(**shared, links=links, table=_text(files["html"]))
+    svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
     return Section(**shared, reading=reading, links=links, image=_data_uri(svg), width=_width(svg))
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+from pretrace.evaluation.averages import difference
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.questions.registry import parse_question_setting
 from pretrace.render.figures.drawing import Drawing
 from pretrace.render.figures.paired_bars import EVEN, Bars, figure_of
 from pretrace.render.names import CALIBRATION_LABELS, method_label, panel_label, panel_lines
-from pretrace.render.phrases import difference, joined, signed_interval, with_interval
+from pretrace.render.phrases import joined, signed_interval, with_interval
 from pretrace.render.records import estimate, long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results

@@ -145,7 +145,7 @@ class Drawing:
                 with atomic_path(files[suffix]) as part:
                     self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata)
         write_text(files["csv"], csv_text(self.frame))
-        write_text(files["reading"], self.reading + "\n")
+        write_text(files["txt"], self.reading + "\n")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """An audit as a page for readers who are no statisticians: texts, documents, controls, and what follows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.tables.calibration_table import wilson
-from pretrace.render.tables.table import Block, Cell, Columns, Row, Table
+from pretrace.render.tables.table import Block, Cell, Head, Table, lay_out, rows_of, table_of
 
 MOST_ROWS = 50
 """Of texts and of documents, the strongest are printed; the CSV has all."""
@@ -33,20 +33,10 @@ def render(artifact: Artifact, results: Results) -> Table:
     pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
     audits = [(panel, results.audit_of(panel)) for panel in pairs.values()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame)]
-    panels = [{**panel, "subset": ""} for panel, _ in audits]
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="",
-        columns=blocks[0].columns or (),
-        blocks=tuple(blocks),
-        notes=(*_NOTES, *results.cautions(panels)),
-        frame=pd.concat(
-            [of.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, of in audits],
-            ignore_index=True,
-        ),
-        reading=" ".join(_reading(results, panel, frame) for panel, frame in audits),
-    )
+    cautions = results.cautions([{**panel, "subset": ""} for panel, _ in audits])
+    named = [of.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, of in audits]
+    reading = " ".join(_reading(results, panel, frame) for panel, frame in audits)
+    return table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True), reading)
 
 
 _NOTES = (
@@ -63,42 +53,40 @@ _NOTES = (
 
 def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
     name = f"{panel['model']} on {panel['benchmark']}"
-    found = []
+    found: list[Block] = []
     for unit, title in UNIT_TITLES.items():
         of = frame[frame["unit"] == unit]
         if len(of):
-            found.append(_units(f"{title}: {name}", unit, of))
-    return [*found, _controls(f"Controls: {name}", frame)]
+            found += _units(f"{title}: {name}", unit, of)
+    return found + lay_out(rows_of(f"Controls: {name}", _controls(frame)), "Control")
 
 
-def _units(title: str, unit: str, of: pd.DataFrame) -> Block:
+def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
     """A row a unit, by ascending combined p; each method with score and p."""
     methods = [method for method in in_order(of["method"]) if method != COMBINED]
     found: dict[str, dict[str, Record]] = {}
     for row in records_of(of.sort_values("id", kind="stable")):
         found.setdefault(str(row["id"]), {})[str(row["method"])] = row
     strongest = sorted(found, key=lambda id: found[id].get(COMBINED, {"p": 2.0})["p"])
-    columns: Columns = (
-        *((method_label(COMBINED), what) for what in ("flagged", "p", "q")),
-        *((row_label(method), what) for method in methods for what in ("score", "p")),
-    )
-    rows = [Row(id, _cells(found[id], methods)) for id in strongest[:MOST_ROWS]]
     shown = f", the {MOST_ROWS} strongest of {len(found)}" if len(found) > MOST_ROWS else ""
-    return Block(title + shown, tuple(rows), columns=columns, stub=unit.capitalize())
+    rows = ((id, _cells(found[id], methods), False) for id in strongest[:MOST_ROWS])
+    return lay_out(rows_of(title + shown, rows), unit.capitalize())
 
 
-def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> tuple[Cell, ...]:
+def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> Iterable[tuple[Head, Cell]]:
     together = of.get(COMBINED, {})
-    flagged = bool(together.get("flagged", False))
-    cells = [
-        Cell(words="yes" if flagged else "no", bold=flagged),
-        _p(together.get("p")),
-        _p(together.get("q")),
-    ]
+    combined = method_label(COMBINED)
+    yield (combined, "flagged"), _verdict(bool(together.get("flagged", False)))
+    yield (combined, "p"), _p(together.get("p"))
+    yield (combined, "q"), _p(together.get("q"))
     for method in methods:
-        one = of.get(method, {})
-        cells += [Cell(number(one.get("score"))), _p(one.get("p"))]
-    return tuple(cells)
+        row = of.get(method, {})
+        yield (row_label(method), "score"), Cell(number(row.get("score")))
+        yield (row_label(method), "p"), _p(row.get("p"))
+
+
+def _verdict(found: bool) -> Cell:
+    return Cell(words="yes" if found else "no", bold=found)
 
 
 def _p(value: float | None) -> Cell:
@@ -107,13 +95,15 @@ def _p(value: float | None) -> Cell:
     return Cell(words=f"{value:.2g}" if value < 0.1 else f"{value:.2f}")
 
 
-def _controls(title: str, frame: pd.DataFrame) -> Block:
+def _controls(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
     """What words and sizes tell apart, what blind flags, and the known non-members as if they were audited."""
-    rows = []
+
+    def cells(found: Cell, p: Cell, too_many: bool) -> list[tuple[Head, Cell]]:
+        return [("found", found), ("p", p), ("more than chance", _verdict(too_many))]
+
     for row in records_of(frame[frame["unit"] == "control"]):
-        told = Cell(words="yes" if row["flagged"] else "no", bold=bool(row["flagged"]))
         score = Cell() if pd.isna(row["score"]) else Cell(words=f"AUC {row['score']:.3f}")
-        rows.append(Row(CONTROL_LABELS[row["method"]], (score, _p(row["p"]), told), control=True))
+        yield CONTROL_LABELS[row["method"]], cells(score, _p(row["p"]), bool(row["flagged"])), True
     for unit, what in (("text", "audited texts"), ("nonmember", "known non-members, each as if audited")):
         of = frame[frame["unit"] == unit]
         together = [COMBINED] if unit == "nonmember" and of["method"].eq(COMBINED).any() else []
@@ -121,11 +111,8 @@ def _controls(title: str, frame: pd.DataFrame) -> Block:
         for method in together + controls:
             share, too_many = _share(of[of["method"] == method])
             label = method_label(method) if method == COMBINED else row_label(method)
-            verdict = Cell(words="yes" if too_many else "no", bold=too_many)
-            rows.append(
-                Row(f"{label}: {what} with p at most {LEVEL:g}", (Cell(words=share), Cell(), verdict), True)
-            )
-    return Block(title, tuple(rows), columns=(("found",), ("p",), ("more than chance",)), stub="Control")
+            label += f": {what} with p at most {LEVEL:g}"
+            yield label, cells(Cell(words=share), Cell(), too_many), True
 
 
 def _share(of: pd.DataFrame) -> tuple[str, bool]:

@@ -1,19 +1,17 @@
 """What the benchmarks hold: DC-PDD table 1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from pretrace.render.phrases import DASH, joined
+from pretrace.render.phrases import DASH
 from pretrace.render.records import long_frame
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Cell, Table, lay_out, rows_of, table_of
 
-UNLABELLED = "Unlabelled"
-COLUMNS = ("Source", "Language", "Length (words)", "Members", "Non-members", UNLABELLED, "Documents")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
@@ -24,17 +22,14 @@ def render(artifact: Artifact, results: Results) -> Table:
         (panel["benchmark"], panel["subset"], panel["length"]): panel for panel in results.panels(artifact)
     }
     records = [_record(panel, results) for panel in places.values()]
-    columns = [name for name in COLUMNS if name != UNLABELLED or any(one["n_unlabelled"] for one in records)]
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Benchmark",
-        columns=tuple((column,) for column in columns),
-        blocks=(Block("", tuple(_row(record, columns) for record in records)),),
-        notes=tuple(_notes(records)),
-        frame=long_frame(records),
-        reading=" ".join([_reading(records), *_equal_benchmarks(results, records)]),
+    unlabelled = any(record["n_unlabelled"] for record in records)
+    rows = (
+        (f"{row['benchmark']} {row['subset']}".strip(), _cells(row, unlabelled), False) for row in records
     )
+    notes = ["Length: words a text. Documents: those the members come from + those of the non-members."]
+    titles = {record["benchmark"]: record["title"] for record in records if record["title"]}
+    notes += [f"{benchmark}: {title}." for benchmark, title in titles.items()]
+    return table_of(artifact, lay_out(rows_of("", rows), "Benchmark"), notes, long_frame(records))
 
 
 def _record(panel: Panel, results: Results) -> dict[str, Any]:
@@ -60,73 +55,13 @@ def _documents(texts: pd.DataFrame) -> int:
     return int(texts.loc[texts["document"] != "", "document"].nunique())
 
 
-def _row(record: Mapping[str, Any], columns: Sequence[str]) -> Row:
+def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
-    words = (
-        record["source"],
-        LANGUAGES.get(record["language"], record["language"]) or DASH,
-        DASH if record["length"] is None else str(record["length"]),
-        f"{record['n_members']:,}",
-        f"{record['n_nonmembers']:,}",
-        f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH,
-        f"{documents[0]} + {documents[1]}" if sum(documents) else DASH,
-    )
-    cells = tuple(Cell(words=word) for name, word in zip(COLUMNS, words, strict=True) if name in columns)
-    name = record["benchmark"] + (f" {record['subset']}" if record["subset"] else "")
-    return Row(name, cells)
-
-
-def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
-    notes = ["Length: words a text. Documents: those the members come from + those of the non-members."]
-    titles = {record["benchmark"]: record["title"] for record in records if record["title"]}
-    notes += [f"{benchmark}: {title}." for benchmark, title in titles.items()]
-    return notes
-
-
-def _reading(records: Sequence[Mapping[str, Any]]) -> str:
-    """How many texts, how the classes balance, and which classes rest on few documents."""
-    benchmarks = {record["benchmark"] for record in records}
-    uneven = [record for record in records if record["n_members"] != record["n_nonmembers"]]
-    sentences = [
-        f"{len(benchmarks)} {'benchmark' if len(benchmarks) == 1 else 'benchmarks'} in {len(records)} "
-        f"{'set' if len(records) == 1 else 'sets'} of texts; the smallest class has {_smallest(records):,}."
-    ]
-    if uneven:
-        names = list(dict.fromkeys(f"{record['benchmark']}{_at_length(record)}" for record in uneven))
-        sentences.append(f"The classes differ in size in {joined(names)}.")
-    else:
-        sentences.append("Members and non-members are equally many in each.")
-    few = list(dict.fromkeys(record["benchmark"] for record in records if 0 < _fewest(record) < 5))
-    if few:
-        sentences.append(
-            f"In {joined(few)} a class comes from fewer than 5 documents, "
-            "so its intervals rest on texts of one document and say nothing about other documents."
-        )
-    return " ".join(sentences)
-
-
-def _smallest(records: Sequence[Mapping[str, Any]]) -> int:
-    return min(min(record["n_members"], record["n_nonmembers"]) for record in records)
-
-
-def _fewest(record: Mapping[str, Any]) -> int:
-    return min(record["member_documents"], record["nonmember_documents"])
-
-
-def _at_length(record: Mapping[str, Any]) -> str:
-    return "" if record["length"] is None else f" at {record['length']} words"
-
-
-def _equal_benchmarks(results: Results, records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each set of benchmarks that hold the same texts in the same classes."""
-    groups: dict[frozenset[tuple[Any, ...]], list[str]] = {}
-    for name in dict.fromkeys(record["benchmark"] for record in records):
-        texts = results.benchmark(name)[["text", "label", "subset", "length"]].fillna(
-            {"label": -1, "length": -1}
-        )
-        groups.setdefault(frozenset(texts.itertuples(index=False, name=None)), []).append(name)
-    return [
-        f"{joined(names)} hold the same texts in the same classes and differ by the draw of shots and folds alone."
-        for names in groups.values()
-        if len(names) > 1
-    ]
+    yield "Source", Cell(words=record["source"])
+    yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
+    yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
+    yield "Members", Cell(words=f"{record['n_members']:,}")
+    yield "Non-members", Cell(words=f"{record['n_nonmembers']:,}")
+    if unlabelled:
+        yield "Unlabelled", Cell(words=f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH)
+    yield "Documents", Cell(words=f"{documents[0]} + {documents[1]}") if sum(documents) else Cell()

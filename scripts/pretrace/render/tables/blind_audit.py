@@ -1,14 +1,13 @@
 """Every method against what needs no model and against documents that were not kept from the model."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
-from pretrace.questions.known import is_control
 from pretrace.render.names import AT_EDGE, BLIND, method_label, ordered, panel_label, row_label
-from pretrace.render.phrases import INTERVALS, Estimate, conditions, joined, signed, with_interval
+from pretrace.render.phrases import INTERVALS, conditions, joined, signed, with_interval
 from pretrace.render.records import (
     STAR_LEVEL,
     estimate,
@@ -16,16 +15,15 @@ from pretrace.render.records import (
     long_frame,
     multiplicity_note,
     number,
+    number_record,
     other_texts_note,
-    panel_record,
 )
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.tables.by_panel import by_panel
-from pretrace.render.tables.table import Block, Cell, Row, Table, said_once, signs_of
+from pretrace.render.tables.estimates import keys_of
+from pretrace.render.tables.table import Cell, Table, by_panel, cell_of, lay_out, rows_of, table_of
 
-COLUMNS = (("Benchmark",), ("Placebos",), ("z",), ("Rank",), ("Beats blind?",))
 FEW = 4
 """Up to so many panels have a block each."""
 
@@ -38,95 +36,63 @@ def render(artifact: Artifact, results: Results) -> Table:
     one block.
     """
     panels = results.panels(artifact)
-    frames = [_audit(artifact, results, panel) for panel in panels]
-    audits = list(zip(panels, frames, strict=True))
-    apart = [(panel, of) for panel, of in audits if _has_placebos(of) or len(panels) <= FEW]
-    together = [(panel, of) for panel, of in audits if not _has_placebos(of) and len(panels) > FEW]
-    found = [(panel, results.selected(artifact, panel, "held_out")) for panel in panels]
-    blocks = [Block(panel_label(panel), tuple(map(_row, records_of(of)))) for panel, of in apart]
-    readings = [_reading(panel, of) for panel, of in apart]
-    if together:
+    frame = long_frame(
+        [row for at, panel in enumerate(panels) for row in _audit(artifact, results, panel, at)]
+    )
+    by_number = {at: frame[frame["panel"] == at] for at in range(len(panels))}
+    apart = [at for at, own in by_number.items() if own["rank"].notna().any() or len(panels) <= FEW]
+    together = frame[~frame["panel"].isin(apart)]
+    cells = [
+        one
+        for at in apart
+        for one in rows_of(
+            panel_label(panels[at]),
+            ((row_label(row["method"]), _cells(row), row["control"]) for row in records_of(by_number[at])),
+        )
+    ]
+    blocks = lay_out(cells)
+    reading = [_reading(panels[at], by_number[at]) for at in apart]
+    if len(together):
         title = "Without placebos" if apart else ""
-        blocks.append(by_panel(artifact, together, title, _value_cell))
-        readings.append(_reading_of_many([of for _, of in together]))
-    said, notes = said_once(blocks)
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Method",
-        columns=COLUMNS,
-        blocks=said,
-        notes=(*_notes(artifact, found, many=bool(together)), *notes),
-        frame=pd.concat(frames, ignore_index=True),
-        reading=" ".join(readings),
-    )
+        blocks += lay_out(by_panel(artifact, panels, records_of(together), title, _value), "Panel")
+        reading.append(_reading_of_many([own for at, own in by_number.items() if at not in apart]))
+    notes = _notes(artifact, panels, frame, many=len(together) > 0)
+    return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
-def _has_placebos(frame: pd.DataFrame) -> bool:
-    return bool(frame["rank"].notna().any())
-
-
-def _value_cell(record: Record) -> Cell:
-    value, low, high = (number(record[name]) for name in ("value", "low", "high"))
-    return Cell(
-        value, low, high, star=record["beats_blind"] == "yes", signs=signs_of(record["marks"], AT_EDGE)
-    )
-
-
-def _audit(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
+def _audit(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
+    """A row a method: its value beside the placebos' and its test against blind; `beats_blind` is empty without one."""
     found = results.selected(artifact, panel, "held_out")
     tests = results.bootstrap_tests(artifact, panel, BLIND)
-    records = []
     for method in ordered(artifact, found):
-        value, low, high = estimate(found[method])
-        records.append(
-            panel_record(panel)
-            | {"method": method, "control": is_control(method)}
-            | {"metric": artifact.get("metric", "auc"), "selection": "held_out"}
-            | {"value": value, "low": low, "high": high, "marks": found[method]["marks"]}
-            | results.among_placebos(panel, found[method])
-            | _against_blind(tests, method)
-        )
-    return long_frame(records)
+        row, test = found[method], tests.get(method)
+        verdict = ("yes" if is_starred(tests, method) else "no") if test else ""
+        yield (
+            keys_of(at, panel, row)
+            | {"metric": artifact.get("metric", "auc"), "selection": "held_out"} | number_record(row)
+            | results.among_placebos(panel, row)
+            | {"difference_to_blind": test["difference"] if test else None}
+            | {key: test[key] if test else None for key in ("p", "p_holm")} | {"beats_blind": verdict}
+        )  # fmt: skip
 
 
-def _against_blind(tests: Mapping[str, Record], method: str) -> dict[str, Any]:
-    """`beats_blind`: yes or no, empty where no test was made."""
-    if method not in tests:
-        return {"difference_to_blind": None, "p": None, "p_holm": None, "beats_blind": ""}
-    test = tests[method]
-    return {
-        "difference_to_blind": test["difference"],
-        "p": test["p"],
-        "p_holm": test["p_holm"],
-        "beats_blind": "yes" if is_starred(tests, method) else "no",
-    }
+def _value(record: Record) -> Cell:
+    return cell_of({**record, "star": record["beats_blind"] == "yes"}, AT_EDGE)
 
 
-def _row(record: Record) -> Row:
-    first = record["rank"] == 1 and not record["control"]
-    rank = f"{record['rank']:.0f} of {record['placebos'] + 1:.0f}" if number(record["rank"]) else None
-    beats = record["beats_blind"]
-    value, low, high = (number(record[name]) for name in ("value", "low", "high"))
-    return Row(
-        row_label(record["method"]),
-        (
-            Cell(value, low, high, signs=signs_of(record["marks"], AT_EDGE)),
-            Cell(number(record["placebo_mean"]), spread=number(record["placebo_sd"])),
-            Cell(words=signed(record["z"], 1)) if number(record["z"]) is not None else Cell(),
-            Cell(words=rank, bold=first) if rank else Cell(),
-            Cell(words=beats, bold=beats == "yes") if beats else Cell(),
-        ),
-        control=record["control"],
-    )
+def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
+    z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
+    first = rank == 1 and not record["control"]
+    yield "Benchmark", cell_of(record, AT_EDGE)
+    yield "Placebos", Cell(number(record["placebo_mean"]), sd=number(record["placebo_sd"]))
+    yield "z", Cell() if z is None else Cell(words=signed(z, 1))
+    yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
+    yield "Beats blind?", Cell(words=beats, bold=beats == "yes") if beats else Cell()
 
 
-def _notes(
-    artifact: Artifact, found: Sequence[tuple[Panel, Mapping[str, Record]]], *, many: bool
-) -> list[str]:
-    rows = [row for _, of in found for row in of.values()]
+def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame, *, many: bool) -> list[str]:
     notes = [
-        *conditions(artifact, rows),
+        *conditions(artifact, records_of(frame)),
         f"Held-out settings. {INTERVALS}",
         "Placebos: each document of the members in turn plays the non-members, against the other members; mean ± "
         "standard deviation of the values. z: distance of the benchmark's value from their mean, in standard "
@@ -134,11 +100,11 @@ def _notes(
         "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
         f"Beats blind: above the bag-of-words classifier by the paired bootstrap, Holm-corrected p ≤ "
         f"{STAR_LEVEL:g}; a dash where no such test was made.",
-        *multiplicity_note(len(found), "panel"),
+        *multiplicity_note(len(panels), "panel"),
     ]
     if many:
         notes.append("* beats blind, in the same sense.")
-    return [*notes, *other_texts_note(found)]
+    return [*notes, *other_texts_note(panels, frame)]
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
@@ -173,7 +139,7 @@ def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, pl
     if blind.empty:
         return []
     where = "there" if placed else f"on {panel_label(panel)}"
-    start = f"The blind classifier reaches {with_interval(_estimate(blind.iloc[0]))} {where}"
+    start = f"The blind classifier reaches {with_interval(estimate(records_of(blind)[0]))} {where}"
     tested = methods[methods["beats_blind"] != ""]
     if tested.empty:
         return [f"{start}; no method was tested against it."]
@@ -182,7 +148,3 @@ def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, pl
         return [f"{start}, and {joined(winners)} {'beat' if len(winners) > 1 else 'beats'} it."]
     none = "the method does not beat" if len(tested) == 1 else f"none of the {len(tested)} methods beats"
     return [f"{start}; {none} it."]
-
-
-def _estimate(row: "pd.Series[Any]") -> Estimate:
-    return float(row["value"]), number(row["low"]), number(row["high"])

@@ -1,6 +1,6 @@
 """How evenly clean documents choose among the letters, before and after calibration: DE-COP table 12."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,14 @@ import pandas as pd
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE, well_calibrated
 from pretrace.render.names import CALIBRATION_LABELS, panel_label
-from pretrace.render.phrases import Estimate, joined, signed, with_interval
+from pretrace.render.phrases import Estimate
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Cell, Table, cell_of, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
-COLUMNS = (
-    *(("mean probability", letter) for letter in LETTERS),
-    *(("added", letter) for letter in LETTERS),
-    ("in range", "documents"),
-    ("in range", "share"),
-)
 CLASSES = {0: "non-members", 1: "members"}
 
 
@@ -31,26 +25,20 @@ def render(artifact: Artifact, results: Results) -> Table:
     """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)
     found = [_records(artifact, results, panel) for panel in panels]
-    blocks = [
-        Block(panel_label(panel), tuple(map(_row, records)))
+    cells = [
+        one
         for panel, records in zip(panels, found, strict=True)
+        for one in rows_of(panel_label(panel), ((_label(row), _cells(row), False) for row in records))
     ]
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Documents",
-        columns=COLUMNS,
-        blocks=tuple(blocks),
-        notes=(
-            f"In range: every letter's mean probability over the document's answers lies within {RANGE[0]:g} and "
-            f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: mean over documents; "
-            "cross-fitted, each gets what the non-members of other folds say. Longest option and odd one out choose "
-            "without probabilities, so that they cannot stand here; their accuracies stand beside DE-COP's.",
-            *results.cautions(panels),
-        ),
-        frame=long_frame([record for records in found for record in records]),
-        reading=" ".join(_reading(panel, records) for panel, records in zip(panels, found, strict=True)),
-    )
+    notes = [
+        f"In range: every letter's mean probability over the document's answers lies within {RANGE[0]:g} and "
+        f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: mean over documents; "
+        "cross-fitted, each gets what the non-members of other folds say. Longest option and odd one out choose "
+        "without probabilities, so that they cannot stand here; their accuracies stand beside DE-COP's.",
+        *results.cautions(panels),
+    ]
+    frame = long_frame([record for records in found for record in records])
+    return table_of(artifact, lay_out(cells, "Documents"), notes, frame)
 
 
 def _records(artifact: Artifact, results: Results, panel: Panel) -> list[dict[str, Any]]:
@@ -85,26 +73,15 @@ def wilson(successes: int, trials: int) -> Estimate:
     return successes / trials, float(interval.low), float(interval.high)
 
 
-def _row(record: Mapping[str, Any]) -> Row:
+def _label(record: Mapping[str, Any]) -> str:
+    return f"{record['class']}, {CALIBRATION_LABELS[record['calibration']]}"
+
+
+def _cells(record: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str], Cell]]:
     plain = record["calibration"] == "none"
-    added = [Cell() if plain else Cell(words=signed(record[name], 3)) for name in DELTAS]
-    count = Cell(words=f"{record['in_range']} of {record['documents']}")
-    share = Cell(record["value"], record["low"], record["high"])
-    label = f"{record['class']}, {CALIBRATION_LABELS[record['calibration']]}"
-    return Row(label, (*(Cell(record[name]) for name in MEANS), *added, count, share))
-
-
-def _reading(panel: Panel, records: Sequence[Mapping[str, Any]]) -> str:
-    parts = [
-        f"{record['in_range']} of {record['documents']} {CALIBRATION_LABELS[record['calibration']]} "
-        f"({with_interval((record['value'], record['low'], record['high']))})"
-        for record in records
-        if record["class"] == CLASSES[0]
-    ]
-    plain = next(record for record in records if record["calibration"] == "none")
-    means = {letter: plain[name] for letter, name in zip(LETTERS, MEANS, strict=True)}
-    most, least = max(means, key=lambda one: means[one]), min(means, key=lambda one: means[one])
-    return (
-        f"On {panel_label(panel)}, every letter's mean probability is in range for {joined(parts)} of the non-members; "
-        f"as asked, the model prefers {most} ({means[most]:.2f}) and avoids {least} ({means[least]:.2f})."
-    )
+    for letter, mean in zip(LETTERS, MEANS, strict=True):
+        yield ("mean probability", letter), Cell(record[mean])
+    for letter, delta in zip(LETTERS, DELTAS, strict=True):
+        yield ("added", letter), Cell() if plain else Cell(record[delta], signed=True)
+    yield ("in range", "documents"), Cell(words=f"{record['in_range']} of {record['documents']}")
+    yield ("in range", "share"), cell_of(record)

@@ -6,13 +6,12 @@ from typing import Any
 from pretrace.methods import METHODS, companions
 from pretrace.questions.known import is_control
 from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
-from pretrace.render.names import panel_label, panel_lines, row_label
-from pretrace.render.phrases import joined
+from pretrace.render.names import panel_lines, row_label
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Cell, Place, Placed, Table, lay_out, table_of
 from pretrace.runtime.errors import InputError
 
 Line = tuple[str, str]
@@ -37,30 +36,28 @@ def render(artifact: Artifact, results: Results) -> Table:
     lines = sorted(there, key=lambda line: (artifact["methods"].index(line[0]), line[1]))
     if not lines:
         raise InputError(f"artifact {artifact['artifact']}: none of its methods was timed on its panels")
-    rows = [
-        Row(_label(line), tuple(_cell(of.get(line)) for of in times), control=is_control(line[0]))
-        for line in lines
+    cells = [
+        Placed(
+            "",
+            Place(lines.index(line), (_label(line),)),
+            Place(at, (*panel_lines(panel), "seconds a document")),
+            Cell(words=f"{seconds:.2f}"),
+            is_control(line[0]),
+        )
+        for at, (panel, of) in enumerate(zip(panels, times, strict=True))
+        for line, seconds in of.items()
     ]
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Method",
-        columns=tuple((*panel_lines(panel), "seconds a document") for panel in panels),
-        blocks=(Block("", tuple(rows)),),
-        notes=(
-            "Measured on one machine, on the run that computed each answer and pass: not reproducible to the byte. "
-            "A method of token statistics takes as long as the passes that it reads; several share them.",
-            *results.cautions(panels),
-        ),
-        frame=long_frame(
-            [
-                panel_record(panel) | {"method": method, "setting": setting, "seconds": seconds}
-                for panel, of in zip(panels, times, strict=True)
-                for (method, setting), seconds in of.items()
-            ]
-        ),
-        reading=" ".join(_reading(panel, of) for panel, of in zip(panels, times, strict=True) if of),
-    )
+    notes = [
+        "Measured on one machine, on the run that computed each answer and pass: not reproducible to the byte. "
+        "A method of token statistics takes as long as the passes that it reads; several share them.",
+        *results.cautions(panels),
+    ]
+    records = [
+        panel_record(panel) | {"method": method, "setting": setting, "seconds": seconds}
+        for panel, of in zip(panels, times, strict=True)
+        for (method, setting), seconds in of.items()
+    ]
+    return table_of(artifact, lay_out(cells), notes, long_frame(records))
 
 
 def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
@@ -109,13 +106,3 @@ def _label(line: Line) -> str:
     method, setting = line
     given = parse_question_setting(method, setting).get("k") if method in QUESTION_METHODS else None
     return f"{row_label(method)}, {given} tokens given" if given else row_label(method)
-
-
-def _cell(seconds: float | None) -> Cell:
-    return Cell() if seconds is None else Cell(words=f"{seconds:.2f}")
-
-
-def _reading(panel: Panel, times: Times) -> str:
-    longest, shortest = max(times, key=lambda line: times[line]), min(times, key=lambda line: times[line])
-    parts = [f"{_label(line)} takes {times[line]:.2f} s" for line in dict.fromkeys((longest, shortest))]
-    return f"On {panel_label(panel)}, {joined(parts)} a document."

@@ -1,31 +1,23 @@
 """Where there is nothing to find: how many intervals miss chance, and what chance allows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.null import LEVEL, Misses, misses
-from pretrace.questions.known import is_control
 from pretrace.render.names import chance_level, method_label, panel_label
 from pretrace.render.phrases import conditions, with_interval
-from pretrace.render.records import estimate, long_frame, number_record, panel_record
+from pretrace.render.records import estimate, long_frame, number_record
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.selecting import records_of
+from pretrace.render.tables.estimates import keys_of
+from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
-COLUMNS = (
-    "Methods",
-    "Intervals that miss",
-    "Expected",
-    "Allowed",
-    "p of as many",
-    "Least Holm p",
-    "of permutation",
-    "Farthest",
-)
+CONTROLS = "Controls, which see no model"
 
 
 @table("null_audit", needs=("metrics", "tests"))
@@ -37,59 +29,37 @@ def render(artifact: Artifact, results: Results) -> Table:
     the permutation tests of the rows that have one.
     """
     panels = results.panels(artifact)
-    selected = [results.selected(artifact, panel, "held_out") for panel in panels]
-    exact = [results.permutation_tests(artifact, panel) for panel in panels]
-    frame = _frame(artifact, panels, selected, exact)
+    frame = _frame(artifact, results)
     models = frame[~frame["control"]]
     counted = _counted(artifact, models)
     for name in ("p_holm", "p_permutation_holm"):
         frame[name] = pd.Series(getattr(counted, name), index=models.index)
-    rows = [_row(artifact, panel_label(panel), of) for panel, of in _by_panel(panels, frame, control=False)]
-    blocks = [
-        Block("Methods that see a model", tuple(rows)),
-        Block("All panels together", (_row(artifact, "all", frame[~frame["control"]]),)),
-    ]
-    controls = [
-        _row(artifact, panel_label(panel), of, control=True)
-        for panel, of in _by_panel(panels, frame, control=True)
-        if len(of)
-    ]
-    if controls:
-        blocks.append(Block("Controls, which see no model", tuple(controls)))
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Panel",
-        columns=tuple((column,) for column in COLUMNS),
-        blocks=tuple(blocks),
-        notes=tuple(_notes(artifact, [row for of in selected for row in of.values()])),
-        frame=frame,
-        reading=_reading(artifact, frame[~frame["control"]], counted),
-    )
+
+    def block(title: str, rows: Iterable[tuple[str, pd.DataFrame]]) -> list[Placed]:
+        shown = [(label, _cells(artifact, own), title == CONTROLS) for label, own in rows if len(own)]
+        return rows_of(title, shown)
+
+    by_panel = [(panel_label(panel), frame[frame["panel"] == at]) for at, panel in enumerate(panels)]
+    cells = block("Methods that see a model", ((label, own[~own["control"]]) for label, own in by_panel))
+    cells += block("All panels together", [("all", frame[~frame["control"]])])
+    cells += block(CONTROLS, ((label, own[own["control"]]) for label, own in by_panel))
+    reading = _reading(artifact, frame[~frame["control"]], counted)
+    return table_of(artifact, lay_out(cells, "Panel"), _notes(artifact, frame), frame, reading)
 
 
-def _frame(
-    artifact: Artifact,
-    panels: Sequence[Panel],
-    selected: Sequence[dict[str, Record]],
-    exact: Sequence[dict[str, Record]],
-) -> pd.DataFrame:
+def _frame(artifact: Artifact, results: Results) -> pd.DataFrame:
+    """A row a panel and method that has an interval, with whether it misses chance and its permutation test."""
     chance = _chance(artifact)
-    records = [
-        panel_record(panel)
-        | {
-            "panel": at,
-            "method": method,
-            "control": is_control(method),
-            "metric": artifact.get("metric", "auc"),
-        }
-        | number_record(row)
-        | {"chance": chance, "missed": bool(row["low"] > chance or row["high"] < chance)}
-        | {"p_permutation": tests[method]["p"] if method in tests else np.nan}
-        for at, (panel, of, tests) in enumerate(zip(panels, selected, exact, strict=True))
-        for method, row in of.items()
-        if pd.notna(row["low"])
-    ]
+    records: list[dict[str, Any]] = []
+    for at, panel in enumerate(results.panels(artifact)):
+        exact = results.permutation_tests(artifact, panel)
+        for method, row in results.selected(artifact, panel, "held_out").items():
+            if pd.notna(row["low"]):
+                records.append(
+                    keys_of(at, panel, row) | {"metric": artifact.get("metric", "auc")} | number_record(row)
+                    | {"chance": chance, "missed": bool(row["low"] > chance or row["high"] < chance)}
+                    | {"p_permutation": exact[method]["p"] if method in exact else np.nan}
+                )  # fmt: skip
     return long_frame(records)
 
 
@@ -102,42 +72,28 @@ def _chance(artifact: Artifact) -> float:
     return chance
 
 
-def _by_panel(
-    panels: Sequence[Panel], frame: pd.DataFrame, *, control: bool
-) -> list[tuple[Panel, pd.DataFrame]]:
-    return [
-        (panel, frame[(frame["panel"] == at) & (frame["control"] == control)])
-        for at, panel in enumerate(panels)
-    ]
-
-
 def _counted(artifact: Artifact, of: pd.DataFrame) -> Misses:
     columns = (of[name].to_numpy(np.float64) for name in ("value", "low", "high", "p_permutation"))
     return misses(*columns, chance=_chance(artifact))
 
 
-def _row(artifact: Artifact, label: str, of: pd.DataFrame, *, control: bool = False) -> Row:
-    if of.empty:
-        return Row(label, tuple(Cell() for _ in COLUMNS), control=control)
+def _cells(artifact: Artifact, of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
     counted = _counted(artifact, of)
     far = records_of(of)[int((of["value"] - _chance(artifact)).abs().to_numpy().argmax())]
-    words = (
-        f"{len(of)}",
-        f"{counted.count}",
-        f"{LEVEL * len(of):.1f}",
-        f"{counted.most_allowed}",
-        f"{counted.p_count:.3f}",
-        *(None if pd.isna(p) else f"{p:.3f}" for p in of[["p_holm", "p_permutation_holm"]].min()),
-        f"{method_label(far['method'])} {with_interval(estimate(far))}",
-    )
-    too_many = counted.count > counted.most_allowed
-    cells = tuple(Cell(words=word, bold=too_many and at == 1) for at, word in enumerate(words))
-    return Row(label, cells, control=control)
+    least, least_exact = of[["p_holm", "p_permutation_holm"]].min()
+    yield "Methods", Cell(words=f"{len(of)}")
+    yield "Intervals that miss", Cell(words=f"{counted.count}", bold=counted.count > counted.most_allowed)
+    yield "Expected", Cell(words=f"{LEVEL * len(of):.1f}")
+    yield "Allowed", Cell(words=f"{counted.most_allowed}")
+    yield "p of as many", Cell(words=f"{counted.p_count:.3f}")
+    yield "Least Holm p", Cell() if pd.isna(least) else Cell(words=f"{least:.3f}")
+    yield "of permutation", Cell() if pd.isna(least_exact) else Cell(words=f"{least_exact:.3f}")
+    yield "Farthest", Cell(words=f"{method_label(far['method'])} {with_interval(estimate(far))}")
 
 
-def _notes(artifact: Artifact, rows: Sequence[Record]) -> list[str]:
+def _notes(artifact: Artifact, frame: pd.DataFrame) -> list[str]:
     return [
-        *conditions(artifact, rows),
+        *conditions(artifact, records_of(frame)),
         f"Held-out settings. Intervals that miss: 95 % intervals without {_chance(artifact):g}; bold where chance "
         "allows fewer. Expected: 5 % of the intervals. Allowed: the largest count with a chance of 5 % or more. p of "
         "as many: the chance of so many or more. Both take methods as independent; on the same texts they are not, so "

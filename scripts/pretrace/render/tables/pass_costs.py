@@ -1,20 +1,15 @@
 """What the forward passes cost: tokens, seconds and memory, as measured."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from pretrace.render.names import view_label
-from pretrace.render.phrases import DASH
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Cell, Table, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
-
-COLUMNS = ("Passes", "Texts", "Tokens", "Seconds", "CPU seconds", "Tokens a second", "Peak memory (MB)")
-SUMS = ("texts", "tokens", "seconds", "skipped", "truncated")
-
 
 SHOTS = {
     "member": "shots of members",
@@ -31,20 +26,13 @@ def render(artifact: Artifact, results: Results) -> Table:
     if not read:
         raise InputError(f"{artifact['artifact']}: none of its runs has a model read texts; take it out.")
     frame = pd.concat([_passes(results, *pair) for pair in read], ignore_index=True)
-    blocks = (
-        Block("By model and benchmark", _rows(frame, ["model", "benchmark"])),
-        Block("By model and what it read", _rows(frame, ["model", "read"])),
-    )
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Passes of",
-        columns=tuple((column,) for column in COLUMNS),
-        blocks=(*blocks, Block("Together", (_row("All passes shown", frame),))),
-        notes=tuple(_notes(frame, [pair for pair in pairs if pair not in read])),
-        frame=frame,
-        reading=_reading(frame),
-    )
+    cells = [
+        *rows_of("By model and benchmark", _sums(frame, ["model", "benchmark"])),
+        *rows_of("By model and what it read", _sums(frame, ["model", "read"])),
+        *rows_of("Together", [("All passes shown", _cells(frame), False)]),
+    ]
+    notes = _notes(frame, [pair for pair in pairs if pair not in read])
+    return table_of(artifact, lay_out(cells, "Passes of"), notes, frame)
 
 
 def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
@@ -68,23 +56,21 @@ def _read(entry: dict[str, Any]) -> str:
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
 
 
-def _rows(frame: pd.DataFrame, keys: Sequence[str]) -> tuple[Row, ...]:
-    return tuple(_row(": ".join(map(str, key)), of) for key, of in frame.groupby(list(keys), sort=False))
+def _sums(frame: pd.DataFrame, keys: Sequence[str]) -> Iterable[tuple[str, Iterable[tuple[str, Cell]], bool]]:
+    for key, own in frame.groupby(list(keys), sort=False):
+        yield ": ".join(map(str, key)), _cells(own), False
 
 
-def _row(label: str, of: pd.DataFrame) -> Row:
-    sums = {name: of[name].sum() for name in SUMS}
+def _cells(of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
     cpu = of["cpu_seconds"].astype("float64").sum(skipna=False)  # passes of before it was recorded have none
-    words = (
-        f"{len(of):,}",
-        f"{int(sums['texts']):,}",
-        f"{int(sums['tokens']):,}",
-        f"{sums['seconds']:,.1f}",
-        DASH if pd.isna(cpu) else f"{cpu:,.1f}",
-        f"{_rate(of):,.0f}",
-        f"{of['peak_memory_mb'].max():,.0f}" if of["peak_memory_mb"].notna().any() else DASH,
-    )
-    return Row(label, tuple(Cell(words=word) for word in words))
+    peak = of["peak_memory_mb"]
+    yield "Passes", Cell(words=f"{len(of):,}")
+    yield "Texts", Cell(words=f"{int(of['texts'].sum()):,}")
+    yield "Tokens", Cell(words=f"{int(of['tokens'].sum()):,}")
+    yield "Seconds", Cell(words=f"{of['seconds'].sum():,.1f}")
+    yield "CPU seconds", Cell() if pd.isna(cpu) else Cell(words=f"{cpu:,.1f}")
+    yield "Tokens a second", Cell(words=f"{_rate(of):,.0f}")
+    yield "Peak memory (MB)", Cell(words=f"{peak.max():,.0f}") if peak.notna().any() else Cell()
 
 
 def _rate(of: pd.DataFrame) -> float:
@@ -108,14 +94,3 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
         listed = ", ".join("/".join(pair) for pair in unread)
         notes.append(f"Without passes, since their methods need none: {listed}.")
     return notes
-
-
-def _reading(frame: pd.DataFrame) -> str:
-    seconds = float(frame["seconds"].sum())
-    by_model = frame.groupby("model")["seconds"].sum().sort_values()
-    share = 100 * float(by_model.iloc[-1]) / seconds if seconds > 0 else 0.0
-    return (
-        f"{len(frame):,} passes over {int(frame['tokens'].sum()):,} scored tokens took {seconds:,.0f} s, at "
-        f"{_rate(frame):,.0f} computed tokens a second; {share:.0f} % of the time is that of {by_model.index[-1]}. "
-        f"The highest peak memory was {frame['peak_memory_mb'].max():,.0f} MB."
-    )

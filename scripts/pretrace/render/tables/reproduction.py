@@ -1,11 +1,11 @@
 """Published against measured, number by number, and a summary for each paper."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from pretrace.render.names import method_label, metric_label
-from pretrace.render.phrases import joined, signed
+from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.tables.agreement import CRITERIA
@@ -19,7 +19,7 @@ from pretrace.render.tables.published import (
     rates,
     read_names,
 )
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
 
 FARTHEST = 10
 
@@ -38,82 +38,70 @@ def render(artifact: Artifact, results: Results) -> Table:
     compared = compared_of(artifact, results)
     names = read_names(results.published[NAMES])
     papers = list(dict.fromkeys(one.row["paper"] for one in compared))
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Table or figure",
-        columns=_columns(names, papers[0]),
-        blocks=(
-            *(
-                _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
-                for paper in papers
-            ),
-            _farthest(compared),
+    summaries = [
+        one
+        for paper in papers
+        for one in _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
+    ]
+    blocks = [*lay_out(summaries, "Table or figure"), *lay_out(_farthest(compared), "Number")]
+    reading = _reading(names, papers, compared)
+    return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
+
+
+def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> list[Placed]:
+    """A row an artifact of the paper: under each protocol how many of its numbers agree, and how far they are apart."""
+    shown = [one for one in compared if not one.skipped]
+    return rows_of(
+        names.papers[paper]["title"],
+        (
+            (
+                artifact,
+                [
+                    ((f"as the {protocol}", head), cell)
+                    for protocol in names.papers[paper]["protocols"]
+                    for head, cell in _counts(
+                        [one for one in shown if (one.row["artifact"], one.protocol) == (artifact, protocol)]
+                    )
+                ],
+                False,
+            )
+            for artifact in dict.fromkeys(one.row["artifact"] for one in shown)
         ),
-        notes=tuple(_notes(names, papers, compared)),
-        frame=frame_of(compared),
-        reading=_reading(names, papers, compared),
     )
 
 
-_HEADS = ("numbers", "measured", "agree", "criterion", "median difference", "largest difference")
-
-
-def _columns(names: Names, paper: str) -> tuple[tuple[str, ...], ...]:
-    protocols = names.papers[paper]["protocols"]
-    return tuple((f"as the {protocol}", head) for protocol in protocols for head in _HEADS)
-
-
-def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> Block:
-    artifacts = list(dict.fromkeys(one.row["artifact"] for one in compared if not one.skipped))
-    rows = [
-        Row(
-            artifact,
-            tuple(
-                cell
-                for protocol in names.papers[paper]["protocols"]
-                for cell in _counts(
-                    [one for one in compared if (one.row["artifact"], one.protocol) == (artifact, protocol)]
-                )
-            ),
-        )
-        for artifact in artifacts
-    ]
-    return Block(names.papers[paper]["title"], tuple(rows), columns=_columns(names, paper))
-
-
-def _counts(compared: Sequence[Compared]) -> list[Cell]:
-    shown = [one for one in compared if not one.skipped]
+def _counts(shown: Sequence[Compared]) -> Iterable[tuple[str, Cell]]:
     agreeing = judged(shown)
     criteria = dict.fromkeys(one.agreement.criterion for one in shown if one.agreement.criterion)
     apart = [one.difference for one in rates(shown) if one.difference is not None]
-    return [
-        Cell(words=str(len(shown))),
-        Cell(words=str(sum(one.found is not None for one in shown))),
-        Cell(words=f"{sum(agreeing)} of {len(agreeing)}") if agreeing else Cell(),
-        Cell(words=", ".join(CRITERIA[one] for one in CRITERIA if one in criteria)) if criteria else Cell(),
-        Cell(value=median(apart), signed=True) if apart else Cell(),
-        Cell(value=max(apart, key=abs), signed=True) if apart else Cell(),
-    ]
+    named = ", ".join(words for criterion, words in CRITERIA.items() if criterion in criteria)
+    yield "numbers", Cell(words=str(len(shown)))
+    yield "measured", Cell(words=str(sum(one.found is not None for one in shown)))
+    yield "agree", Cell(words=f"{sum(agreeing)} of {len(agreeing)}") if agreeing else Cell()
+    yield "criterion", Cell(words=named) if named else Cell()
+    yield "median difference", Cell(median(apart), signed=True) if apart else Cell()
+    yield "largest difference", Cell(max(apart, key=abs), signed=True) if apart else Cell()
 
 
-def _farthest(compared: Sequence[Compared]) -> Block:
-    apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))[:FARTHEST]
-    rows = [
-        Row(
-            _place(one),
+def _farthest(compared: Sequence[Compared]) -> list[Placed]:
+    apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))
+    return rows_of(
+        "The farthest apart",
+        (
             (
-                Cell(words=one.protocol),
-                Cell(words=one.row["value"]),
-                Cell(one.found.value, one.found.low, one.found.high),
-                Cell(words=signed(one.difference or 0.0, 3)),
-            ),
-        )
-        for one in apart
-        if one.found is not None
-    ]
-    heads = (("protocol",), ("published",), ("measured",), ("difference",))
-    return Block("The farthest apart", tuple(rows), columns=heads, stub="Number")
+                _place(one),
+                [
+                    ("protocol", Cell(words=one.protocol)),
+                    ("published", Cell(words=one.row["value"])),
+                    ("measured", Cell(one.found.value, one.found.low, one.found.high)),
+                    ("difference", Cell(one.difference, signed=True)),
+                ],
+                False,
+            )
+            for one in apart[:FARTHEST]
+            if one.found is not None
+        ),
+    )
 
 
 def _place(one: Compared) -> str:

@@ -1,6 +1,6 @@
 """What choosing hyperparameters on the evaluated texts adds: best-on-test minus held-out, per method."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -10,25 +10,24 @@ from pretrace.questions.known import is_control
 from pretrace.render.names import (
     AT_EDGE,
     format_value,
-    method_label,
-    metric_label,
     ordered,
     panel_label,
     parse_setting,
     row_label,
 )
-from pretrace.render.phrases import DASHES, INTERVALS, conditions, signed
-from pretrace.render.records import estimate, long_frame, panel_record
+from pretrace.render.phrases import DASHES, INTERVALS, conditions
+from pretrace.render.records import estimate, long_frame
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, records_of
-from pretrace.render.tables.by_panel import by_panel
-from pretrace.render.tables.table import Block, Cell, Row, Table, said_once, signs_of
+from pretrace.render.tables.estimates import keys_of
+from pretrace.render.tables.table import Cell, Table, by_panel, cell_of, lay_out, rows_of, table_of
 
 FEW = 4
 """Of as many panels, each has a block of its own."""
 
-COLUMNS = ("Settings", "Best on test", "Held out", "Gap")
+CHOSEN = {"best": "best_on_test", "held_out": "held_out"}
+"""Selections by what the CSV's columns call them."""
 
 
 @table("selection_gap", needs=("metrics",))
@@ -40,103 +39,85 @@ def render(artifact: Artifact, results: Results) -> Table:
     means of each method, another the gaps of each panel.
     """
     panels = results.panels(artifact)
-    chosen = [
-        {
-            selection: results.selected(artifact, panel, selection)
-            for selection in ("best_on_test", "held_out")
-        }
-        for panel in panels
-    ]
-    frames = [_gaps(artifact, results, panel, of) for panel, of in zip(panels, chosen, strict=True)]
-    frame = pd.concat(frames, ignore_index=True)
-    rows = [row for of in chosen for by_method in of.values() for row in by_method.values()]
-    few = len(panels) <= FEW
-    shown = _blocks_of_few(panels, frames) if few else _blocks_of_many(artifact, panels, frames)
-    blocks, notes = said_once(shown)
-    return Table(
-        caption=artifact["title"],
-        label=artifact["artifact"],
-        stub="Method",
-        columns=tuple((column,) for column in COLUMNS),
-        blocks=blocks,
-        notes=(*conditions(artifact, rows), *_notes(few), *notes),
-        frame=frame,
-        reading=_reading(artifact, frame),
+    frame = long_frame(
+        [row for at, panel in enumerate(panels) for row in _gaps(artifact, results, panel, at)]
     )
-
-
-def _notes(few: bool) -> list[str]:
+    records = records_of(frame)
+    few = len(panels) <= FEW
+    if few:
+        cells = [
+            one
+            for at, panel in enumerate(panels)
+            for one in rows_of(
+                panel_label(panel),
+                ((row_label(r["method"]), _each(r), r["control"]) for r in records if r["panel"] == at),
+            )
+        ]
+        blocks = lay_out(cells)
+    else:
+        both = frame[frame["gap"].notna()]
+        means = (
+            (row_label(method), _means(both[both["method"] == method]), is_control(method))
+            for method in ordered(artifact, both["method"])
+        )
+        gaps = by_panel(artifact, panels, records, "Gap of each panel", lambda row: _gap(row, marked=True))
+        blocks = [*lay_out(rows_of("Means over panels", means)), *lay_out(gaps, "Panel")]
     notes = [
+        *conditions(artifact, records),
         INTERVALS if few else DASHES,
         "Settings: how many the method could choose from. Gap: best on test minus held out, of the same texts and "
         "therefore without an interval. A method with one setting has nothing to choose: its gap is what averaging "
         "over folds does.",
     ]
-    over = (
-        "A row stands for all panels that have the method: Settings and Largest gap are of the panel where they are "
-        "largest, the others means."
-    )
-    return notes if few else [*notes, over]
-
-
-def _blocks_of_few(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> tuple[Block, ...]:
-    return tuple(
-        Block(panel_label(panel), tuple(map(_row, records_of(of))))
-        for panel, of in zip(panels, frames, strict=True)
-    )
-
-
-def _blocks_of_many(
-    artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.DataFrame]
-) -> tuple[Block, ...]:
-    frame = pd.concat(frames, ignore_index=True)
-    frame = frame[frame["gap"].notna()]
-    of_methods = [(m, frame[frame["method"] == m]) for m in ordered(artifact, frame["method"])]
-    means = [
-        Row(
-            row_label(method),
-            (
-                Cell(words=f"{len(of)}"),
-                Cell(words=f"{of['settings'].max()}"),
-                Cell(float(of["best_value"].mean())),
-                Cell(float(of["held_out_value"].mean())),
-                Cell(float(of["gap"].mean()), signed=True),
-                Cell(float(of["gap"].max()), signed=True),
-            ),
-            control=is_control(method),
+    if not few:
+        notes.append(
+            "A row stands for all panels that have the method: Settings and Largest gap are of the panel where they "
+            "are largest, the others means."
         )
-        for method, of in of_methods
-    ]
-    columns = ("Panels", "Settings", "Best on test", "Held out", "Gap", "Largest gap")
-    pairs = list(zip(panels, frames, strict=True))
-    return (
-        Block("Means over panels", tuple(means), columns=tuple((column,) for column in columns)),
-        by_panel(artifact, pairs, "Gap of each panel", _marked_gap_cell),
-    )
+    return table_of(artifact, blocks, notes, frame)
 
 
-def _gap_cell(record: Record, *signs: str) -> Cell:
-    return Cell() if pd.isna(record["gap"]) else Cell(float(record["gap"]), signed=True, signs=signs)
+def _each(row: Record) -> Iterable[tuple[str, Cell]]:
+    """The cells of a method on a panel."""
+    yield "Settings", Cell(words=f"{row['settings']}")
+    for name, head in (("best", "Best on test"), ("held_out", "Held out")):
+        yield head, cell_of({key: row[f"{name}_{key}"] for key in ("value", "low", "high", "marks")}, AT_EDGE)
+    yield "Gap", _gap(row)
 
 
-def _marked_gap_cell(record: Record) -> Cell:
+def _means(own: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
+    """The cells of a method over all panels that have it."""
+    yield "Panels", Cell(words=f"{len(own)}")
+    yield "Settings", Cell(words=f"{own['settings'].max()}")
+    yield "Best on test", Cell(float(own["best_value"].mean()))
+    yield "Held out", Cell(float(own["held_out_value"].mean()))
+    yield "Gap", Cell(float(own["gap"].mean()), signed=True)
+    yield "Largest gap", Cell(float(own["gap"].max()), signed=True)
+
+
+def _gap(row: Record, *, marked: bool = False) -> Cell:
     """The gap, marked where the held-out choice lies at an edge of its grid."""
-    return _gap_cell(record, *signs_of(record["held_out_marks"], AT_EDGE))
+    marks = row["held_out_marks"] if marked else ""
+    return cell_of({"value": row["gap"], "marks": marks}, AT_EDGE, signed=True)
 
 
-def _gaps(
-    artifact: Artifact, results: Results, panel: Panel, chosen: Mapping[str, Mapping[str, Record]]
-) -> pd.DataFrame:
-    best, held_out = chosen["best_on_test"], chosen["held_out"]
+def _gaps(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
+    chosen = {name: results.selected(artifact, panel, selection) for name, selection in CHOSEN.items()}
     settings = _settings(results.rows(artifact, panel))
-    records = []
-    for method in ordered(artifact, [*best, *held_out]):
-        record = panel_record(panel) | {"method": method, "control": is_control(method)}
-        record |= {"metric": artifact.get("metric", "auc"), "settings": settings.get(method, 1)}
-        record |= _named("best", best, method) | _named("held_out", held_out, method)
-        both = method in best and method in held_out
-        records.append(record | {"gap": record["best_value"] - record["held_out_value"] if both else None})
-    return long_frame(records)
+    for method in ordered(artifact, [method for rows in chosen.values() for method in rows]):
+        rows = {name: of[method] for name, of in chosen.items() if method in of}
+        numbers = {name: estimate(row) for name, row in rows.items()}
+        about = next(iter(rows.values()))
+        record = keys_of(at, panel, about) | {
+            "metric": artifact.get("metric", "auc"),
+            "settings": settings.get(method, 1),
+        }
+        for name in CHOSEN:
+            row, (value, low, high) = rows.get(name, {}), numbers.get(name, (None, None, None))
+            record |= {f"{name}_setting": row.get("setting", ""), f"{name}_marks": row.get("marks", "")}
+            record |= {f"{name}_value": value, f"{name}_low": low, f"{name}_high": high}
+        both = len(rows) == len(CHOSEN)
+        yield record | {"gap": record["best_value"] - record["held_out_value"] if both else None}
 
 
 def _settings(rows: pd.DataFrame) -> dict[str, int]:
@@ -154,65 +135,3 @@ def _is_choice(method: str, setting: str) -> bool:
     return set(parsed) == set(values) and all(
         parsed[name] in map(format_value, values[name]) for name in parsed
     )
-
-
-def _named(name: str, rows: Mapping[str, Record], method: str) -> dict[str, Any]:
-    if method not in rows:
-        numbers = dict.fromkeys(("value", "low", "high"))
-        return {f"{name}_{key}": value for key, value in ({"setting": "", "marks": ""} | numbers).items()}
-    value, low, high = estimate(rows[method])
-    about = {"setting": rows[method]["setting"], "marks": rows[method]["marks"]}
-    found = about | {"value": value, "low": low, "high": high}
-    return {f"{name}_{key}": value for key, value in found.items()}
-
-
-def _row(record: dict[str, Any]) -> Row:
-    def cell(name: str) -> Cell:
-        value = record[f"{name}_value"]
-        if pd.isna(value):
-            return Cell()
-        low, high = (
-            None if pd.isna(record[f"{name}_{end}"]) else record[f"{name}_{end}"] for end in ("low", "high")
-        )
-        return Cell(value, low, high, signs=signs_of(record[f"{name}_marks"], AT_EDGE))
-
-    cells = (Cell(words=f"{record['settings']}"), cell("best"), cell("held_out"), _gap_cell(record))
-    return Row(row_label(record["method"]), cells, control=record["control"])
-
-
-def _reading(artifact: Artifact, frame: pd.DataFrame) -> str:
-    tuned = frame[(frame["settings"] > 1) & frame["gap"].notna()]
-    metric = metric_label(artifact.get("metric", "auc"))
-    if tuned.empty:
-        return "No method here has a hyperparameter to choose."
-    largest = tuned.sort_values("gap", kind="stable").iloc[-1]
-    fixed = frame[(frame["settings"] == 1) & frame["gap"].notna()]
-    pairs = "pair of method and benchmark" if len(tuned) == 1 else "pairs of method and benchmark"
-    sentences = [
-        f"Choosing the setting on the evaluated texts changes the {metric} by "
-        f"{signed(tuned['gap'].mean(), 3)} on average over {len(tuned)} {pairs}, by "
-        f"{signed(largest['gap'], 3)} at most ({method_label(largest['method'])}, {_place(largest)})."
-    ]
-    if not fixed.empty:
-        sentences.append(
-            f"For methods with nothing to choose it changes by {signed(fixed['gap'].mean(), 3)}: folds alone."
-        )
-    sentences += _overturned(frame)
-    return " ".join(sentences)
-
-
-def _place(row: "pd.Series[Any]") -> str:
-    length = "" if pd.isna(row["length"]) else f", {row['length']} words"
-    return f"{row['model']} on {row['benchmark']}{f' {row.subset}' if row['subset'] else ''}{length}"
-
-
-def _overturned(frame: pd.DataFrame) -> Sequence[str]:
-    """On how many panels the best method changes when settings are chosen on the evaluated texts."""
-    methods = frame[~frame["control"] & frame["gap"].notna()]
-    places = [
-        of for _, of in methods.groupby(["model", "benchmark", "subset", "length"], dropna=False, sort=False)
-    ]
-    changed = [of for of in places if of["best_value"].idxmax() != of["held_out_value"].idxmax()]
-    if not changed:
-        return ["The best method is the same either way."]
-    return [f"It changes which method is best in {len(changed)} of {len(places)}."]

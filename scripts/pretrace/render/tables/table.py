@@ -1,23 +1,34 @@
-"""A table before it is written: cells in stacked blocks, notes, the long data, and its reading."""
+"""A table: cells laid out in blocks, and written as CSV, Markdown, LaTeX and HTML."""
 
-from collections.abc import Sequence
+import html
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from pretrace.render.names import MARK_NOTES, MARK_SIGNS
-from pretrace.render.phrases import DASH, signed
-from pretrace.render.records import csv_text
+from pretrace.questions.known import is_control
+from pretrace.render.names import MARK_NOTES, MARK_SIGNS, method_label, ordered, panel_label
+from pretrace.render.phrases import DASH, is_wide, signed
+from pretrace.render.records import Record, csv_text, number
+from pretrace.render.registry import Artifact
 from pretrace.runtime.files import write_text
+
+LONG = 20
+"""Rows of a table that the report shows unfolded."""
+
+LINE_BREAK = " · "
+"""Between the header lines of a column in Markdown, which has one."""
 
 
 @dataclass(frozen=True)
 class Cell:
     """A number with its interval, or words; neither is a dash: missing is missing, never zero.
 
-    `signs` are the letters of notes (marks); `star` says significantly better than the baseline; `spread` is a
+    `signs` are the letters of notes (marks); `star` says significantly better than the baseline; `sd` is a
     standard deviation, in place of an interval.
     """
 
@@ -29,7 +40,7 @@ class Cell:
     star: bool = False
     signs: tuple[str, ...] = ()
     signed: bool = False
-    spread: float | None = None
+    sd: float | None = None
 
     @property
     def number(self) -> str:
@@ -40,17 +51,59 @@ class Cell:
         return signed(self.value, 3) if self.signed else f"{self.value:.3f}"
 
     @property
-    def interval(self) -> str:
-        if self.spread is not None:
-            return f"± {self.spread:.3f}"
+    def rest(self) -> str:
+        """What follows the number: `* (a) [0.56, 0.69]`."""
+        text = ("*" if self.star else "") + "".join(f" ({sign})" for sign in self.signs)
+        if self.sd is not None:
+            return f"{text} ± {self.sd:.3f}"
         if self.value is None or self.low is None or self.high is None:
-            return ""
+            return text
         low, high = (signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
-        return f"[{low}, {high}]"
+        return f"{text} [{low}, {high}]"
 
 
-Columns = tuple[tuple[str, ...], ...]
-"""Header lines per column; neighbours share what they begin with."""
+def cell_of(record: Record, *marks: str, signed: bool = False) -> Cell:
+    """A row of metrics as a cell, with its `bold` and `star`; signs only of `marks`, where any is named."""
+    given = [mark for mark in (record.get("marks") or "").split(";") if mark and (not marks or mark in marks)]
+    return Cell(
+        number(record.get("value")),
+        number(record.get("low")),
+        number(record.get("high")),
+        bold=bool(record.get("bold", False)),
+        star=bool(record.get("star", False)),
+        signs=tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in given)),
+        signed=signed,
+        sd=number(record.get("sd")),
+    )
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A row's label or a column's header lines; `order` sorts them, and tells equal ones apart."""
+
+    order: Any
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A cell with where it stands; a row of controls, which see no model, is set apart."""
+
+    block: str
+    row: Place
+    column: Place
+    cell: Cell
+    control: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under a heading of their own; an empty title has no heading. `stub` is the header of the labels."""
+
+    title: str
+    stub: str
+    columns: tuple[tuple[str, ...], ...]
+    rows: tuple["Row", ...]
 
 
 @dataclass(frozen=True)
@@ -60,125 +113,116 @@ class Row:
     control: bool = False
 
 
-@dataclass(frozen=True)
-class Block:
-    """Rows under a heading of their own; an empty title has no heading.
+def lay_out(placed: Iterable[Placed], stub: str = "Method") -> list[Block]:
+    """Blocks in the order in which they come; rows and columns by their `order`; a dash where no cell stands."""
+    blocks: dict[str, list[Placed]] = {}
+    for one in placed:
+        blocks.setdefault(one.block, []).append(one)
+    found = []
+    for title, own in blocks.items():
+        cells = {(one.row, one.column): one.cell for one in own}
+        columns = sorted({one.column for one in own})
+        controls = {one.row for one in own if one.control}
+        rows = [
+            Row(
+                " ".join(row.lines),
+                tuple(cells.get((row, column), Cell()) for column in columns),
+                row in controls,
+            )
+            for row in sorted({one.row for one in own})
+        ]
+        found.append(Block(title, stub, tuple(column.lines for column in columns), tuple(rows)))
+    return found
 
-    `columns` and `stub` are its own where it has others than the table.
-    """
 
-    title: str
-    rows: tuple[Row, ...]
-    columns: Columns | None = None
-    stub: str | None = None
+Head = str | tuple[str, ...]
+"""The header lines of a column."""
+
+
+def rows_of(block: str, rows: Iterable[tuple[str, Iterable[tuple[Head, Cell]], bool]]) -> list[Placed]:
+    """A block of rows, each with its label, cells by header, and whether it is a control's; all as they come."""
+    return [
+        Placed(
+            block,
+            Place(at, (label,)),
+            Place(column, (head,) if isinstance(head, str) else head),
+            cell,
+            control,
+        )
+        for at, (label, cells, control) in enumerate(rows)
+        for column, (head, cell) in enumerate(cells)
+    ]
+
+
+def by_panel(
+    artifact: Artifact,
+    panels: Sequence[Mapping[str, Any]],
+    records: Sequence[Record],
+    title: str,
+    cell: Callable[[Record], Cell],
+) -> list[Placed]:
+    """Many panels in one block: a row each, a column a method."""
+    methods = ordered(artifact, (row["method"] for row in records))
+    return [
+        Placed(
+            title,
+            Place(row["panel"], (panel_label(panels[row["panel"]]),)),
+            Place(
+                methods.index(row["method"]),
+                (method_label(row["method"]), *(["no model"] if is_control(row["method"]) else [])),
+            ),
+            cell(row),
+        )
+        for row in records
+    ]
+
+
+def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
+    """Rows of the highest value, as printed, of each group; never a control, nor the only one; equals share it."""
+    shown = frame["value"].map(lambda value: round(value, 3)).where(~frame["control"].astype(bool))
+    groups = shown.groupby([frame[key] for key in by], dropna=False)
+    return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
 
 
 @dataclass(frozen=True)
 class Table:
-    """`columns` are header lines per column; `frame` is the long form, every number once."""
+    """`frame` is what the CSV holds, every number once; `reading` the verdict of a table that has one."""
 
-    caption: str
-    label: str
-    stub: str
-    columns: Columns
+    title: str
+    slug: str
     blocks: tuple[Block, ...]
     notes: tuple[str, ...]
     frame: pd.DataFrame
-    reading: str
-
-    def columns_of(self, block: Block) -> Columns:
-        return self.columns if block.columns is None else block.columns
-
-    def stub_of(self, block: Block) -> str:
-        return self.stub if block.stub is None else block.stub
+    reading: str = ""
 
     def noted(self, notes: Sequence[str]) -> "Table":
-        """The table with further notes, and these in its reading."""
-        return replace(self, notes=(*self.notes, *notes), reading=" ".join([self.reading, *notes]))
+        """The table with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
-    def write(self, files: dict[str, Path]) -> None:
-        """Write csv, md, tex and the reading, each atomically."""
-        from pretrace.render.tables.latex import latex
-        from pretrace.render.tables.markdown import markdown
-
+    def write(self, files: Mapping[str, Path]) -> None:
+        """Write csv, md, tex and html, each atomically."""
         write_text(files["csv"], csv_text(self.frame))
-        write_text(files["md"], markdown(self))
-        write_text(files["tex"], latex(self))
-        write_text(files["reading"], self.reading + "\n")
+        for suffix, written in (("md", markdown), ("tex", latex), ("html", page)):
+            write_text(files[suffix], written(self))
 
 
-def header_rows(columns: Columns) -> list[list[tuple[str, int]]]:
-    """Header lines, each as (text, number of columns it spans), as many to every column.
-
-    Neighbours share a cell where they agree so far; in the last line each column has its own. What changes least from
-    column to column stands first. A column of fewer lines has empty ones before its last.
-    """
-    depth = max(map(len, columns))
-    padded = [(*lines[:-1], *[""] * (depth - len(lines)), *lines[-1:]) for lines in columns]
-    if set(map(len, columns)) == {depth}:
-        order = sorted(
-            range(depth), key=lambda level: sum(1 for _ in groupby(line[level] for line in padded))
-        )
-        padded = [tuple(lines[level] for level in order) for lines in padded]
-    rows = []
-    for level in range(depth):
-        last = level == depth - 1
-        groups = groupby(enumerate(padded), key=lambda item: (item[1][: level + 1], item[0] if last else 0))
-        rows.append([(key[0][level], len(list(members))) for key, members in groups])
-    return rows
+def table_of(
+    artifact: Artifact,
+    blocks: Sequence[Block],
+    notes: Iterable[str],
+    frame: pd.DataFrame,
+    reading: str = "",
+) -> Table:
+    """An artifact's table; signs that a whole table or column shares are said once, in a note or its header."""
+    blocks, said = said_once(blocks)
+    return Table(artifact["title"], artifact["artifact"], tuple(blocks), (*notes, *said), frame, reading)
 
 
-def shared_lines(columns: Columns) -> tuple[tuple[str, ...], Columns]:
-    """The header lines that every one of two or more columns has, and the columns without them."""
-    depth = len(columns[0]) if columns else 0
-    if len(columns) < 2 or {*map(len, columns)} != {depth}:
-        return (), columns
-    shared = [level for level in range(depth) if len({lines[level] for lines in columns}) == 1]
-    if len(shared) == depth:
-        return (), columns
-    rest = [level for level in range(depth) if level not in shared]
-    return tuple(columns[0][level] for level in shared), tuple(
-        tuple(lines[level] for level in rest) for lines in columns
-    )
-
-
-def bold_best(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Mark each column's highest value, as printed, among two or more rows that are no controls; equals share it."""
-    if not rows:
-        return ()
-    best = [_highest(rows, at) for at in range(len(rows[0].cells))]
-    return tuple(
-        replace(
-            row,
-            cells=tuple(
-                replace(cell, bold=_counts(row, at) and round(cell.value or 0.0, 3) == best[at])
-                for at, cell in enumerate(row.cells)
-            ),
-        )
-        for row in rows
-    )
-
-
-def _highest(rows: Sequence[Row], at: int) -> float | None:
-    values = [round(row.cells[at].value or 0.0, 3) for row in rows if _counts(row, at)]
-    return max(values) if len(values) > 1 else None
-
-
-def _counts(row: Row, at: int) -> bool:
-    return not row.control and row.cells[at].value is not None
-
-
-def signs_of(marks: str, *shown: str) -> tuple[str, ...]:
-    """Letters of a `;`-joined list of marks, in order; only of those `shown`, where any is named."""
-    given = [mark for mark in marks.split(";") if mark and (not shown or mark in shown)]
-    return tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in given))
-
-
-def said_once(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], list[str]]:
+def said_once(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     """Signs where they are read once, and the notes on all signs.
 
     What every number of the table carries is a note without a sign; what every number of a column carries
-    stands in its header (of a block with columns of its own).
+    stands in its header.
     """
     cells = [cell for block in blocks for row in block.rows for cell in row.cells if cell.value is not None]
     shared = set.intersection(*(set(cell.signs) for cell in cells)) if len(cells) > 1 else set()
@@ -186,7 +230,7 @@ def said_once(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], list[str]]:
     notes = [f"Of every number: {marks[sign]}." for sign in sorted(shared & marks.keys())]
     shown = {sign for cell in cells for sign in cell.signs} - shared
     notes += [f"{sign}: {marks[sign]}." for sign in sorted(shown & marks.keys())]
-    return tuple(_signs_raised(block, shared) for block in blocks), notes
+    return [_signs_raised(block, shared) for block in blocks], notes
 
 
 def _signs_raised(block: Block, said: set[str]) -> Block:
@@ -194,19 +238,162 @@ def _signs_raised(block: Block, said: set[str]) -> Block:
     raised = []
     for cells in zip(*(row.cells for row in block.rows), strict=True):
         signs = [set(cell.signs) - said for cell in cells if cell.value is not None]
-        raised.append(set.intersection(*signs) if len(signs) > 1 and block.columns else set())
+        raised.append(set.intersection(*signs) if len(signs) > 1 else set())
     rows = tuple(
         replace(
             row,
             cells=tuple(
-                replace(cell, signs=tuple(sign for sign in cell.signs if sign not in said | of))
-                for cell, of in zip(row.cells, raised, strict=True)
+                replace(cell, signs=tuple(sign for sign in cell.signs if sign not in said | in_header))
+                for cell, in_header in zip(row.cells, raised, strict=True)
             ),
         )
         for row in block.rows
     )
-    columns = block.columns and tuple(
-        (*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(of))]))
-        for lines, of in zip(block.columns, raised, strict=True)
+    columns = tuple(
+        (*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(in_header))]))
+        for lines, in_header in zip(block.columns, raised, strict=True)
     )
     return replace(block, rows=rows, columns=columns)
+
+
+@dataclass(frozen=True)
+class Markup:
+    """How a format escapes text, and writes bold numbers, labels of controls, and what follows a number."""
+
+    escape: Callable[[str], str]
+    bold: str
+    control: str
+    rest: str
+
+    def cell(self, cell: Cell) -> str:
+        text = self.escape(cell.number)
+        return (self.bold.format(text) if cell.bold else text) + (
+            self.rest.format(self.escape(cell.rest)) if cell.rest else ""
+        )
+
+    def label(self, row: Row) -> str:
+        return self.control.format(self.escape(row.label)) if row.control else self.escape(row.label)
+
+    def frame(self, block: Block) -> pd.DataFrame:
+        """The block as text: labels as index, header lines as levels of columns, named by its stub."""
+        columns = [tuple(map(self.escape, lines)) for lines in levelled(block.columns)]
+        index = (
+            pd.MultiIndex.from_tuples(columns) if len(columns[0]) > 1 else pd.Index([c for (c,) in columns])
+        )
+        stub = self.escape(block.stub)
+        return pd.DataFrame(
+            [list(map(self.cell, row.cells)) for row in block.rows],
+            index=[self.label(row) for row in block.rows],
+            columns=index.set_names([None] * (index.nlevels - 1) + [stub or None]),
+        )
+
+
+def levelled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Header lines, as many to every column; what changes least from column to column stands first.
+
+    A column of fewer lines has empty ones before its last.
+    """
+    depth = max(map(len, columns))
+    if {*map(len, columns)} != {depth}:
+        return [(*lines[:-1], *[""] * (depth - len(lines)), *lines[-1:]) for lines in columns]
+    order = sorted(range(depth), key=lambda level: sum(1 for _ in groupby(line[level] for line in columns)))
+    return [tuple(lines[level] for level in order) for lines in columns]
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
+MARKDOWN = Markup(lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)), "**{}**", "_{}_", "{}")
+
+
+def markdown(table: Table) -> str:
+    """Pipe tables under bold headings, then reading and notes; what all columns have in common stands before them."""
+    parts = [f"**{MARKDOWN.escape(table.title)}**"]
+    for block in table.blocks:
+        frame = MARKDOWN.frame(block)
+        columns = [lines if isinstance(lines, tuple) else (lines,) for lines in frame.columns]
+        depth = range(len(columns[0]))
+        shared = [at for at in depth if len(columns) > 1 and len({lines[at] for lines in columns}) == 1]
+        if len(shared) == len(depth):
+            shared = []
+        parts += [f"**{MARKDOWN.escape(block.title)}**"] * bool(block.title)
+        parts += [f"All columns: {LINE_BREAK.join(columns[0][at] for at in shared)}"] * bool(shared)
+        headers = [
+            LINE_BREAK.join(line for at, line in enumerate(lines) if at not in shared and line)
+            for lines in columns
+        ]
+        parts.append(
+            frame.to_markdown(
+                headers=[MARKDOWN.escape(block.stub), *headers],
+                tablefmt="pipe",
+                disable_numparse=True,
+                colalign=("left", *["right"] * len(headers)),
+            )
+        )
+    parts.append(MARKDOWN.escape(table.reading))
+    parts.append("\n".join(f"- {MARKDOWN.escape(note)}" for note in table.notes))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+_LATEX = str.maketrans({
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "[": "{[}", "\N{EN DASH}": "--", "\N{MINUS SIGN}": r"\ensuremath{-}",
+    "≤": r"\ensuremath{\leq}", "≥": r"\ensuremath{\geq}", "\N{MULTIPLICATION SIGN}": r"\ensuremath{\times}",
+    "·": r"\ensuremath{\cdot}", "±": r"\ensuremath{\pm}", "\N{GREEK SMALL LETTER GAMMA}": r"\ensuremath{\gamma}",
+})  # fmt: skip
+LATEX = Markup(
+    lambda text: _one_line(text).translate(_LATEX), r"\textbf{{{}}}", r"\textit{{{}}}", r"{{\scriptsize {}}}"
+)
+
+
+def latex(table: Table) -> str:
+    """A `table*` float, scaled down to the line where it is wider; its first line says which packages it needs."""
+    lines = [
+        r"% \usepackage{booktabs,graphicx}",
+        r"\begin{table*}[t]",
+        r"\centering",
+        rf"\caption{{{LATEX.escape(table.title)}}}",
+        rf"\label{{tab:{table.slug}}}",
+    ]
+    for block in table.blocks:
+        style = LATEX.frame(block).style
+        tabular = style.to_latex(
+            hrules=True, multicol_align="c", column_format="l" + "c" * len(block.columns)
+        )
+        lines += [rf"\textit{{{LATEX.escape(block.title)}}}\par"] * bool(block.title)
+        lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
+        lines += [tabular.rstrip() + "}", r"\par\smallskip"]
+    notes = " ".join(map(LATEX.escape, table.notes))
+    lines += [rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}", r"\end{table*}"]
+    if any(map(is_wide, "".join(lines))):
+        lines.insert(1, r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX")
+    return "\n".join(lines) + "\n"
+
+
+HTML = Markup(html.escape, "<b>{}</b>", "<i>{}</i>", '<span class="rest">{}</span>')
+
+
+def page(table: Table) -> str:
+    """The table's part of the report: wide blocks scroll, and all but the first block of a long table are folded."""
+    is_long = sum(len(block.rows) for block in table.blocks) > LONG
+    parts = []
+    for at, block in enumerate(table.blocks):
+        title = html.escape(block.title)
+        shown = HTML.frame(block).style.to_html(exclude_styles=True)
+        named = html.escape(f"{table.title}, {block.title}" if block.title else table.title)
+        grid = f'<div class="scroll" tabindex="0" role="region" aria-label="{named}">\n{shown}</div>'
+        if is_long and (at or len(block.rows) > LONG):
+            summary = f"<summary>{title or 'The table'} ({len(block.rows)} rows)</summary>"
+            grid = f'<details class="fold">\n{summary}\n{grid}\n</details>'
+        elif title:
+            grid = f"<h3>{title}</h3>\n{grid}"
+        parts.append(grid)
+    if table.notes:
+        notes = "\n".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
+        parts.append(f'<ul class="notes">\n{notes}\n</ul>')
+    if table.reading:
+        parts.append(f'<p class="reading"><strong>Reading</strong>{html.escape(table.reading)}</p>')
+    return "\n".join(parts) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())

@@ -1,0 +1,181 @@
+"""The rows of metrics that a table shows, tidy: a row an estimate with its panel, metric, selection and method."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from pretrace.evaluation.averages import average
+from pretrace.questions.known import is_control
+from pretrace.render.names import metric_label, ordered, panel_lines, row_label
+from pretrace.render.phrases import joined
+from pretrace.render.records import (
+    estimate,
+    is_starred,
+    long_frame,
+    number_record,
+    panel_record,
+    test_record,
+)
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.render.tables.table import Place, Placed, best, cell_of
+from pretrace.runtime.errors import InputError
+
+PANEL_KEYS = ("model", "benchmark", "subset", "length", "view", "draw", "reference")
+CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
+"""What an estimate rests on beside its panel; notes say it once."""
+
+
+def metrics_of(artifact: Artifact) -> list[str]:
+    """The metrics that stand side by side, or the artifact's one."""
+    return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
+
+
+def estimates(artifact: Artifact, results: Results, selections: Sequence[str]) -> pd.DataFrame:
+    """A row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
+
+    `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
+    Of `options.draws` each row is the mean over draws of shots.
+    """
+    draws = artifact.get("options", {}).get("draws")
+    panels = results.panels(artifact)
+    records = [
+        record
+        for number, panel in enumerate(panels)
+        for metric in metrics_of(artifact)
+        for shown in ([{**panel, "draw": draw} for draw in draws] if draws else [panel])
+        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number)
+    ]
+    if not records:
+        raise InputError(
+            f"artifact {artifact['artifact']}: no method has a value at {joined(selections)} settings"
+        )
+    frame = long_frame(over_draws(records, len(draws)) if draws else records)
+    order = {method: at for at, method in enumerate(ordered(artifact, frame["method"]))}
+    return frame.sort_values(
+        "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
+    )
+
+
+def keys_of(number: int, panel: Panel, row: Record) -> dict[str, Any]:
+    """The coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
+    about = {"method": row["method"], "control": is_control(row["method"])}
+    return {"panel": number} | {key: row[key] for key in CONDITIONS} | panel_record(panel) | about
+
+
+def _of_panel(
+    artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], number: int
+) -> Iterable[dict[str, Any]]:
+    baseline = artifact.get("baseline")
+    tests = results.bootstrap_tests(artifact, panel, baseline) if baseline else {}
+    for selection in selections:
+        tested = tests if selection == "held_out" else {}
+        for method, row in results.selected(artifact, panel, selection).items():
+            yield (
+                keys_of(number, panel, row)
+                | {"average": "", "selection": selection}
+                | {"metric": artifact["metric"], **number_record(row), "sd": None}
+                | test_record(tested.get(method))
+                | {"star": is_starred(tested, method) and not is_control(method)}
+            )
+
+
+def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
+    """The mean over draws of what every draw has, with its standard deviation as `sd`.
+
+    Its test is that of the draw which says least for the method, so that a star holds in every draw.
+    """
+    found = []
+    for rows in grouped(records, "panel", "metric", "selection", "method"):
+        if len(rows) < draws:
+            continue
+        (value, low, high), sd = average([estimate(row) for row in rows], "draw")
+        tested = all(row["p_holm"] is not None for row in rows)
+        worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
+        found.append(
+            {key: known for key, known in rows[0].items() if key != "draw"}
+            | {"value": value, "low": low, "high": high, "sd": sd, "marks": shared_marks(rows)}
+            | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
+            | {**test_record(worst), "star": all(row["star"] for row in rows)}
+        )
+    return found
+
+
+def with_averages(
+    frame: pd.DataFrame, panels: Sequence[Panel], over: str, block: str = "", by: Sequence[str] = ("method",)
+) -> pd.DataFrame:
+    """The rows, and of each two or more panels that differ in `over` alone, in one `block`, their mean (`average`).
+
+    `over` is one of `registry.CHOICES["average"]`. What agrees in `by` has a mean if all panels of the group have it.
+    """
+    if not over:
+        return frame
+    keys = () if over == "panel" else tuple(key for key in PANEL_KEYS if key != over)
+    groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
+    records = records_of(frame.assign(group=[groups[number] for number in frame["panel"]]))
+    found = []
+    for rows in grouped(records, "group", "metric", "selection", *by):
+        if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"]):
+            (value, low, high), sd = average([estimate(row) for row in rows], over)
+            found.append(
+                {**rows[0], **dict.fromkeys(("n_members", "n_nonmembers")), **test_record(None)}
+                | ({} if over in ("panel", "length") else {over: "average"})
+                | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
+                | ({} if "setting" in by else {"setting": ""})
+                | {"value": value, "low": low, "high": high, "sd": sd, "marks": shared_marks(rows)}
+            )
+    return long_frame([*records, *found]).drop(columns="group")
+
+
+def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+    """Records that agree in these keys, in the order in which the groups come."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+    return list(groups.values())
+
+
+def shared_marks(rows: Iterable[Record]) -> str:
+    """The marks that all rows carry."""
+    return ";".join(sorted(set.intersection(*(set(row["marks"].split(";")) for row in rows))))
+
+
+def column_of(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str = "") -> Place:
+    """The header of an estimate: its panel or average, without what `block` says; its metric, of several."""
+    panel, over = panels[record["panel"]], record["average"]
+    if over == "panel":
+        lines: tuple[str, ...] = ("average",)
+    elif over in ("model", "subset"):
+        named = {key: value for key, value in panel.items() if key != "label"}
+        lines = panel_lines(named | {over: "average"}, without=block)
+    elif over:
+        named = {key: value for key, value in panel.items() if key != over}
+        lines = (*panel_lines(named, without=block), "average")
+    else:
+        lines = panel_lines(panel, without=block)
+    lines += (metric_label(record["metric"]),) * (len(metrics) > 1)
+    return Place((record["panel"], bool(over), metrics.index(record["metric"])), lines)
+
+
+def placed(
+    frame: pd.DataFrame, panels: Sequence[Panel], metrics: Sequence[str], *, title: str = "", block: str = ""
+) -> list[Placed]:
+    """Methods down, panels and metrics across, in one block."""
+    order = {method: at for at, method in enumerate(dict.fromkeys(frame["method"]))}
+    return [
+        Placed(
+            title,
+            Place(order[row["method"]], (row_label(row["method"]),)),
+            column_of(row, panels, metrics, block),
+            cell_of(row),
+            row["control"],
+        )
+        for row in records_of(frame)
+    ]
+
+
+def bolded(frame: pd.DataFrame) -> pd.DataFrame:
+    """With `bold`: the best method of each panel, metric and selection."""
+    return frame.assign(bold=best(frame, ["selection", "panel", "average", "metric"]))
