@@ -83,8 +83,12 @@ def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
 
 def test_every_guide_is_listed_and_every_link_leads_somewhere():
     listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for path in sorted((ROOT / "docs").glob("*.md")):
-        assert path.name == "README.md" or f"({path.name})" in listed
+        assert path.name == "README.md" or f"({path.name})" in listed, (
+            f"docs/README.md does not list {path.name}"
+        )
+        assert f"docs/{path.name}\n" in site, f"mkdocs.yml: nav does not list docs/{path.name}"
     for pattern in ("*.md", "docs/*.md", "config/**/*.md", "envs/*.md", "results/*.md"):
         for path in ROOT.glob(pattern):
             for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
