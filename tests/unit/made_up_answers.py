@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation import evaluate
+from pretrace.evaluation import EvaluationSet, evaluate
+from pretrace.evaluation.estimates import estimates_and_curves
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers
@@ -85,7 +86,8 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows() + (other_tasks() if more else [])).to_parquet(source)
     paths = {
-        kind: folder / f"{kind}.parquet" for kind in ("answers", "calibration", "scores", "metrics", "tests")
+        kind: folder / f"{kind}.parquet"
+        for kind in ("answers", "calibration", "scores", "metrics", "tests", "estimates")
     }
     write_parquet(paths["answers"], table_of(source))
     answers = read_parquet(paths["answers"])
@@ -104,11 +106,18 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
         benchmark_name=BENCHMARK,
         resamples=200,
     )
-    write_parquet(paths["metrics"], metrics)
-    write_parquet(paths["tests"], tests)
+    orders = [{"statistic": "accuracy_by_order", "document": document} for document in ("", "d03", "d99")]
+    calibrations = read_parquet(paths["calibration"])
+    estimates, _ = estimates_and_curves(
+        orders, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=list,
+        prefixes=None, evaluation_sets=[EvaluationSet()], answers=answers, calibrations=calibrations,
+        manifest=None, store=folder, resamples=200, pooled=False,
+    )  # fmt: skip
+    for kind, frame in (("metrics", metrics), ("tests", tests), ("estimates", estimates)):
+        write_parquet(paths[kind], frame)
     pair = (MODEL, BENCHMARK)
     return Results(
-        **{kind: {pair: path} for kind, path in paths.items()},
+        **{kind: {pair: paths[kind]} for kind in ("metrics", "tests", "estimates")},
         benchmarks={BENCHMARK: folder / "benchmark.parquet"},
         entries={BENCHMARK: {"source": "answers", "caution": CAUTION}},
     )

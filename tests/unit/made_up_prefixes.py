@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation import evaluate, evaluation_sets
+from pretrace.evaluation.estimates import estimates_and_curves
 from pretrace.render.results import Results
-from pretrace.runtime.files import read_parquet, write_json, write_parquet
+from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 
 MODEL, BENCHMARK, LENGTH, SUBSETS = "tiny-small", "eras", 32, ("early", "late")
@@ -68,6 +69,18 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(unit="text", view="original", start_token="none", reference="")
 
 
+EVERY = {"subset": None, "length": None}
+SHIFT = {
+    "statistic": "shift", "subset": "", "length": LENGTH, "view": "original", "start_token": None,
+    "evaluation_set": "without_prefixes", "draw": 0, "separator": "none",
+}  # fmt: skip
+ASKED = [
+    {"statistic": statistic, "selection": selection} | EVERY
+    for statistic in ("roc", "density")
+    for selection in ("default", "best_on_test")
+] + [SHIFT]
+
+
 def make_study(folder: Path) -> Results:
     benchmark = texts()
     prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
@@ -77,12 +90,19 @@ def make_study(folder: Path) -> Results:
         grid_intervals={"recall", "con_recall"}, evaluation_sets=evaluation_sets(benchmark, prefixes),
         pooled=True,
     )  # fmt: skip
+    estimates, curves = estimates_and_curves(
+        ASKED, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=lambda: [table],
+        prefixes=prefixes, evaluation_sets=evaluation_sets(benchmark, prefixes), answers=None, calibrations=None,
+        manifest=manifest(folder, benchmark), store=folder / "store", resamples=60, pooled=True,
+    )  # fmt: skip
     frames = {
         "metrics": metrics,
         "tests": tests,
         "scores": table,
         "benchmark": benchmark,
         "prefixes": prefixes,
+        "estimates": estimates,
+        "curves": curves,
     }
     for name, frame in frames.items():
         write_parquet(folder / f"{name}.parquet", frame)
@@ -92,9 +112,9 @@ def make_study(folder: Path) -> Results:
     return Results(
         metrics={pair: folder / "metrics.parquet"},
         tests={pair: folder / "tests.parquet"},
-        scores={pair: folder / "scores.parquet"},
+        estimates={pair: folder / "estimates.parquet"},
+        curves={pair: folder / "curves.parquet"},
         benchmarks={BENCHMARK: folder / "benchmark.parquet"},
-        prefixes={BENCHMARK: folder / "prefixes.parquet"},
         manifests={pair: folder / "manifest.json"},
         training={MODEL: folder / "training.parquet"},
         store=folder / "store",
@@ -118,6 +138,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
             views.append({
                 "view": "original", "companion": "", "prefix": kind, "draw": draw, "shots": shots,
                 "start_token": "none", "inner_start": False, "subset": subset, "length": LENGTH,
+                "sha256": sha256_file(folder / "store" / name),
                 "statistics": "logprobs" if kind else "full", "file": name, "texts": int(of.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,
                 "tokens_per_second": 500.0 if kind else 2000.0,  # half of them are repeats
@@ -131,12 +152,6 @@ def training() -> pd.DataFrame:
     loss = 3 + 5 * np.exp(-steps / 60) + np.random.default_rng(1).normal(size=300) * 0.1
     held_out = np.where(steps % 50 == 0, 3.6 + 4.4 * np.exp(-steps / 50), np.nan)
     return pd.DataFrame({"step": steps, "tokens": steps * 1023, "loss": loss, "heldout_loss": held_out})
-
-
-def read(manifest: dict[str, Any], store: Path, **at: Any) -> pd.DataFrame:
-    """Stands in for `pretrace.passes.read`, without the digests of the files."""
-    (entry,) = [one for one in manifest["views"] if all(one[key] == value for key, value in at.items())]
-    return read_parquet(store / entry["file"])
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:

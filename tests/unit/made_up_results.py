@@ -1,5 +1,6 @@
 """A made-up study on disk in the contract's columns, for the tests of the render room."""
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,8 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation import EvaluationSet
+from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.tokens import Passes, token_curves
+from pretrace.render.registry import check
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -200,6 +205,19 @@ def pass_table(seed: int = 5) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
+ROC = {"statistic": "roc", "selection": "default", "subset": None, "length": None}
+TOKENS = {
+    "subset": None, "length": LENGTH, "view": "original", "start_token": TOKEN, "evaluation_set": "all", "draw": 0,
+    "eps": 2.0, "percentile": 40.0,
+}  # fmt: skip
+
+
+def passes(table: pd.DataFrame) -> Passes:
+    """The passes whose one stored table is this."""
+    sets = {("all", None): EvaluationSet()}
+    return Passes({"views": [VIEW]}, None, texts_frame(), sets, 200, "made up", lambda *_, **__: table)
+
+
 def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:
     """Write one model on two benchmarks, the first with placebos, and give the results that read them."""
     benchmark_separation = separation or SEPARATION
@@ -208,14 +226,16 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
         "metrics": {},
         "tests": {},
         "placebos": {},
-        "scores": {},
+        "curves": {},
         "benchmarks": {},
         "manifests": {},
     }
     for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
-        frames = {"metrics": metrics, "tests": tests_frame(metrics), "scores": scores}
+        frames = {"metrics": metrics, "tests": tests_frame(metrics)}
+        curves = score_curves(typed(metrics), [scores], texts_frame(), [EvaluationSet()], [ROC])
+        frames["curves"] = pd.concat([curves, token_curves(passes(pass_table()), [TOKENS])])
         if benchmark == BENCHMARK:
             frames["placebos"] = placebos_frame(metrics)
         for kind, frame in frames.items():
@@ -270,6 +290,12 @@ def artifact(renderer: str, **other: Any) -> dict[str, Any]:
         "panels": [PANEL],
         "options": {},
     } | other
+
+
+def draw(artifact: dict[str, Any], results: Results) -> Any:
+    """What the artifact's renderer gives, before anything is written."""
+    chosen = check(artifact)
+    return getattr(importlib.import_module(chosen.module), chosen.function)(artifact, results)
 
 
 def changed(

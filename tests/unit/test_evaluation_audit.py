@@ -9,7 +9,7 @@ from scipy.stats import binomtest, kstest
 
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
 from pretrace.evaluation.audit_power import power
-from pretrace.evaluation.audit_scores import Side, shown
+from pretrace.evaluation.audit_scores import Side
 from pretrace.evaluation.evidence import (
     LEVEL,
     cauchy_variable,
@@ -236,6 +236,7 @@ def test_members_that_tie_at_the_top_do_not_mute_a_method_of_the_power() -> None
     loss = side.scores["method"] == "loss"
     top = np.where((label == 1) & (rng.random(400) < 0.4), 9.0, rng.normal(size=400) / 10)
     scores = side.scores.assign(score=np.where(loss, np.concatenate([top, top]), side.scores["score"]))
-    found = power(Side("texts", scores, benchmark), shown([RUN]), length=32)
+    asked = {"length": 32, "start_token": "none", "references": [], "methods": []}
+    found = pd.DataFrame(power(Side("texts", scores, benchmark), asked))
     at = found[(found["label"] == 1) & (found["texts"] == 1)].set_index("method")["value"]
     assert at[COMBINED] > 0.3

@@ -46,6 +46,36 @@ def test_the_library_never_sees_snakemake():
     assert not {module for module in imports if module.split(".")[0] == "snakemake"}
 
 
+STATISTICS = {
+    "random",
+    "default_rng",
+    "quantile",
+    "nanquantile",
+    "percentile",
+    "std",
+    "var",
+    "rank",
+    "polyfit",
+}
+
+
+def test_render_selects_and_lays_out_and_computes_no_statistic():
+    """Nothing there draws random numbers, fits, ranks or tests: what is shown, `evaluation` computes."""
+    for path in (LIBRARY / "render").rglob("*.py"):
+        of_libraries = {module.split(".")[0] for module in modules_imported(path)}
+        assert not of_libraries & {"scipy", "sklearn", "random"}, path
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        called = {node.func.attr for node in ast.walk(tree) if is_call_of_attribute(node)}
+        imported = {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
+        assert not (called | imported) & {*STATISTICS, "stdev"}, path
+
+
+def is_call_of_attribute(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+
+
 def rooms_imported(path: Path) -> Iterator[str]:
     return (name.split(".")[1] for name in modules_imported(path) if name.startswith("pretrace."))
 

@@ -8,8 +8,12 @@ import pandas as pd
 import pytest
 
 from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.estimates import frame_of
 from pretrace.render.registry import render
 from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 
 PAIR = (made_up.MODEL, made_up.BENCHMARK)
@@ -89,11 +93,10 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
          "length": pd.array([64] * count, "Int64"), "document": [f"d{i // texts}" for i in range(count)],
          "fold": np.arange(count) // texts // 2 % 5}
     )  # fmt: skip
-    write_parquet(tmp_path / "scores.parquet", pd.concat(frames))
-    write_parquet(tmp_path / "texts.parquet", benchmark)
-    results = Results(
-        scores={PAIR: tmp_path / "scores.parquet"}, benchmarks={PAIR[1]: tmp_path / "texts.parquet"}
-    )
+    asked = {"length": 64, "start_token": "none", "references": [], "methods": [COMBINED, "loss"]}
+    rows = power(Side(PAIR[1], pd.concat(frames), benchmark), asked)
+    write_parquet(tmp_path / "estimates.parquet", frame_of(rows))
+    results = Results(estimates={PAIR: tmp_path / "estimates.parquet"})
     panel = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": []}
     artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "loss"])
     files = render(artifact, results, tmp_path)
@@ -104,13 +107,11 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
     assert set(frame["method"]) == {COMBINED, "loss"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}
-    assert "Members' documents with so many texts: 40 with 1 to 8." in files["txt"].read_text(
-        encoding="utf-8"
-    )
 
 
 def test_too_few_documents_have_no_power_to_show(tmp_path: Path):
-    results = made_up.make_study(tmp_path)
+    write_parquet(tmp_path / "estimates.parquet", frame_of([]))
+    results = Results(estimates={(made_up.MODEL, made_up.BENCHMARK): tmp_path / "estimates.parquet"})
     panel = made_up.PANEL | {"start_token": made_up.TOKEN, "references": ["old_speeches"]}
-    with pytest.raises(Exception, match="too few documents"):
+    with pytest.raises(InputError, match="too few documents"):
         render(made_up.artifact("audit_power", panels=[panel]), results, tmp_path)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import made_up_prefixes as made_up
+import made_up_results
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pretrace.evaluation import evaluation_sets, signed_wasserstein
+from pretrace.evaluation import evaluation_sets
 from pretrace.evaluation.averages import average, difference
-from pretrace.render.figures import loss_curves, method_lines, prefix_shifts, roc, score_densities
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
 from pretrace.render.tables import (
@@ -27,6 +27,7 @@ from pretrace.render.tables.estimates import over_draws
 from pretrace.render.tables.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
+from pretrace.views.prefixes import draw_prefixes
 
 EACH = [made_up.PANEL | {"subset": "*"}]
 FIGURES = {
@@ -49,11 +50,7 @@ def metrics(results: Results) -> pd.DataFrame:
 
 
 def draw(name: str, results: Results, **other):
-    artifact = FIGURES[name] | other
-    if name == "prefix_shifts":
-        return prefix_shifts.render(artifact, results, made_up.read)
-    modules = {"method_lines": method_lines, "score_densities": score_densities, "loss_curves": loss_curves}
-    return (modules | {"roc": roc})[name].render(artifact, results)
+    return made_up_results.draw(FIGURES[name] | other, results)
 
 
 def table(results: Results, **other) -> Table:
@@ -189,13 +186,13 @@ def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(results: Re
 
 def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     drawing = draw("roc", results)
-    texts = read_parquet(results.benchmarks[made_up.BENCHMARK])
-    prefixes = read_parquet(results.prefixes[made_up.BENCHMARK])
+    texts = made_up.texts()
+    prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
     (ids,) = [
         one.ids for one in evaluation_sets(texts, prefixes) if (one.name, one.draw) == ("without_prefixes", 0)
     ]
     assert len(ids) == len(texts) - 2 * made_up.POOL * len(made_up.SUBSETS)
-    scores = read_parquet(results.scores[made_up.MODEL, made_up.BENCHMARK])
+    scores = made_up.scores(texts)
     of = scores[(scores["method"] == "loss") & scores["id"].isin(ids)].merge(
         texts, left_on="id", right_on="text_id"
     )
@@ -223,35 +220,13 @@ def test_curves_may_be_of_the_settings_that_papers_print(name: str, results: Res
         draw(name, results, selection=["held_out"])
 
 
-def test_densities_are_of_each_class_scaled_together(results: Results):
-    frame = draw("score_densities", results).frame
-    for _, of in frame.groupby(["method", "label"]):
-        assert (of["scaled_score"].min(), of["scaled_score"].max()) == (0, 1)
-        assert 0.8 < np.trapezoid(of["density"], of["scaled_score"]) <= 1.001
-    means = frame.groupby(["method", "label"]).apply(
-        lambda of: np.average(of["scaled_score"], weights=of["density"]), include_groups=False
-    )
-    assert (means.xs(1, level="label") > means.xs(0, level="label")).all()
-    same = score_densities.overlap(pd.concat([frame.query("label == 1 and method == 'loss'")] * 2).assign(
-        label=[1] * 201 + [0] * 201
-    ))  # fmt: skip
-    assert same == pytest.approx(1)
-
-
-def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(results: Results):
-    drawing = draw("prefix_shifts", results)
-    benchmark = read_parquet(results.benchmarks[made_up.BENCHMARK])
-    prefixes = read_parquet(results.prefixes[made_up.BENCHMARK])
-    kept = benchmark["text_id"].isin(evaluation_sets(benchmark, prefixes)[1].ids) & benchmark["label"].eq(0)
-    kept = kept.to_numpy(dtype=bool)
-    plain, given = (made_up.log_likelihood(benchmark, *at)[kept] for at in (("", 0), ("nonmember", 5)))
-    row = drawing.frame.query("label == 0 and prefix == 'nonmember' and shots == 5").iloc[0]
-    assert row["n_texts"] == kept.sum()
-    assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
-    assert row["low"] < row["value"] < row["high"]
-    assert "shift apart" in drawing.reading
-    with pytest.raises(InputError, match="no pass with member shots of draw 1"):
-        draw("prefix_shifts", results, options={"draw": 1})
+def test_shifts_stand_for_every_class_kind_and_number_of_shots(results: Results):
+    frame = draw("prefix_shifts", results).frame
+    assert len(frame) == 2 * 2 * len(made_up.SHOTS)
+    given = read_parquet(results.estimates[made_up.MODEL, made_up.BENCHMARK])
+    assert sorted(frame["value"]) == sorted(given["value"])
+    with pytest.raises(InputError, match="there is no shift"):
+        draw("prefix_shifts", results, panels=[made_up.PANEL | {"subset": "late"}])
 
 
 def test_pairs_are_mirrored_and_long_data_has_every_p(results: Results):
@@ -276,7 +251,7 @@ def test_only_what_survives_holm_is_called_different(
     pair = (made_up.MODEL, made_up.BENCHMARK)
     tests = read_parquet(results.tests[pair])
     tests.assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
-    names = ("metrics", "scores", "benchmarks", "prefixes", "entries")
+    names = ("metrics", "benchmarks", "entries")
     changed = Results(
         tests={pair: tmp_path / "tests.parquet"}, **{name: getattr(results, name) for name in names}
     )
@@ -330,8 +305,6 @@ def test_loss_curves_tell_training_from_held_out(results: Results):
     drawing = draw("loss_curves", results)
     assert len(drawing.frame) == 300
     assert drawing.frame["heldout_loss"].notna().sum() == 6
-    assert "(held out 3.61)" in drawing.reading
-    assert "overfits" not in drawing.reading
 
 
 def test_many_panels_are_rows_of_one_block(results: Results):

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import made_up_answers as made_up
+import made_up_results
 import pytest
 import yaml
 
-from pretrace.render.figures import letter_bars, method_lines, position_bars
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -155,32 +155,32 @@ def test_seconds_a_document_count_every_pass_that_a_method_reads(results, tmp_pa
 
 def test_a_document_of_another_name_is_refused_with_the_nearest(results):
     with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
-        letter_bars.render(artifact("de_cop_figure9", document="d99"), results)
+        made_up_results.draw(artifact("de_cop_figure9", document="d99"), results)
 
 
 def test_a_document_has_its_own_letters(results):
-    drawing = letter_bars.render(artifact("de_cop_figure9", document="d10"), results)
-    plain = drawing.frame[drawing.frame["calibration"] == "as asked"]
-    assert plain["letter"].tolist() == list("ABCD")
+    drawing = made_up_results.draw(artifact("de_cop_figure9", document="d10"), results)
+    plain = drawing.frame[drawing.frame["series"] == "as asked"]
+    assert plain["group"].tolist() == list("ABCD")
     assert plain["value"].sum() == pytest.approx(1)
     assert plain["value"].idxmax() == plain.index[1], "the made-up model prefers B"
 
 
 def test_one_document_has_its_own_bars_by_the_place_of_the_true_text(results):
-    drawing = position_bars.render(artifact("de_cop_figure8", document="d03"), results)
-    answers = read_parquet(results.answers[made_up.MODEL, made_up.BENCHMARK])
+    drawing = made_up_results.draw(artifact("de_cop_figure8", document="d03"), results)
+    answers = read_parquet(results.estimates[made_up.MODEL, made_up.BENCHMARK].parent / "answers.parquet")
     for permutation, place in ((0, "true text at A"), (14, "true text at C")):
         own = answers[
             (answers["document"] == "d03")
             & (answers["task"] == "de_cop")
             & (answers["permutation"] == permutation)
         ]
-        shown = drawing.frame[drawing.frame["position"] == place]
+        shown = drawing.frame[drawing.frame["series"] == place]
         assert shown["value"].tolist() == pytest.approx([own["correct"].astype(float).mean()])
         assert shown["low"].notna().all(), "by bootstrap of its passages"
-    assert "of d03" in drawing.reading
+    assert drawing.figure.axes[0].get_title(loc="left").endswith("d03")
     with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
-        position_bars.render(artifact("de_cop_figure8", document="d99"), results)
+        made_up_results.draw(artifact("de_cop_figure8", document="d99"), results)
 
 
 def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
@@ -208,7 +208,7 @@ def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
     pair = (made_up.MODEL, made_up.BENCHMARK)
     both = replace(results, metrics=results.metrics | {other: results.metrics[pair]})
     given = artifact("de_cop_figure4") | {"panels": [PANEL, PANEL | {"model": "bigger"}]}
-    drawing = method_lines.render(given, both)
+    drawing = made_up_results.draw(given, both)
     metrics = read_parquet(results.metrics[pair])
     own = metrics[
         metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_up_results import metric_row
 
-from pretrace.render.figures import reproduction_scatter
+from pretrace.render.figures import scatter
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.render.tables.agreement import judge
@@ -277,7 +277,7 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
 
 
 def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
-    drawing = reproduction_scatter.render(ARTIFACT, results)
+    drawing = scatter.reproduction(ARTIFACT, results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
     assert drawing.frame["measured"].notna().all()
     drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "txt")})

@@ -3,17 +3,22 @@ rule evaluate_methods:
         scores="results/{study}/scores/{model}/{benchmark}.parquet",
         benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
         prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
+        answers=of_pair(paths.answers),
+        calibration=of_pair(paths.calibration),
+        manifest=of_pair(paths.manifest_shown),
     output:
         metrics="results/{study}/metrics/{model}/{benchmark}.parquet",
         tests="results/{study}/tests/{model}/{benchmark}.parquet",
         placebos="results/{study}/placebos/{model}/{benchmark}.parquet",
+        estimates="results/{study}/estimates/{model}/{benchmark}.parquet",
+        curves="results/{study}/curves/{model}/{benchmark}.parquet",
     log:
         "results/{study}/logs/evaluate_methods/{model}/{benchmark}.log",
     priority: priority_of_evaluation
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
+        code=sources("benchmarks", "views", "passes", "methods", "questions", "evaluation"),
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         randomised=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("randomised", False),
@@ -22,5 +27,7 @@ rule evaluate_methods:
         shown=of_pair(plan.cells_shown),
         draws_of_sets=of_pair(plan.draws_of_sets),
         grid_intervals=of_pair(plan.grid_intervals),
+        asked=of_pair(plan.estimates_asked),
+        store="results/passes/store",
     script:
         "../../scripts/evaluate_methods.py"

@@ -1,6 +1,6 @@
 """What an audit finds on a benchmark whose labels are known, by how many texts of a document it is given."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,28 +9,31 @@ import pandas as pd
 from pretrace.evaluation.audit import COMBINED, cross_p_values, mute_methods
 from pretrace.evaluation.audit_scores import Side, audit_scores
 from pretrace.evaluation.evidence import LEVEL, cauchy_variable, p_of_cauchy
+from pretrace.evaluation.significance import wilson
 from pretrace.questions.known import is_control
 from pretrace.runtime.files import seed_of
 
-COLUMNS = ["method", "texts", "label", "documents", "value"]
 TIMES = 20
 """How often a document's texts are drawn."""
 
 FEWEST = 20
 """Of fewer documents, a share says little."""
 
+MOST = 16
+"""Texts of a document that an audit is given at most."""
 
-def power(
-    side: Side, of: Mapping[str, Any], *, length: int | None, methods: Collection[str] = (), most: int = 16
-) -> pd.DataFrame:
-    """A row a `method`, number of `texts` and `label` (1 member, 0 non-member): the share (`value`) of `documents` with
-    p <= `evidence.LEVEL` where an audit is given so many of a document's texts of one subset and of `length`.
 
-    Every text is compared with the non-members of the other folds, as `audit.audit` compares them. A document's members
-    and non-members stand for two documents. Of a document with more texts, some are drawn, `TIMES` times;
-    numbers that fewer than `FEWEST` documents of each class have are left out. `of`: what counts, as
-    `audit_scores.shown` says it. `methods`: only these (default, all).
+def power(side: Side, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of `estimates.COLUMNS`: the share of documents (`n`) with p <= `evidence.LEVEL`, with Wilson's interval.
+
+    A row a `method`, number of `texts` and `label` (1 member, 0 non-member): an audit is given so many of a document's
+    texts of one subset and of `asked`'s `length`. Every text is compared with the non-members of the other folds, as
+    `audit.audit` compares them. A document's members and non-members stand for two documents. Of a document with more
+    texts, some are drawn, `TIMES` times; numbers that fewer than `FEWEST` documents of each class have are left out.
+    What counts, `asked` says: `start_token`, `references`, and `methods` (none named: all).
     """
+    of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
+    length, methods = asked["length"], asked["methods"]
     rows = audit_scores(side, of)
     rows = rows[(rows["unit"] == "text") & (rows["length"] == (-1 if length is None else length))]
     rows = rows[rows["label"].notna() & (rows["document"] != "")]
@@ -45,8 +48,10 @@ def power(
     groups: dict[Any, np.ndarray] = {
         key: wide.to_numpy()[at] for key, at in wide.groupby(keys[1:], sort=True).indices.items()
     }
+    about = {"quantity": "power", "length": length, "start_token": asked["start_token"]}
+    about["reference"] = ", ".join(asked["references"])
     found = []
-    for texts in range(1, most + 1):
+    for texts in range(1, MOST + 1):
         enough = {key: values for key, values in groups.items() if len(values) >= texts}
         members = np.array([label == 1 for *_, label in enough], dtype=bool)
         counts = [int((~members).sum()), int(members.sum())]
@@ -54,12 +59,11 @@ def power(
             break
         shares = np.stack([_share(values, texts, key) for key, values in enough.items()])
         for kind in (0, 1):
-            mean = shares[members == bool(kind)].mean(axis=0)
-            found += [
-                (method, texts, kind, counts[kind], float(one))
-                for method, one in zip(wide, mean, strict=True)
-            ]
-    return pd.DataFrame(found, columns=COLUMNS)
+            for method, value in zip(wide, shares[members == bool(kind)].mean(axis=0), strict=True):
+                _, low, high = wilson(round(value * counts[kind]), counts[kind])
+                numbers = {"n": counts[kind], "value": float(value), "low": low, "high": high}
+                found.append(about | {"method": method, "texts": texts, "label": kind} | numbers)
+    return found
 
 
 def _share(values: np.ndarray, texts: int, key: tuple[Any, ...]) -> np.ndarray:

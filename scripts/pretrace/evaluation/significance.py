@@ -60,6 +60,14 @@ def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
     return wider
 
 
+def wilson(successes: int, trials: int) -> tuple[float, float, float]:
+    """A share with Wilson's 95 % interval. E. B. Wilson, J. American Statistical Association, 1927."""
+    share, z2 = successes / trials, 1.959963984540054**2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (1 + z2 / trials)
+    return share, max(0.0, centre - half), min(1.0, centre + half)
+
+
 def bootstrap_test(draws: Floats) -> Result:
     """Percentile bootstrap of differences, shape (differences, resamples): p = 2 min(P(d <= 0), P(d >= 0)).
 

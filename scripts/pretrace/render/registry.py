@@ -49,18 +49,17 @@ KINDS = (
     "metrics",
     "tests",
     "placebos",
-    "scores",
+    "estimates",
+    "curves",
     "passes",
-    "answers",
-    "calibration",
     "times",
     "audit",
     "benchmarks",
-    "prefixes",
     "training",
     "published",
 )
-"""What a renderer may read: nine by (model, benchmark), two by benchmark, one by model, one by paper."""
+"""What a renderer may read: eight by (model, benchmark), `benchmarks` by benchmark, `training` by model, `published` by
+paper."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Renderer:
     """What a renderer reads and takes, and the function that draws (`module`, `function`).
 
     `needs` is a subset of `KINDS`; `required` and `optional` are its own keys under `options`, beside
-    `COMMON_OPTIONS`.
+    `COMMON_OPTIONS`. `statistic` is what evaluation computes only where it is shown (`studies.plan.ASKED`).
     """
 
     name: str
@@ -78,6 +77,7 @@ class Renderer:
     optional: frozenset[str]
     module: str
     function: str
+    statistic: str = ""
 
 
 def table(
@@ -91,7 +91,12 @@ def table(
 
 
 def figure(
-    name: str, *, needs: Sequence[str], required: Sequence[str] = (), optional: Sequence[str] = ()
+    name: str,
+    *,
+    needs: Sequence[str],
+    required: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    statistic: str = "",
 ) -> Callable[[F], F]:
     """Register a function (artifact, results) -> Drawing as a renderer; arguments as of `table`."""
     return lambda function: function
@@ -123,7 +128,8 @@ def _registered(kind: str, path: Path, function: str, decorator: ast.Call) -> Re
         raise InputError(
             f"{path}: {name} needs '{unknown[0]}', which is unknown: {nearest(unknown[0], KINDS)}"
         )
-    return Renderer(name, kind, **keys, module=f"pretrace.render.{kind}s.{path.stem}", function=function)
+    module, statistic = f"pretrace.render.{kind}s.{path.stem}", given.get("statistic", "")
+    return Renderer(name, kind, **keys, module=module, function=function, statistic=statistic)
 
 
 RENDERERS = _renderers()

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import Side
-from pretrace.evaluation.sets import evaluation_sets
+from pretrace.evaluation.evaluate import KEYS as CURVE_KEYS
 from pretrace.render.names import panel_label, place_label, where
 from pretrace.render.registry import Artifact
 from pretrace.render.selecting import (
@@ -17,7 +16,6 @@ from pretrace.render.selecting import (
     Record,
     by,
     check_unambiguous,
-    draw_of,
     evaluation_set_of,
     fixed,
     is_meant,
@@ -45,14 +43,12 @@ class Results:
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
     tests: Mapping[Pair, Path] = field(default_factory=dict)
     placebos: Mapping[Pair, Path] = field(default_factory=dict)
-    scores: Mapping[Pair, Path] = field(default_factory=dict)
+    estimates: Mapping[Pair, Path] = field(default_factory=dict)
+    curves: Mapping[Pair, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
-    answers: Mapping[Pair, Path] = field(default_factory=dict)
-    calibration: Mapping[Pair, Path] = field(default_factory=dict)
     times: Mapping[Pair, Path] = field(default_factory=dict)
     audit: Mapping[Pair, Path] = field(default_factory=dict)
-    prefixes: Mapping[str, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     published: Mapping[str, Path] = field(default_factory=dict)
     store: Path | None = None
@@ -60,10 +56,6 @@ class Results:
 
     @cached_property
     def _frames(self) -> dict[Path, pd.DataFrame]:
-        return {}
-
-    @cached_property
-    def _sets(self) -> dict[str, dict[tuple[str, int | None], Any]]:
         return {}
 
     def _read(self, what: str, paths: Mapping[Any, Path], key: Any) -> pd.DataFrame:
@@ -90,40 +82,48 @@ class Results:
         """The columns of `evaluation.audit`, of a panel's model and benchmark."""
         return self._read("audit", self.audit, (panel["model"], panel["benchmark"]))
 
-    def side_of(self, panel: Panel) -> Side:
-        """A panel's scores with its benchmark and the shots drawn from it."""
-        name = panel["benchmark"]
-        scores = self._read("scores", self.scores, (panel["model"], name))
-        prefixes = self._read("prefixes", self.prefixes, name) if name in self.prefixes else None
-        return Side(name, scores, self.benchmark(name), prefixes)
-
-    def answers_of(self, artifact: Artifact, panel: Panel, task: str = "de_cop") -> pd.DataFrame:
-        """A panel's answers to one task that were not skipped; raises where there are none."""
-        frame = self._read("answers", self.answers, (panel["model"], panel["benchmark"]))
-        asked = frame[(frame["task"] == task) & frame["correct"].notna()]
-        return self._paraphrased(asked, artifact, panel, f"answers to {task}")
-
-    def calibrations(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """A panel's documents by calibration (`questions.calibration.COLUMNS`); raises where there are none."""
-        frame = self._read("calibration", self.calibration, (panel["model"], panel["benchmark"]))
-        frame = frame.assign(length=frame["length"].where(frame["length"] >= 0, None).astype("Int64"))
-        return self._paraphrased(frame, artifact, panel, "answers with probabilities")
-
-    def _paraphrased(self, frame: pd.DataFrame, artifact: Artifact, panel: Panel, what: str) -> pd.DataFrame:
-        """The panel's rows of one paraphraser."""
-        rows = frame[places(frame, panel)]
+    def estimates_of(
+        self, artifact: Artifact, panel: Panel, *quantities: str, hint: str = ""
+    ) -> pd.DataFrame:
+        """A panel's rows of `evaluation.estimates`, of some quantities and one paraphraser; raises if none."""
+        frame = self._read("estimates", self.estimates, (panel["model"], panel["benchmark"]))
+        rows = frame[frame["quantity"].isin(quantities)]
+        rows = rows[places(rows, panel)]
         named = [panel["reference"]] if "reference" in panel else panel.get("references")
         if named is not None:
-            rows = rows[rows["paraphraser"].isin([*named, ""])]
-        there = sorted(rows["paraphraser"].unique())
+            rows = rows[rows["reference"].isin([*named, ""])]
+        what = " and ".join(quantities).replace("_", " ")
         if rows.empty:
-            raise InputError(f"{where(artifact, panel)}: there are no {what}")
+            raise InputError(f"{where(artifact, panel)}: {hint or f'there is no {what}'}")
+        there = sorted(rows["reference"].unique())
         if len(there) > 1:
             raise InputError(
-                f"{where(artifact, panel)}: there are {what} of several paraphrasers: {', '.join(there)}; name one "
+                f"{where(artifact, panel)}: there is {what} of several paraphrasers: {', '.join(there)}; name one "
                 "under the panel's references"
             )
         return rows
+
+    def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
+        """The points of a metrics row's curve (`evaluation.curves`); raises where there are none."""
+        frame = self._read("curves", self.curves, (panel["model"], panel["benchmark"]))
+        frame = frame[frame["curve"] == curve]
+        for key in CURVE_KEYS:
+            frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+        if frame.empty:
+            raise InputError(
+                f"{where(artifact, panel)}: there is no {curve} of {row['method']} at setting '{row['setting']}'; its "
+                "scores are all equal"
+            )
+        return frame
+
+    def token_curves_of(self, artifact: Artifact, panel: Panel, setting: str) -> pd.DataFrame:
+        """The curves of a panel's surprising tokens (`evaluation.tokens`); raises where there are none."""
+        frame = self._read("curves", self.curves, (panel["model"], panel["benchmark"]))
+        frame = frame[frame["curve"].isin(["share", "token", "mean"]) & frame["setting"].eq(setting)]
+        frame = frame[places(frame, panel) & fixed(frame, artifact, panel)]
+        if frame.empty:
+            raise InputError(f"{where(artifact, panel)}: there are no tokens with {setting}")
+        return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """What the benchmarks' entries say must stand under every table and figure of their documents."""
@@ -245,39 +245,6 @@ class Results:
         held_out = (rows["selection"] == "held_out") & (rows["test"] == test)
         rows = rows[held_out & (rows["baseline"] == baseline)]
         return by(rows, "method", artifact, panel, f"tests against {baseline}")
-
-    def scores_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """Scores of the labelled texts of the panel's evaluation set: the columns of the file and `label`."""
-        frame = self._read("scores", self.scores, (panel["model"], panel["benchmark"]))
-        frame = frame[fixed(frame, artifact, panel)]
-        texts = self.evaluated(artifact, panel)
-        joined = frame.merge(texts[["text_id", "label"]], left_on="id", right_on="text_id", how="inner")
-        return joined.drop(columns="text_id")
-
-    def evaluated(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """The panel's labelled texts that belong to the artifact's evaluation set."""
-        texts = self.texts(artifact, panel)
-        wanted = artifact.get("evaluation_set", "all")
-        prefixed = panel["benchmark"] in self.prefixes
-        if wanted == "all" or (wanted == "without_prefixes" and not prefixed):
-            return texts
-        sets = self._evaluation_sets(panel["benchmark"])
-        return texts[texts["text_id"].isin(sets[wanted, draw_of(artifact, panel)])]
-
-    def _evaluation_sets(self, benchmark: str) -> Mapping[tuple[str, int | None], Any]:
-        if benchmark not in self._sets:
-            prefixes = self._read("prefixes", self.prefixes, benchmark)
-            sets = evaluation_sets(self.benchmark(benchmark), prefixes)
-            self._sets[benchmark] = {(one.name, one.draw): one.ids for one in sets}
-        return self._sets[benchmark]
-
-    def texts(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """The panel's labelled texts; raises where there are none."""
-        texts = self.every_text(panel)
-        labelled = texts[texts["label"].notna()]
-        if labelled.empty:
-            raise InputError(f"{where(artifact, panel)}: no text has a label")
-        return labelled
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """The panel's texts, unlabelled ones too; raises where there are none."""

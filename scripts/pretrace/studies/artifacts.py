@@ -135,7 +135,7 @@ def prefix_cautions(
     These are models that are trained here from random weights: what they learn from so few tokens hardly depends on
     what stands before a text.
     """
-    if not RENDERERS[artifact["renderer"]].needs & {"metrics", "prefixes"}:
+    if not RENDERERS[artifact["renderer"]].needs & {"metrics", "estimates"}:
         return []
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED

@@ -78,6 +78,12 @@ def manifest(study: Study, model: str, benchmark: str) -> File:
     return f"results/passes/{_shared(study, model, benchmark)}/{study.name}.json"
 
 
+def manifest_shown(study: Study, model: str, benchmark: str) -> File:
+    """The same where an artifact shows what the passes themselves say."""
+    asked = {one["statistic"] for one in plan.estimates_asked(study, model, benchmark)}
+    return manifest(study, model, benchmark) if asked & {"shift", "tokens"} else []
+
+
 def references(study: Study, model: str, benchmark: str) -> list[File]:
     """The manifests of the reference models of a pair's runs."""
     return [manifest(study, other, benchmark) for other in plan.references_of(study, model, benchmark)]
@@ -110,7 +116,7 @@ def calibration(study: Study, model: str, benchmark: str) -> File:
 
 
 def own(study: Study, kind: str, model: str, benchmark: str) -> str:
-    """A pair's file of a stage of the study's own: scores, shadows, metrics, tests, placebos, audit or calibration."""
+    """A pair's file of a stage of the study's own: scores, shadows, metrics, tests, estimates, audit ..."""
     return f"results/{study.name}/{kind}/{model}/{benchmark}.parquet"
 
 
@@ -261,13 +267,12 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     """
     needs = RENDERERS[study.artifacts[artifact]["renderer"]].needs
     pairs = plan.artifact_pairs(study, artifact)
-    of_pair = {"passes": manifest, "answers": answers, "times": times, "calibration": calibration}
+    of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in ("metrics", "tests", "placebos", "scores", "audit"):
+    for kind in ("metrics", "tests", "placebos", "estimates", "curves", "audit"):
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]
-    files += [("prefixes", "", benchmark, prefixes(study, benchmark)) for benchmark in benchmarks]
     files += [("training", model, "", curve(study, model)) for model in sorted({model for model, _ in pairs})]
     files += [("published", "", paper, path) for paper, path in published]
     return [

@@ -1,6 +1,7 @@
 """What a study asks of each stage: the jobs' parameters as plain JSON values, in a fixed order."""
 
 from functools import cache
+from itertools import product
 from typing import Any
 
 from pretrace.methods import METHODS, companions, prefix_needs
@@ -239,6 +240,35 @@ def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
 
 def _every(subset: str | None) -> str | None:
     return None if subset == "*" else subset
+
+
+ASKED = {
+    "roc": ("selection", "subset", "length"),
+    "density": ("selection", "subset", "length"),
+    "shift": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "separator"),
+    "tokens": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "eps", "percentile"),
+    "power": ("length", "start_token", "references", "methods"),
+    "accuracy_by_order": ("document",),
+}
+"""What evaluation computes only where an artifact shows it, and what of the artifact it depends on."""
+
+
+def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
+    """What the artifacts that show the pair ask of `evaluation.estimates`: a `statistic`, with the keys of `ASKED`."""
+    asked: list[Request] = []
+    for artifact, panel in _shown(study, model, benchmark):
+        statistic = RENDERERS[artifact["renderer"]].statistic
+        if not statistic or "unavailable" in artifact:
+            continue
+        usual: Request = {"subset": None, "length": None, "view": "original", "draw": 0, "separator": "none"}
+        usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": []}
+        usual |= {"evaluation_set": "all", "start_token": None} | artifact | artifact["options"] | panel
+        usual |= {"selection": artifact.get("selection", ["default"])[0], "subset": _every(usual["subset"])}
+        across = artifact["options"].get("across", {})
+        for values in product(*across.values()):
+            given = usual | dict(zip(across, values, strict=True))
+            asked.append({"statistic": statistic} | {key: given[key] for key in ASKED[statistic]})
+    return _without_repeats(asked)
 
 
 def artifact_pairs(study: Study, artifact: str) -> list[Pair]:

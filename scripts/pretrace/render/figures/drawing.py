@@ -1,6 +1,6 @@
 """How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,20 +97,68 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def facet_grid(
-    count: int, *, row: float, rest: float = 0.0, widths: tuple[float, float, float] = (4.4, PAGE, PAGE)
-) -> tuple[Figure, Any]:
-    """A figure of `count` axes of one y scale, up to three in a row, and its axes [rows, columns].
+    titles: Sequence[str],
+    y_labels: Sequence[str],
+    *,
+    row: float,
+    keys: Sequence[str] = (),
+    widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
+    share_y: bool = True,
+) -> tuple[Figure, list[Any]]:
+    """A figure of axes, of one y scale if `share_y`, up to three in a row, and the axes in reading order.
 
-    Inches: `row` the height of a row, `rest` that of all else, `widths` those of one, two and three columns. Axes
-    beyond `count` are hidden.
+    Inches: `row` the height of a row, `widths` those of one, two and three columns. `keys` are the labels of the legend
+    that it leaves room for. Several axes are lettered; a label of y stands where a row begins or another one ends.
     """
-    columns = min(3, count)
-    rows = -(-count // columns)
-    figure = new_figure(widths[columns - 1], row * rows + rest)
-    grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
-    for axis in grid.flat[count:]:
+    columns = min(3, len(titles))
+    rows = -(-len(titles) // columns)
+    legend_rows = -(-len(keys) // legend_columns(keys, widths[columns - 1])) if keys else 0
+    figure = new_figure(widths[columns - 1], row * rows + 0.16 * legend_rows + 0.2)
+    grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
+    for axis in grid.flat[len(titles) :]:
         axis.set_visible(False)
-    return figure, grid
+    axes = list(grid.flat[: len(titles)])
+    for at, (axis, title) in enumerate(zip(axes, titles, strict=True)):
+        axis.set_title((letter(at) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
+        if at % columns == 0 or y_labels[at] != y_labels[at - 1]:
+            axis.set_ylabel(y_labels[at])
+    return figure, axes
+
+
+def legend_columns(labels: Sequence[str], width: float) -> int:
+    """How many entries of a legend stand side by side in a figure so wide (inches)."""
+    for columns in range(len(labels), 1, -1):
+        parts = np.array_split(np.array([len(label) for label in labels]), columns)
+        if sum(0.055 * part.max() + 0.55 for part in parts) <= width:
+            return columns
+    return 1
+
+
+def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
+    """The one legend of a figure, under it: handles by label."""
+    columns = legend_columns(list(handles), figure.get_figwidth())
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, handlelength=3.5
+    )
+
+
+def draw_intervals(
+    axis: Any, places: Any, frame: pd.DataFrame, color: str, *, level: bool = False, ground: bool = False
+) -> None:
+    """The 95 % intervals (`low`, `high`) of values at their places on the other axis, a bar each; none where missing.
+
+    `level`: bars lie level, as values do. `ground`: on white, to be told from what is under them.
+    """
+    drawn = frame["low"].notna().to_numpy() & frame["high"].notna().to_numpy()
+    value, low, high = (frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high"))
+    ends = [np.maximum(0, value - low), np.maximum(0, high - value)]
+    at = np.asarray(places, float)[drawn]
+    along = {"x": value, "y": at, "xerr": ends} if level else {"x": at, "y": value, "yerr": ends}
+    for shade, wider in (("white", 1.6), (color, 0.0)) if ground else ((color, 0.0),):
+        width, cap = 0.8 + wider, 1.6 + wider / 2 if ground else 0
+        axis.errorbar(
+            **along, fmt="none", ecolor=shade, elinewidth=width, capthick=width, capsize=cap, zorder=3.5
+        )
 
 
 def letter(place: int) -> str:
@@ -128,15 +176,15 @@ def lay_out(figure: Figure) -> None:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the data that it shows, and its reading."""
+    """A figure, the data that it shows, and what must be read with it: a verdict, or nothing but notes."""
 
     figure: Figure
     frame: pd.DataFrame
-    reading: str
+    reading: str = ""
 
     def noted(self, notes: Sequence[str]) -> "Drawing":
         """The figure with further sentences in its reading."""
-        return replace(self, reading=" ".join([self.reading, *notes]))
+        return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
 
     def write(self, files: dict[str, Path]) -> None:
         """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""
@@ -150,12 +198,18 @@ class Drawing:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour and a dash pattern, so that a line is told apart without colour too."""
+    """A colour, a dash pattern and a marker, so that a line is told apart without colour too.
+
+    Of dots `width` is their size (points), and `shift` how far they stand below their line.
+    """
 
     color: str
     dashes: Any
     width: float = 1.2
     marker: str = "o"
+    alpha: float = 1.0
+    hollow: bool = False
+    shift: float = 0.0
 
 
 INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"
@@ -206,9 +260,3 @@ def nth_style(place: int) -> LineStyle:
     colors = len(_COLORS)  # odd, so that a colour that comes again has other dashes
     dashes = _DASHES[place % len(_DASHES)]
     return LineStyle(_COLORS[place % colors], dashes, marker=_MARKERS[place % len(_MARKERS)])
-
-
-def interval_of(values: np.ndarray) -> tuple[float, float]:
-    """The middle 95 % of bootstrap values."""
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)

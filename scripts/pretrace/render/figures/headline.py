@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import is_control
-from pretrace.render.figures.drawing import BLUE, GREY, VERMILION, Drawing, facet_grid, lay_out, letter, style
+from pretrace.render.figures.dots import CHANCE, Facet, draw_dots
+from pretrace.render.figures.drawing import BLUE, GREY, VERMILION, Drawing, LineStyle
 from pretrace.render.names import (
     BLIND,
     across_labels,
@@ -90,58 +91,27 @@ def _place(panel: Panel) -> str:
     return f"{panel['benchmark']}{place_label(panel)}"
 
 
+SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
+STYLES = {
+    SEEING: LineStyle(BLUE, "", 3, "o", shift=-0.12),
+    BLINDLY: LineStyle(GREY, "", 3, "o", shift=-0.12),
+    ON_PLACEBOS: LineStyle(VERMILION, "", 3, "D", hollow=True, shift=0.2),
+}
+
+
 def _figure(metric: str, found: Sequence[tuple[Panel, pd.DataFrame]]) -> Any:
     named = {method: None for _, frame in found for method in frame["method"]}
-    methods = sorted(named, key=is_control)
-    lines = {method: len(methods) - at for at, method in enumerate(methods)}
-    with style():
-        figure, grid = facet_grid(len(found), row=0.75 + 0.15 * len(methods), rest=0.4)
-        for at, (axis, (panel, frame)) in enumerate(zip(grid.flat, found, strict=False)):
-            _draw(axis, frame, lines)
-            axis.axvline(chance_level(metric), color="black", linewidth=0.7, linestyle=(0, (4, 2)), zorder=0)
-            axis.set_title(f"{letter(at)}{panel.get('model', '')}\n{_place(panel)}", fontsize=7)
-            axis.set_yticks(list(lines.values()), list(map(method_label, lines)))
-            axis.set_xlim(*_limits([frame for _, frame in found]))
-            axis.set_xlabel(f"held-out {metric_label(metric)}")
-        handles = {label: handle for axis in grid.flat for handle, label in _keys(axis)}
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower center", ncols=min(3, len(handles))
-        )
-        lay_out(figure)
-    return figure
-
-
-def _draw(axis: Any, frame: pd.DataFrame, lines: Mapping[str, int]) -> None:
-    for row in records_of(frame):
-        color, label = (GREY, "sees no model") if row["control"] else (BLUE, "sees the model")
-        at = lines[row["method"]]
-        _dot(axis, at + 0.12, [number(row[key]) for key in ("value", "low", "high")], color, label, "o")
-        mean, sd = number(row["placebo_mean"]), number(row["placebo_sd"])
-        if mean is not None:
-            spread = [mean, mean - (sd or 0), mean + (sd or 0)]
-            _dot(axis, at - 0.2, spread, VERMILION, "the same on the placebos, mean and SD", "D")
-
-
-def _dot(
-    axis: Any, height: float, values: Sequence[float | None], color: str, label: str, marker: str
-) -> None:
-    value, low, high = values
-    if low is not None and high is not None:
-        axis.plot([low, high], [height, height], color=color, linewidth=1.0)
-    filled = "none" if marker == "D" else color
-    axis.plot([value], [height], linestyle="none", marker=marker, markersize=3, color=color,
-              markerfacecolor=filled, label=label)  # fmt: skip
-
-
-def _keys(axis: Any) -> list[tuple[Any, str]]:
-    return list(zip(*axis.get_legend_handles_labels(), strict=True))
-
-
-def _limits(frames: Sequence[pd.DataFrame]) -> tuple[float, float]:
-    """Room for every interval, between 0 and 1."""
-    ends = pd.concat([frame[["value", "low", "placebo_mean"]] for frame in frames])
-    lowest = float(ends.min(numeric_only=True).min())
-    return max(0.0, lowest // 0.1 / 10), 1.02
+    lines = {method: method_label(method) for method in sorted(named, key=is_control)}
+    chance = {"chance": (chance_level(metric) or 0.0, CHANCE)}
+    facets = []
+    for panel, frame in found:
+        own = frame.assign(series=frame["control"].map({True: BLINDLY, False: SEEING}))
+        mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
+        placebos = frame.assign(series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd)
+        dots = pd.concat([own, placebos.dropna(subset="value")]).assign(line=lambda of: of["method"])
+        title = f"{panel.get('model', '')}\n{_place(panel)}"
+        facets.append(Facet(title, lines, dots, chance))
+    return draw_dots(facets, STYLES, f"held-out {metric_label(metric)}")
 
 
 Found = tuple[Panel, Record]

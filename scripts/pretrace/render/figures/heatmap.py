@@ -7,19 +7,24 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
-from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, lay_out, new_figure, style
+from pretrace.render.figures.drawing import (
+    COLUMN,
+    PAGE,
+    VERMILION,
+    Drawing,
+    draw_legend,
+    lay_out,
+    new_figure,
+    style,
+)
 from pretrace.render.names import (
     EMPTY,
-    chance_level,
-    method_label,
     metric_label,
     panel_label,
     parameter_label,
     parse_setting,
-    setting_words,
     where,
 )
-from pretrace.render.phrases import joined
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
@@ -35,7 +40,6 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(
         figure=_figure(artifact, panels, frames),
         frame=pd.concat(frames, ignore_index=True),
-        reading=" ".join(_reading(artifact, panel, of) for panel, of in zip(panels, frames, strict=True)),
     )
 
 
@@ -96,18 +100,7 @@ def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]
         light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"
-            axis.add_patch(
-                Rectangle(
-                    (x - 0.5, y - 0.5),
-                    1,
-                    1,
-                    fill=False,
-                    hatch="////",
-                    edgecolor=color,
-                    linewidth=0,
-                    alpha=0.55,
-                )
-            )
+            axis.add_patch(_box(x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55))
         _write_value(axis, x, y, row, light, image.cmap(image.norm(row["value"])))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
@@ -124,60 +117,26 @@ def _write_value(axis: Any, x: int, y: int, row: "pd.Series[Any]", light: bool, 
     axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
               fontweight="bold" if row["best"] else "normal",
               bbox=box if row["hatched"] else None)  # fmt: skip
-    for name, dashes in (("best", "-"), ("default", (0, (2, 1.2)))):
+    for name, dashes in BOXES.items():
         if row[name]:
-            axis.add_patch(
-                Rectangle(
-                    (x - 0.45, y - 0.45),
-                    0.9,
-                    0.9,
-                    fill=False,
-                    edgecolor=VERMILION,
-                    linewidth=1.4,
-                    linestyle=dashes,
-                    zorder=4,
-                )
-            )
+            axis.add_patch(_box(x, y, 0.9, edgecolor=VERMILION, linewidth=1.4, linestyle=dashes, zorder=4))
+
+
+def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
+    return Rectangle((x - size / 2, y - size / 2), size, size, fill=False, **look)
+
+
+BOXES = {"best": "-", "default": (0, (2, 1.2))}
+"""The dashes of the boxes around cells."""
 
 
 def _legend(figure: Any, hatched: bool) -> None:
-    handles = [
-        Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, label="best on the evaluated texts"),
-        Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=(0, (2, 1.2)), label="default"),
-    ]
+    names = {"best": "best on the evaluated texts", "default": "default"}
+    handles = {
+        names[name]: Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=dashes)
+        for name, dashes in BOXES.items()
+    }
     if hatched:
-        handles.append(
-            Patch(
-                facecolor="none",
-                edgecolor="black",
-                hatch="////",
-                linewidth=0.4,
-                label="over 5 % of texts without such a token",
-            )
-        )
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=1.6, columnspacing=1.6)
-
-
-def _reading(artifact: Artifact, panel: Panel, of: pd.DataFrame) -> str:
-    metric, chance = metric_label(artifact.get("metric", "auc")), chance_level(artifact.get("metric", "auc"))
-    best = of[of["best"]].iloc[0]
-    text = (
-        f"On {panel_label(panel)}, the {metric} of {method_label(best['method'])} runs from "
-        f"{of['value'].min():.3f} to {best['value']:.3f} over {len(of)} settings, highest at "
-        f"{joined(setting_words(best['method'], best['setting']))}"
-    )
-    default = of[of["default"]]
-    if len(default):
-        usual = joined(setting_words(best["method"], default.iloc[0]["setting"]))
-        text += f"; its default, {usual}, reaches {default.iloc[0]['value']:.3f}"
-    sentences = [f"{text}. The highest was seen on the evaluated texts themselves, and no interval is drawn."]
-    if chance is not None and (of["value"] <= chance).any():
-        sentences.append(
-            f"{int((of['value'] <= chance).sum())} settings are at or below chance ({chance:g})."
-        )
-    if of["hatched"].any():
-        inside = " the best among them," if best["hatched"] else ""
-        sentences.append(
-            f"In {int(of['hatched'].sum())} settings,{inside} over 5 % of the texts have no such token."
-        )
-    return " ".join(sentences)
+        patch = Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4)
+        handles["over 5 % of texts without such a token"] = patch
+    draw_legend(figure, handles)

@@ -1,26 +1,25 @@
 """How evenly clean documents choose among the letters, before and after calibration: DE-COP table 12."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pretrace.questions.answering import LETTERS
-from pretrace.questions.calibration import DELTAS, MEANS, RANGE, well_calibrated
+from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.render.names import CALIBRATION_LABELS, panel_label
-from pretrace.render.phrases import Estimate
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel
+from pretrace.render.selecting import Panel, records_of
 from pretrace.render.tables.table import Cell, Table, cell_of, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 CLASSES = {0: "non-members", 1: "members"}
 
 
-@table("calibration_table", needs=("metrics", "calibration"))
+@table("calibration_table", needs=("metrics", "estimates"))
 def render(artifact: Artifact, results: Results) -> Table:
     """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)
@@ -42,35 +41,28 @@ def render(artifact: Artifact, results: Results) -> Table:
 
 
 def _records(artifact: Artifact, results: Results, panel: Panel) -> list[dict[str, Any]]:
-    table = results.calibrations(artifact, panel)
-    table = table[table["label"].notna()]
+    table = results.estimates_of(artifact, panel, "in_range", "letter_probability", "letter_added")
+    table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
         raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no clean document")
     records = []
-    for kind in CLASSES:
-        for name in CALIBRATION_LABELS:
-            of = table[(table["label"] == kind) & (table["calibration"] == name)]
-            if len(of):
-                records.append(_record(of, kind, name) | panel_record(panel))
+    for kind, name in product(CLASSES, CALIBRATION_LABELS):
+        of = table[(table["label"] == kind) & (table["calibration"] == name)]
+        if len(of):
+            records.append(_record(of, kind, name) | panel_record(panel))
     return records
 
 
 def _record(of: pd.DataFrame, kind: int, calibration: str) -> dict[str, Any]:
-    within = int(well_calibrated(of).sum())
-    value, low, high = wilson(within, len(of))
-    after = of[MEANS].to_numpy(np.float64) + of[DELTAS].to_numpy(np.float64)
-    means = dict(zip(MEANS, after.mean(axis=0), strict=True))
-    deltas = {name: float(of[name].mean()) for name in DELTAS}
-    counts = {"documents": len(of), "in_range": within, "value": value, "low": low, "high": high}
+    values = of.set_index(["quantity", "letter"])["value"].to_dict()
+    means = {mean: values["letter_probability", letter] for letter, mean in zip(LETTERS, MEANS, strict=True)}
+    deltas = {delta: values["letter_added", letter] for letter, delta in zip(LETTERS, DELTAS, strict=True)}
+    (share,) = records_of(of[of["quantity"] == "in_range"])
+    within = round(share["value"] * share["n"])
+    counts = {"documents": share["n"], "in_range": within} | {
+        key: share[key] for key in ("value", "low", "high")
+    }
     return {"class": CLASSES[kind], "calibration": calibration} | means | deltas | counts
-
-
-def wilson(successes: int, trials: int) -> Estimate:
-    """A share with Wilson's 95 % interval. E. B. Wilson, J. American Statistical Association, 1927."""
-    from scipy.stats import binomtest
-
-    interval = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
-    return successes / trials, float(interval.low), float(interval.high)
 
 
 def _label(record: Mapping[str, Any]) -> str:

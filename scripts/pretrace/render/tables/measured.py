@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.averages import average
 from pretrace.evaluation.selection import variant_of
 from pretrace.questions.known import METHODS
 from pretrace.render.names import parse_setting
@@ -69,7 +70,7 @@ class Found:
     @property
     def sd(self) -> float | None:
         """The standard deviation over draws; None with fewer than two."""
-        return stdev(self.draws) if len(self.draws) > 1 else None
+        return average([(draw, None, None) for draw in self.draws], "draw")[1] if self.draws else None
 
 
 def mean_of(parts: Sequence[Found], benchmark: str) -> Found:

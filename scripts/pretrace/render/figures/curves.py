@@ -1,0 +1,156 @@
+"""ROC curves of methods, and densities of their scores: SURP figure 3, Con-ReCall figures 1 and 4."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
+
+from pretrace.questions.known import is_control
+from pretrace.render.figures.drawing import (
+    GREY,
+    MEMBER,
+    NONMEMBER,
+    PAGE,
+    Drawing,
+    LineStyle,
+    draw_legend,
+    lay_out,
+    line_styles,
+    new_figure,
+    style,
+)
+from pretrace.render.names import method_label, ordered, panel_label, panel_lines
+from pretrace.render.phrases import with_interval
+from pretrace.render.records import estimate, long_frame, panel_record
+from pretrace.render.registry import Artifact, figure
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, one_setting
+
+CLASSES = {1: ("members", MEMBER, "-"), 0: ("non-members", NONMEMBER, (0, (4, 1.5)))}
+
+Rows = Mapping[str, Record]
+"""A panel's metrics rows by method."""
+
+
+def _curves(
+    artifact: Artifact, results: Results, curve: str
+) -> tuple[list[Panel], list[Rows], list[pd.DataFrame]]:
+    """The panels, their methods' AUCs at the settings of `selecting.one_setting`, and the points of the curves."""
+    panels, selection = results.panels(artifact), one_setting(artifact)
+    rows: list[Rows] = []
+    frames = []
+    for panel in panels:
+        rows.append(results.selected({**artifact, "metric": "auc"}, panel, selection))
+        named = {name: {**row, "method": name.split(";")[0]} for name, row in rows[-1].items()}
+        points = {
+            name: results.curve_of(artifact, panel, named[name], curve) for name in ordered(artifact, named)
+        }
+        frames.append(pd.concat([of.assign(method=name) for name, of in points.items()], ignore_index=True))
+    return panels, rows, frames
+
+
+def _long(panels: Sequence[Panel], frames: Sequence[pd.DataFrame], names: Mapping[str, str]) -> pd.DataFrame:
+    """The points of every panel, their columns by the names in `names`."""
+    shown = [
+        of[["method", "setting", *names]].rename(columns=names).assign(**panel_record(panel))
+        for panel, of in zip(panels, frames, strict=True)
+    ]
+    return long_frame(pd.concat(shown, ignore_index=True))
+
+
+@figure("roc", needs=("metrics", "curves"), statistic="roc")
+def roc(artifact: Artifact, results: Results) -> Drawing:
+    """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
+    panels, rows, frames = _curves(artifact, results, "roc")
+    with style():
+        drawn = new_figure(PAGE, 2.75 * len(panels))
+        grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
+        for axes, panel, of, values in zip(grid, panels, frames, rows, strict=True):
+            styles = line_styles(list(values))
+            _draw_roc(axes[0], of, styles, 0.0)
+            _draw_roc(axes[1], of, styles, 1 / next(iter(values.values()))["n_nonmembers"])
+            _key(axes[2], styles, values)
+            axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
+        lay_out(drawn)
+    return Drawing(drawn, _long(panels, frames, {"x": "fpr", "y": "tpr"}))
+
+
+def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
+    """From the rate `smallest`; above 0, both axes are logarithmic, down to what one non-member resolves."""
+    rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
+    axis.plot(rates, rates, color=GREY, linewidth=0.7)
+    for method, of in styles.items():
+        points = frame[frame["method"] == method]
+        axis.plot(points["x"], points["y"], color=of.color, linestyle=of.dashes, linewidth=of.width)
+    names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
+    axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
+    if not smallest:
+        return
+    axis.set(xscale="log", yscale="log", **{key: f"{name} (log)" for key, name in names.items()})
+    for level in (0.01, 0.05, 0.1):
+        if level >= smallest:
+            axis.axvline(level, color=GREY, linewidth=0.5, linestyle=(0, (1, 2)))
+    ticks = [tick for tick in (0.01, 0.05, 0.1, 0.5, 1) if tick >= smallest]
+    for one in (axis.xaxis, axis.yaxis):
+        one.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        one.set_minor_locator(NullLocator())
+
+
+def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
+    """Methods by falling AUC, each with its value and interval, beside a sample of its line; chance last."""
+    axis.axis("off")
+    by_value = sorted(rows, key=lambda method: -float(rows[method]["value"]))
+    handles = [
+        Line2D([], [], color=styles[name].color, linestyle=styles[name].dashes, linewidth=styles[name].width,
+               label=f"{method_label(name)}{' (no model)' * is_control(name)}\n{with_interval(estimate(rows[name]))}")
+        for name in by_value
+    ]  # fmt: skip
+    handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="Chance"))
+    axis.legend(handles=handles, title="AUC [95 % interval]", loc="upper left", handlelength=3, borderaxespad=0,
+                labelspacing=0.35 if len(handles) > 8 else 0.6, fontsize=6.2, title_fontsize=7,
+                alignment="left")  # fmt: skip
+
+
+@figure("score_densities", needs=("metrics", "curves"), statistic="density")
+def densities(artifact: Artifact, results: Results) -> Drawing:
+    """A row a panel, a column a method: densities of both classes at the setting of `selecting.one_setting`.
+
+    Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max). Each plot has the AUC of its
+    scores.
+    """
+    panels, rows, frames = _curves(artifact, results, "density")
+    methods = ordered(artifact, (method for of in rows for method in of))
+    with style():
+        drawn = new_figure(PAGE, 1.75 * len(panels) + 0.35)
+        grid = drawn.subplots(len(panels), len(methods), squeeze=False)
+        handles: dict[str, Any] = {}
+        for axes, panel, frame, of in zip(grid, panels, frames, rows, strict=True):
+            for axis, method in zip(axes, methods, strict=True):
+                if method not in of:
+                    axis.set_visible(False)
+                    continue
+                handles |= _draw_densities(axis, frame[frame["method"] == method])
+                text = f"{method_label(method)}\nAUC {with_interval(estimate(of[method]))}"
+                axis.set_title(text, fontsize=7)
+            axes[0].set_ylabel("\n".join(panel_lines(panel)) if len(panels) > 1 else "density")
+        if len(panels) == 1:
+            drawn.suptitle(panel_label(panels[0]), fontsize=8)
+        for axis in grid[-1]:
+            axis.set_xlabel("score, min-max normalised")
+        draw_legend(drawn, handles)
+        lay_out(drawn)
+    return Drawing(drawn, _long(panels, frames, {"label": "label", "x": "scaled_score", "y": "density"}))
+
+
+def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:
+    handles = {}
+    for label, (name, color, dashes) in CLASSES.items():
+        line = frame[frame["label"] == label]
+        axis.fill_between(line["x"], line["y"], color=color, alpha=0.16, linewidth=0)
+        (handles[name],) = axis.plot(line["x"], line["y"], color=color, linestyle=dashes)
+    axis.set(xlim=(0, 1), ylim=(0, None), xticks=(0, 0.5, 1))
+    axis.tick_params(labelleft=False, left=False)
+    return handles

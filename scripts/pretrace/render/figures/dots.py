@@ -1,0 +1,207 @@
+"""Dots on level lines, with intervals: documents by accuracy, and methods among their placebos."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.questions.known import is_control
+from pretrace.render.figures.drawing import (
+    GREY,
+    MEMBER,
+    NONMEMBER,
+    VERMILION,
+    Drawing,
+    LineStyle,
+    draw_intervals,
+    draw_legend,
+    facet_grid,
+    lay_out,
+    style,
+)
+from pretrace.render.names import (
+    chance_level,
+    method_label,
+    metric_label,
+    ordered,
+    panel_label,
+    panel_lines,
+    row_label,
+    where,
+)
+from pretrace.render.phrases import joined
+from pretrace.render.records import long_frame, panel_record
+from pretrace.render.registry import Artifact, figure
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel
+from pretrace.runtime.errors import InputError, nearest
+
+NAMED = 30
+"""As many lines have a name each; more are ranked side by side."""
+
+CLASSES = {1: "members", 0: "non-members"}
+CONTROLS = {"longest_option": ("longest option", (0, (4, 2))), "odd_one_out": ("odd one out", (0, (1, 1.5)))}
+CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Axes of dots: rows of `frame` are dots `line, series, value, low, high`.
+
+    `lines` names the lines from the top; `beside` says what stands at their right end; `across` are upright lines by
+    name.
+    """
+
+    title: str
+    lines: Mapping[Any, str]
+    frame: pd.DataFrame
+    across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
+    beside: Mapping[Any, str] = field(default_factory=dict)
+
+
+def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str) -> Any:
+    """The figure: a colour and marker a series."""
+    most = max(len(one.lines) for one in facets)
+    row = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    handles: dict[str, Any] = {}
+    with style():
+        keys = [*styles, *dict.fromkeys(name for one in facets for name in one.across)]
+        titles, same = [one.title for one in facets], all(one.lines == facets[0].lines for one in facets)
+        drawn, axes = facet_grid(titles, [""] * len(facets), row=row, keys=keys, share_y=same)
+        for axis, facet in zip(axes, facets, strict=True):
+            handles |= _draw(axis, facet, styles)
+            axis.set_xlabel(x_label)
+        ends = pd.concat([one.frame[["value", "low", "high"]].astype(float) for one in facets]).to_numpy()
+        low, high = np.nanmin(ends), np.nanmax(ends)
+        low, high = min([low, *(x for one in facets for x, _ in one.across.values())]), max(high, 0.0)
+        high = max([high, *(x for one in facets for x, _ in one.across.values())])
+        for axis in axes:
+            axis.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+        draw_legend(drawn, handles)
+        lay_out(drawn)
+    return drawn
+
+
+def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+    place = {line: at for at, line in enumerate(facet.lines)}
+    named = len(place) <= NAMED
+    handles = {}
+    for series, of in styles.items():
+        dots = facet.frame[facet.frame["series"] == series]
+        if dots.empty:
+            continue
+        at = dots["line"].map(place) + of.shift
+        draw_intervals(axis, at, dots, of.color, level=True)
+        size = of.width if named else 1.6
+        (handles[series],) = axis.plot(dots["value"], at, linestyle="none", marker=of.marker, markersize=size,
+                                       color=of.color, markerfacecolor="none" if of.hollow else of.color,
+                                       markeredgewidth=1.0 if of.hollow else 0.0,
+                                       alpha=of.alpha, zorder=4)  # fmt: skip
+    for name, (x, of) in facet.across.items():
+        handles[name] = axis.axvline(x, color=of.color, linewidth=of.width, linestyle=of.dashes, zorder=0)
+    axis.set_yticks(list(place.values()) if named else [], list(facet.lines.values()) if named else [])
+    for line, text in facet.beside.items():
+        axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
+                      textcoords="offset points", va="center")  # fmt: skip
+    axis.set_ylim(len(place) - 0.4, -0.6)
+    return handles
+
+
+@figure("document_accuracies", needs=("metrics", "estimates"), optional=("documents",))
+def of_documents(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel: a dot a document of `options.documents` (default, all), by class and rising accuracy.
+
+    Upright lines are what the controls reach over the same documents.
+    """
+    panels = results.panels(artifact)
+    facets, frames = [], []
+    for panel in panels:
+        rows = results.estimates_of(artifact, panel, "accuracy")
+        frame = rows[rows["document"] != ""]
+        there = set(frame["document"])
+        for name in artifact["options"].get("documents", ()):
+            if name not in there:
+                raise InputError(
+                    f"{where(artifact, panel)}: unknown document '{name}': {nearest(name, there)}"
+                )
+        frame = frame[frame["document"].isin(artifact["options"].get("documents", there))]
+        frame = frame.sort_values(["label", "value", "document"], ignore_index=True)
+        numbers = frame[["document", "label", "n", "answers", "value", "low", "high"]]
+        frames.append(numbers.rename(columns={"n": "passages"}).assign(**panel_record(panel)))
+        lines = {at: name.replace("_", " ")[:40] for at, name in enumerate(frame["document"])}
+        levels = rows[rows["document"] == ""].set_index("method")["value"]
+        across = {
+            f"{name} (no model)": (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
+            for control, (name, dashes) in CONTROLS.items()
+            if control in levels
+        }
+        dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
+        facets.append(Facet("\n".join(panel_lines(panel)), dict(reversed(lines.items())), dots, across))
+    styles = {"members": LineStyle(MEMBER, "", 3, "o"), "non-members": LineStyle(NONMEMBER, "", 3, "s")}
+    drawn = draw_dots(facets, styles, "share of right answers, 95 % interval")
+    frame = long_frame(pd.concat(frames, ignore_index=True))
+    return Drawing(drawn, frame, " ".join(results.cautions(panels)))
+
+
+PLACEBO, OWN = "a member document as the non-members", "the non-members"
+
+
+@figure("placebo_ranks", needs=("metrics", "placebos"))
+def of_placebos(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel, a line a method: a dot for each placebo, a diamond for the benchmark's own non-members.
+
+    At the right, the diamond's rank from the top. The reading says which methods rank first.
+    """
+    selection, metric = artifact.get("selection", ["held_out"])[0], artifact.get("metric", "auc")
+    facets, frames, readings = [], [], []
+    for panel in results.panels(artifact):
+        found = results.selected(artifact, panel, selection)
+        rows = [
+            results.placebos_of(panel, found[method]).assign(method=method)
+            for method in ordered(artifact, found)
+        ]
+        frame = pd.concat(rows, ignore_index=True)
+        if frame.empty:
+            raise InputError(
+                f"artifact {artifact['artifact']}, panel {panel_label(panel)}: the benchmark has no placebos; set "
+                "`placebos: true` in its entry, or leave the panel out."
+            )
+        own = frame[~frame["placebo"].astype(bool)].set_index("method")
+        frames.append(frame.assign(**panel_record(panel)))
+        readings.append(_reading(panel, own))
+        series = frame["placebo"].map({True: PLACEBO, False: OWN})
+        dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
+        ranks = {method: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for method, row in own.iterrows()}
+        lines = {method: row_label(str(method)) for method in own.index}
+        chance = chance_level(metric)
+        across = {} if chance is None else {"chance": (chance, CHANCE)}
+        facets.append(Facet(panel_label(panel), lines, dots, across, ranks))
+    styles = {PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6), OWN: LineStyle(VERMILION, "", 4.5, "D")}
+    keys = [
+        "model",
+        "benchmark",
+        "subset",
+        "length",
+        "method",
+        "document",
+        "placebo",
+        "n_members",
+        "n_nonmembers",
+    ]
+    frame = long_frame(pd.concat(frames, ignore_index=True)[[*keys, "value", "rank"]])
+    return Drawing(draw_dots(facets, styles, metric_label(metric)), frame, " ".join(readings))
+
+
+def _reading(panel: Panel, own: pd.DataFrame) -> str:
+    seeing = own[[not is_control(str(method)) for method in own.index]]
+    first = [method_label(str(method)) for method in seeing.index[seeing["rank"] == 1]]
+    count = int(seeing["placebos"].max())
+    who = (
+        f"{joined(first)} {'rank' if len(first) > 1 else 'ranks'} first" if first else "no method ranks first"
+    )
+    return (
+        f"On {panel_label(panel)}, {who} of {count + 1}. If the non-members' document were like the others, a method "
+        f"would rank first with probability {1 / (count + 1):.2f}."
+    )

@@ -1,0 +1,357 @@
+"""Lines over a parameter, a size, a length, a number of shots or texts, or the steps of a training."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
+
+from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.evidence import LEVEL
+from pretrace.questions.known import is_control
+from pretrace.render.figures.drawing import (
+    BLACK,
+    GREY,
+    MEMBER,
+    NONMEMBER,
+    Drawing,
+    LineStyle,
+    draw_intervals,
+    draw_legend,
+    facet_grid,
+    lay_out,
+    line_styles,
+    nth_style,
+    style,
+)
+from pretrace.render.names import (
+    chance_level,
+    method_label,
+    metric_label,
+    ordered,
+    panel_label,
+    parameter_label,
+    parse_setting,
+)
+from pretrace.render.records import long_frame, number_record, panel_record
+from pretrace.render.registry import SELECTIONS, Artifact, figure
+from pretrace.render.results import Results
+from pretrace.render.selecting import Panel, Record, best_by_parameter, by_parameter, one_setting
+from pretrace.runtime.errors import InputError
+
+FEW_LINES = 3
+"""As many have a band for their interval; more have bars, side by side."""
+
+PLACES = ("model", "length", "subset")
+"""What x may be beside a parameter."""
+
+SMOOTHING = 25
+"""Training loss is drawn as a moving mean over this part of all steps."""
+
+THIN = ("P", "X")
+"""Markers of which a white edge would leave nothing."""
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Axes of lines: rows of `frame` are points `series, x, value, low, high`; one without an x is a level line.
+
+    `ticks` names the places where x is no number; `vertical` says what happens at a place; `across` are levels drawn
+    across, by name.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    frame: pd.DataFrame
+    ticks: Mapping[float, str] = field(default_factory=dict)
+    vertical: Mapping[float, str] = field(default_factory=dict)
+    across: Mapping[str, float] = field(default_factory=dict)
+    banded: bool | None = None
+
+
+def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: Mapping[Any, str]) -> Any:
+    """The figure: a line a series, of the same style and name in every facet."""
+    handles = {
+        names[series]: Line2D([], [], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=3.6)
+        for series, of in styles.items()
+    }
+    handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for one in facets for name in one.across}
+    with style():
+        titles = [one.title if len(facets) < 3 else one.title.replace(" on ", "\non ", 1) for one in facets]
+        drawn, axes = facet_grid(titles, [one.y_label for one in facets], row=2.4, keys=list(handles))
+        for axis, facet in zip(axes, facets, strict=True):
+            _draw(axis, facet, styles)
+        draw_legend(drawn, handles)
+        lay_out(drawn)
+    return drawn
+
+
+def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
+    for level in facet.across.values():
+        axis.axhline(level, color=GREY, linewidth=0.7)
+    frame = facet.frame
+    for row in frame[frame["x"].isna()].to_dict("records"):
+        of = styles[row["series"]]
+        axis.axhline(row["value"], color=of.color, linestyle=of.dashes, linewidth=0.9, zorder=1.5)
+    frame = frame[frame["x"].notna()]
+    places = sorted(frame["x"].unique())
+    gap = min((b - a for a, b in pairwise(places)), default=1.0)
+    lines = [(styles[series], frame[frame["series"] == series]) for series in styles]
+    lines = [(of, points) for of, points in lines if len(points)]
+    banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
+    for at, (of, points) in enumerate(lines):
+        shift = 0.0 if banded else 0.06 * gap * (at - (len(lines) - 1) / 2)
+        x = points["x"] + shift
+        axis.plot(x, points["value"], color=of.color, linestyle=of.dashes, linewidth=of.width, marker=of.marker,
+                  markersize=3.6, markeredgecolor="white", markeredgewidth=0.0 if of.marker in THIN else 0.4,
+                  zorder=3)  # fmt: skip
+        if banded:
+            axis.fill_between(x, points["low"], points["high"], color=of.color, alpha=0.14, linewidth=0)
+        else:
+            draw_intervals(axis, x, points, of.color)
+    for place, label in facet.vertical.items():
+        axis.axvline(float(place), color="black", linewidth=0.8, linestyle=(0, (2, 1.5)))
+        axis.annotate(label, (float(place), 1), (2, -2), xycoords=("data", "axes fraction"), fontsize=6.5,
+                      textcoords="offset points", va="top")  # fmt: skip
+    axis.set_xlabel(facet.x_label)
+    if facet.ticks:
+        axis.set_xticks(list(facet.ticks), list(facet.ticks.values()))
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.margins(x=0.12)
+    elif len(places) <= 16 and all(place == int(place) for place in places):
+        axis.set_xticks(places, [f"{place:g}" for place in places])
+
+
+@figure("method_lines", needs=("metrics",), required=("x",), optional=("metrics", "vertical"))
+def over_x(artifact: Artifact, results: Results) -> Drawing:
+    """A line a method over `options.x`: model, length or subset, a facet each; or a parameter, then a facet a panel.
+
+    `options.metrics`, in place of the artifact's one, have facets of their own side by side.
+    Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
+    or (`best_on_test`) at its best for each value; methods without it are level lines. `options.vertical` maps places
+    on x to a label: lines that say what happens there.
+    """
+    x = artifact["options"]["x"]
+    metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
+    facets = [
+        facet
+        for one in ([x] if isinstance(x, str) else x)
+        for of in ({**artifact, "metric": metric} for metric in metrics)
+        for facet in (_over_places(of, results, one) if one in PLACES else _over_parameter(of, results, one))
+    ]
+    if not facets:
+        raise InputError(f"artifact {artifact['artifact']}: no two of its panels differ in {x} alone")
+    frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
+    methods = ordered(artifact, frame["method"])
+    moving = set(frame.loc[frame["x"].notna(), "method"])
+    styles = {
+        method: of if method in moving else replace(of, marker="")
+        for method, of in line_styles(methods).items()
+    }
+    names = {method: method_label(method) + " (no model)" * is_control(method) for method in methods}
+    drawn = frame["x"].isna().map({True: "level", False: "line"})
+    shown = frame.drop(columns=["series", "x"]).assign(drawn=drawn)
+    return Drawing(draw_lines(facets, styles, names), long_frame(shown))
+
+
+def _metric_facet(
+    artifact: Artifact, title: str, x: str, x_label: str, records: Sequence[Any], **more: Any
+) -> Facet:
+    """A facet of one metric; `records` are (place on x or None, what x is there, panel, method, metrics row)."""
+    metric = artifact.get("metric", "auc")
+    rows = [
+        panel_record(panel)
+        | {"series": method, "x": place, "method": method, "control": is_control(method), "metric": metric}
+        | {"over": x, "x_value": shown}
+        | number_record(row)
+        for place, shown, panel, method, row in records
+    ]
+    frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
+    chance = chance_level(metric)
+    across = {} if chance is None else {"chance": chance}
+    return Facet(title, x_label, f"{metric_label(metric)}, with 95 % interval", frame, across=across, **more)
+
+
+def _over_places(artifact: Artifact, results: Results, x: str) -> list[Facet]:
+    """A facet for each group of panels that differ in `x` alone."""
+    groups: dict[tuple[Any, ...], list[Panel]] = {}
+    for panel in results.panels(artifact):
+        keys = [key for key in ("model", "benchmark", "subset", "length", "view", "draw") if key != x]
+        groups.setdefault(tuple(panel.get(key) for key in keys), []).append(panel)
+    return [facet_over(artifact, results, x, panels) for panels in groups.values() if len(panels) > 1]
+
+
+def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
+    """The methods over panels that differ in `x` alone: lengths ascending, others in the order of the panels."""
+    selection = artifact.get("selection", SELECTIONS)[0]
+    if x == "length":
+        panels = sorted(panels, key=lambda panel: int(panel["length"]))
+    places = [math.log2(panel["length"]) if x == "length" else float(at) for at, panel in enumerate(panels)]
+    names = [str(panel.get("label", panel["model"]) if x == "model" else panel[x]) for panel in panels]
+    records = [
+        (place, name, panel, method, row)
+        for place, name, panel in zip(places, names, panels, strict=True)
+        for method, row in results.selected(artifact, panel, selection).items()
+    ]
+    first = panels[0]
+    if x == "model":
+        title = panel_label({**{key: first[key] for key in first if key != "label"}, "model": "models"})
+        title = title.removeprefix("models ")
+    else:
+        title = panel_label({**first, x: {"length": None, "subset": ""}[x]})
+    label = "length of the text (words)" if x == "length" else x
+    return _metric_facet(artifact, title, x, label, records, ticks=dict(zip(places, names, strict=True)))
+
+
+def _over_parameter(artifact: Artifact, results: Results, x: str) -> list[Facet]:
+    return [_facet_of(artifact, results, x, panel) for panel in results.panels(artifact)]
+
+
+def _facet_of(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
+    selection = one_setting(artifact)
+    chosen = results.selected(artifact, panel, selection)
+    with_x = [method for method in ordered(artifact, chosen) if x in parse_setting(chosen[method]["setting"])]
+    if not with_x:
+        raise InputError(
+            f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no method has a parameter '{x}'"
+        )
+    records: list[tuple[float | None, float | None, Panel, str, Record]] = []
+    for method in with_x:
+        usual = parse_setting(results.default_setting(artifact, panel, method))
+        rows = results.grid(artifact, panel, method)
+        grid = by_parameter(rows, x, usual) if selection == "default" else best_by_parameter(rows, x, method)
+        by_place = sorted((float(value), row) for value, row in grid.items())
+        records += [(place, place, panel, method, row) for place, row in by_place]
+    records += [(None, None, panel, method, row) for method, row in chosen.items() if method not in with_x]
+    vertical = artifact["options"].get("vertical", {})
+    return _metric_facet(
+        artifact, panel_label(panel), x, parameter_label(with_x[0], x), records, vertical=vertical
+    )
+
+
+SHIFTS = {
+    (1, "member"): LineStyle(MEMBER, "-", marker="o"),
+    (1, "nonmember"): LineStyle(MEMBER, (0, (4, 1.5)), marker="s"),
+    (0, "member"): LineStyle(NONMEMBER, "-", marker="^"),
+    (0, "nonmember"): LineStyle(NONMEMBER, (0, (4, 1.5)), marker="D"),
+}
+"""By label of the texts and kind of the prefix."""
+
+CLASSES = {1: "members", 0: "non-members"}
+KINDS = {"member": "members", "nonmember": "non-members"}
+
+
+@figure("prefix_shifts", needs=("estimates", "benchmarks"), statistic="shift")
+def over_shots(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel: signed Wasserstein distances between log-likelihoods with a prefix and without, by shots.
+
+    Of the artifact's evaluation set, as `evaluation.tokens.shift_estimates` has them. With `options.across.separator` a
+    panel stands once for each of these separators between shots.
+    """
+    panels, facets, frames = results.panels(artifact), [], []
+    for panel in panels:
+        frame = results.estimates_of(artifact, panel, "shift")
+        fixed = {"draw": panel.get("draw", artifact["options"].get("draw", 0))}
+        fixed |= {"separator": panel.get("separator", "none")}
+        fixed |= {"view": panel.get("view", artifact["options"].get("view", "original"))}
+        fixed |= {key: artifact[key] for key in ("evaluation_set",) if key in artifact}
+        for key, value in fixed.items():
+            frame = frame[frame[key] == value]
+        frame = frame.rename(columns={"n": "n_texts"}).sort_values(
+            ["prefix", "shots", "label"], ascending=[True, True, False]
+        )
+        series = list(zip(frame["label"], frame["prefix"], strict=True))
+        points = frame.assign(
+            series=pd.Series(series, index=frame.index, dtype=object), x=frame["shots"].astype(float)
+        )
+        title = panel_label(panel).replace(", separator ", ",\nseparator ")
+        label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
+        facets.append(Facet(title, "shots in the prefix", label, points, across={"no shift": 0.0}))
+        numbers = frame[["label", "prefix", "draw", "shots", "n_texts", "value", "low", "high"]]
+        frames.append(numbers.assign(**panel_record(panel)))
+    names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
+    return Drawing(draw_lines(facets, SHIFTS, names), long_frame(pd.concat(frames, ignore_index=True)))
+
+
+@figure("audit_power", needs=("estimates",), statistic="power")
+def over_texts(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel (a model, a benchmark with documents, a length), a line a method: the power of an audit.
+
+    Lines are members' documents, dotted ones non-members'; the band is the 95 % interval of all methods combined.
+    """
+    facets, frames = [], []
+    for panel in artifact["panels"]:
+        whole = {"subset": "", "length": None, **panel}
+        references = ", ".join(panel.get("references", ()))
+        found = results.estimates_of(artifact, {**whole, "reference": references}, "power", hint=TOO_FEW)
+        found = found[found["start_token"] == panel["start_token"]]
+        found = found[found["method"].isin(artifact.get("methods", found["method"].unique()))]
+        frames.append(found.rename(columns={"n": "documents"}).assign(**panel_record(panel)))
+        series = found["method"].where(found["label"] == 1, found["method"] + FALSE_ALARMS)
+        shown = (found["method"] == COMBINED) & (found["label"] == 1)
+        points = found.assign(series=series, x=found["texts"].astype(float))
+        points[["low", "high"]] = points[["low", "high"]].where(shown)
+        label = f"share of documents with p ≤ {LEVEL:g}"
+        facets.append(Facet(panel_label(panel), "texts given of each document", label, points, banded=True,
+                            across={f"{LEVEL:.0%}".replace("%", " %"): LEVEL}))  # fmt: skip
+    methods = ordered(artifact, pd.concat(frames)["method"])
+    lines = line_styles(methods) | {COMBINED: LineStyle(BLACK, "-", 1.8)}
+    dotted = {
+        f"{name}{FALSE_ALARMS}": LineStyle(lines[name].color, (0, (1, 1.5)), 0.8, "") for name in methods
+    }
+    names = {name: method_label(name) for name in methods}
+    names |= {COMBINED: f"{method_label(COMBINED)}, with 95 % interval"}
+    names |= {f"{name}{FALSE_ALARMS}": "non-members (false alarms)" for name in methods}
+    keys = ["method", "texts", "label", "documents", "value", "low", "high"]
+    drawn = draw_lines(facets, {name: lines[name] for name in methods} | dotted, names)
+    for axis in drawn.axes[: len(facets)]:
+        axis.set_ylim(0, 1)
+    frame = pd.concat(frames, ignore_index=True)
+    return Drawing(drawn, long_frame(frame[["model", "benchmark", "subset", "length", *keys]]))
+
+
+FALSE_ALARMS = ", non-members"
+TOO_FEW = (
+    "too few documents of members and of non-members; it needs a benchmark whose texts name their documents"
+)
+
+
+@figure("loss_curves", needs=("training",))
+def over_steps(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a benchmark, a line a model of the panels: loss (nats a token) against tokens seen.
+
+    Training loss is a line, held-out loss its marked points; what is held out is text that the model is not
+    trained on, so that the distance between the two is what the model knows of its members alone.
+    """
+    places = list(dict.fromkeys((panel["benchmark"], panel["model"]) for panel in artifact["panels"]))
+    models = [model for _, model in places]
+    curves = {model: results.loss_curve(model) for model in models}
+    points: dict[str, list[pd.DataFrame]] = {}
+    for benchmark, model in places:
+        curve = curves[model].assign(x=curves[model]["tokens"] / 1000, low=math.nan, high=math.nan)
+        window = max(1, len(curve) // SMOOTHING)
+        smooth = curve.assign(
+            value=curve["loss"].rolling(window, center=True, min_periods=1).mean(), series=model
+        )
+        held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
+        held_out["value"] = held_out["heldout_loss"]
+        points.setdefault(benchmark, []).extend([smooth, held_out])
+    facets = [
+        Facet(benchmark, "tokens seen (thousands)", "loss (nats a token)", pd.concat(of), banded=True)
+        for benchmark, of in points.items()
+    ]
+    styles = {model: replace(nth_style(at), width=1.0, marker="") for at, model in enumerate(models)}
+    marked = {f"{model}{HELD_OUT}": replace(nth_style(at), dashes="") for at, model in enumerate(models)}
+    names = {name: name for name in styles} | dict.fromkeys(marked, "markers: held-out text")
+    keys = ["step", "tokens", "loss", "heldout_loss"]
+    frames = [curves[model][keys].assign(model=model, benchmark=benchmark) for benchmark, model in places]
+    frame = pd.concat(frames, ignore_index=True)[["model", "benchmark", *keys]]
+    return Drawing(draw_lines(facets, styles | marked, names), frame)
+
+
+HELD_OUT = ", held-out"

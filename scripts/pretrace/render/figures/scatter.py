@@ -1,0 +1,165 @@
+"""Points: tokens by entropy and log-probability (SURP figure 2), and published numbers against measured ones."""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.lines import Line2D
+
+from pretrace.evaluation.tokens import FEWEST, HEXAGONS
+from pretrace.render.figures.drawing import (
+    BLUE,
+    GREY,
+    MEMBER,
+    NONMEMBER,
+    PAGE,
+    VERMILION,
+    Drawing,
+    LineStyle,
+    draw_intervals,
+    draw_legend,
+    lay_out,
+    letter,
+    new_figure,
+    style,
+)
+from pretrace.render.names import panel_label
+from pretrace.render.records import long_frame, panel_record
+from pretrace.render.registry import Artifact, figure
+from pretrace.render.results import Results
+from pretrace.render.tables.published import NAMES, compared_of, frame_of, rates, read_names
+from pretrace.runtime.errors import InputError
+
+CLASSES = {1: "members", 0: "non-members"}
+STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
+LOGPROB = "log-probability of the token (nats)"
+
+
+@figure("entropy_scatter", needs=("curves", "benchmarks"), optional=("eps", "percentile"), statistic="tokens")
+def tokens(artifact: Artifact, results: Results) -> Drawing:
+    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy.
+
+    Options: `eps` (2 nats) and `percentile` (40), as SURP has them.
+    """
+    options = artifact.get("options", {})
+    eps, percentile = float(options.get("eps", 2)), float(options.get("percentile", 40))
+    panels = results.panels(artifact)
+    setting = f"eps={eps:g};percentile={percentile:g}"
+    frames = [results.token_curves_of(artifact, panel, setting) for panel in panels]
+    with style():
+        drawn = new_figure(PAGE, 2.6 * len(panels) + 0.25)
+        grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
+        letters = map(letter, count())
+        for axes, panel, frame in zip(grid, panels, frames, strict=True):
+            title = f"{next(letters)}{panel_label(panel)}\nall tokens of members"
+            _draw_shares(drawn, axes[:2], frame[frame["curve"] == "share"], eps)
+            _draw_surprising(axes[2], frame, eps)
+            axes[0].set_title(title, loc="left", fontsize=7)
+            axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
+            axes[2].set_title(f"{next(letters)}{_title(frame)}", loc="left", fontsize=7)
+        handles = {
+            CLASSES[label]: Line2D(
+                [], [], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=4
+            )
+            for label, of in STYLES.items()
+        }
+        draw_legend(drawn, handles)
+        lay_out(drawn)
+    keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
+    shown = [
+        of[["label", "curve", "x", "y", "low", "high", "weight"]]
+        .rename(columns=keys)
+        .assign(**panel_record(panel))
+        for of, panel in zip(frames, panels, strict=True)
+    ]
+    return Drawing(drawn, long_frame(pd.concat(shown, ignore_index=True)))
+
+
+def _title(frame: pd.DataFrame) -> str:
+    labels = frame.loc[frame["curve"] == "token", "label"]
+    counts = {name: int((labels == label).sum()) for label, name in CLASSES.items()}
+    if min(counts.values()) >= FEWEST:
+        return "surprising tokens\nand their mean by entropy"
+    return "surprising tokens\n" + ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
+
+
+def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame, eps: float) -> None:
+    """Hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
+    width, height = (2 * np.diff(np.unique(shares[key].round(9))).min() for key in ("x", "y"))
+    extent = (0, HEXAGONS[0] * width, -HEXAGONS[1] * height, 0)
+    norm = LogNorm(shares["weight"].min(), shares["weight"].max())
+    for axis, label in zip(axes, CLASSES, strict=True):
+        of = shares[shares["label"] == label]
+        image = axis.hexbin(of["x"], of["y"], C=of["weight"], gridsize=HEXAGONS, extent=extent, norm=norm,
+                            reduce_C_function=np.sum, cmap="YlGnBu", linewidths=0.1)  # fmt: skip
+        axis.axvline(eps, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
+        axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
+    axes[0].set_ylabel(LOGPROB)
+    axes[1].tick_params(labelleft=False)
+    bar = drawn.colorbar(image, ax=list(axes), fraction=0.035, pad=0.015, aspect=26)
+    bar.set_label("share of tokens (%, log)")
+    bar.outline.set_linewidth(0.5)
+
+
+def _draw_surprising(axis: Any, frame: pd.DataFrame, eps: float) -> None:
+    for label, of in STYLES.items():
+        points, mean = (
+            frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")
+        )
+        size, alpha = (3, 0.25) if len(points) >= FEWEST else (14, 1)
+        axis.scatter(points["x"], points["y"], s=size, marker=of.marker, color=of.color, alpha=alpha, linewidths=0,
+                     rasterized=True, zorder=1)  # fmt: skip
+        x = mean["x"] + 0.012 * eps * (1 if label else -1)
+        draw_intervals(axis, x, mean.assign(value=mean["y"]), of.color, ground=True)
+        axis.plot(x, mean["y"], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=4,
+                  markeredgecolor="white", markeredgewidth=0.5, zorder=5)  # fmt: skip
+    axis.margins(y=0.06)
+    axis.set(xlim=(0, eps), xlabel="entropy (nats)", ylabel=LOGPROB)
+
+
+PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x"))
+
+
+@figure(
+    "reproduction_scatter",
+    needs=("metrics", "tests", "benchmarks", "published"),
+    optional=("artifacts", "evaluation_sets"),
+)
+def reproduction(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
+
+    Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
+    """
+    compared = rates(compared_of(artifact, results))
+    if not compared:
+        raise InputError(f"artifact {artifact['artifact']}: none of the published numbers was measured")
+    names, frame = read_names(results.published[NAMES]), frame_of(compared)
+    papers: Mapping[str, pd.DataFrame] = {str(paper): of for paper, of in frame.groupby("paper", sort=False)}
+    handles: dict[str, Any] = {}
+    with style():
+        drawn = new_figure(PAGE, 0.55 + PAGE / max(len(papers), 2))
+        axes = drawn.subplots(1, len(papers), squeeze=False, sharex=True, sharey=True)[0]
+        for axis, (paper, of) in zip(axes, papers.items(), strict=True):
+            about = names.papers[paper]
+            axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+            for protocol, line in zip(about["protocols"], PROTOCOLS, strict=False):
+                points = (
+                    of[of["protocol"] == protocol]
+                    .assign(value=of["measured"])
+                    .astype({"low": float, "high": float})
+                )
+                draw_intervals(axis, points["published"], points, line.color)
+                (handles[f"as the {protocol}"],) = axis.plot(
+                    points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
+                    markerfacecolor="none", markeredgewidth=0.6, color=line.color,
+                )  # fmt: skip
+            numbers = {id(one.row) for one in compared if one.row["paper"] == paper}
+            axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
+            axis.set_title(f"{about['title']} ({len(numbers)} numbers)")
+        axes[0].set_ylabel("measured, 95 % interval")
+        draw_legend(drawn, handles)
+        lay_out(drawn)
+    return Drawing(drawn, frame)

@@ -1,0 +1,156 @@
+"""What is shown beside metrics and tests: curves, tokens, shifts by a prefix, answers, and averages."""
+
+import made_up_prefixes
+import made_up_results as made_up
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy.stats import binomtest
+from sklearn.metrics import roc_curve
+
+from pretrace.evaluation import signed_wasserstein
+from pretrace.evaluation.answers import mean_of_groups
+from pretrace.evaluation.cells import EvaluationSet
+from pretrace.evaluation.curves import PLACES, densities, roc_points
+from pretrace.evaluation.resampling import text_weights
+from pretrace.evaluation.significance import wilson
+from pretrace.evaluation.tokens import (
+    FEWEST,
+    HEXAGONS,
+    Passes,
+    Tokens,
+    hexagons,
+    resampled_means,
+    shift_estimates,
+    token_curves,
+    tokens_of,
+)
+from pretrace.runtime.errors import InputError
+
+
+def test_roc_points_are_those_of_sklearn():
+    rng = np.random.default_rng(0)
+    scores, label = rng.integers(0, 9, 80).astype(float), rng.random(80) < 0.4
+    false, true, _ = roc_curve(label, scores, drop_intermediate=False)
+    assert np.array_equal(np.stack(roc_points(scores, label)), np.stack([false, true]))
+
+
+def test_densities_are_of_each_class_scaled_together():
+    rng = np.random.default_rng(0)
+    label = np.arange(400) % 2 == 0
+    members, nonmembers = densities(rng.normal(size=400) * 3 + label, label)
+    for density in (members, nonmembers):
+        assert 0.8 < np.trapezoid(density, PLACES) <= 1.001
+    assert np.average(PLACES, weights=members) > np.average(PLACES, weights=nonmembers)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 7), (3, 7), (7, 7), (120, 300)])
+def test_the_interval_of_a_share_is_wilsons(successes: int, trials: int):
+    interval = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+    assert wilson(successes, trials) == pytest.approx((successes / trials, interval.low, interval.high))
+
+
+def test_hexagons_are_those_of_matplotlib():
+    rng = np.random.default_rng(0)
+    x, y = rng.gamma(2, 1, 500), -rng.gamma(2, 2, 500)
+    extent = (0.0, float(x.max()), float(np.quantile(y, 0.01)), 0.0)
+    drawn = Figure().subplots().hexbin(x, y, gridsize=HEXAGONS, extent=extent, mincnt=1)
+    ours = pd.DataFrame(np.stack(hexagons(x, y, extent), axis=1).round(9)).value_counts().to_dict()
+    theirs = dict(zip(map(tuple, drawn.get_offsets().round(9)), drawn.get_array(), strict=True))
+    assert ours == theirs
+
+
+def test_surprising_tokens_are_those_below_both_thresholds():
+    table = pd.DataFrame(
+        {
+            "text_id": ["t0000", "t0200", "unknown"],
+            "logprobs": [[-1.0, -2.0, -3.0, -4.0, -5.0], [-1.0, -9.0], [-1.0]],
+            "entropies": [[0.5, 0.5, 2.0, 3.0, 1.9], [0.1, 0.1], [0.1]],
+        }
+    )
+    of, asked = made_up.passes(table), made_up.TOKENS | {"percentile": 50}
+    tokens = tokens_of(of, asked, made_up.texts_frame())
+    assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
+    assert list(tokens[0].surprising["logprob"]) == [-9.0]
+    means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
+    assert set(means[:, 0]) == {-5.0}
+
+
+def test_means_of_surprising_tokens_are_resampled_by_document():
+    """Ten texts of each of eight documents, which all their tokens are like: eight numbers, not eighty."""
+    document = np.repeat(np.arange(8), 10)
+    texts = pd.DataFrame(
+        {"text": [str(n) for n in range(80)], "label": 1, "document": [f"d{n}" for n in document]}
+    )
+    frame = pd.DataFrame(
+        {"text": np.arange(80), "entropy": 0.0, "logprob": -1.0 * document, "surprising": True}
+    )
+    groups = np.zeros(80, dtype=int)
+
+    def spread(texts: pd.DataFrame) -> float:
+        weights = text_weights(texts, 2000, seed=1)
+        return float(resampled_means(Tokens(frame, weights), groups, 1)[1:].std())
+
+    assert spread(texts) == pytest.approx(np.arange(8).std() / np.sqrt(8), rel=0.1)
+    assert spread(texts.assign(document="")) == pytest.approx(np.arange(8).std() / np.sqrt(80), rel=0.1)
+
+
+def test_a_handful_of_surprising_tokens_has_no_mean():
+    table = made_up.pass_table()
+    first = table["text_id"] == f"t{made_up.MEMBERS:04d}"  # a non-member; nothing else is certain of anything
+    table["entropies"] = table["entropies"].where(first, table["entropies"] + 2.0)
+    curves = token_curves(made_up.passes(table), [made_up.TOKENS])
+    shown = curves[curves["curve"] == "token"]
+    assert 0 < len(shown) < FEWEST
+    assert set(shown["label"]) == {0}
+    assert set(curves["curve"]) == {"share", "token"}
+
+
+def test_the_passes_are_read_at_the_coordinates_of_the_manifest():
+    seen = {}
+
+    def read(manifest, store, **coordinates):
+        seen.update(coordinates)
+        return made_up.pass_table()
+
+    sets = {("all", None): EvaluationSet()}
+    of = Passes({"views": [made_up.VIEW]}, None, made_up.texts_frame(), sets, 20, "tiny on speeches", read)
+    token_curves(of, [made_up.TOKENS])
+    assert seen == {
+        "view": "original", "companion": "", "prefix": "", "start_token": made_up.TOKEN, "inner_start": False,
+        "subset": "", "length": made_up.LENGTH,
+    }  # fmt: skip
+    with pytest.raises(InputError, match="tiny on speeches: there is no such pass"):
+        token_curves(of, [made_up.TOKENS | {"start_token": "none"}])
+
+
+def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(tmp_path):
+    benchmark = made_up_prefixes.texts()
+    kept = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
+    sets = {
+        ("all", None): EvaluationSet(),
+        ("without_prefixes", 0): EvaluationSet("without_prefixes", 0, set(benchmark.loc[kept, "text_id"])
+                                               | set(benchmark.loc[benchmark["label"].eq(1), "text_id"])),
+    }  # fmt: skip
+    manifest = made_up_prefixes.manifest(tmp_path, benchmark)
+    of = Passes(manifest, tmp_path / "store", benchmark, sets, 100, "tiny on eras")
+    rows = pd.DataFrame(shift_estimates(of, [made_up_prefixes.SHIFT]))
+    here = kept.to_numpy(dtype=bool)
+    plain, given = (
+        made_up_prefixes.log_likelihood(benchmark, *at)[here] for at in (("", 0), ("nonmember", 5))
+    )
+    row = rows.query("label == 0 and prefix == 'nonmember' and shots == 5").iloc[0]
+    assert row["n"] == kept.sum()
+    assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
+    assert row["low"] < row["value"] < row["high"]
+    with pytest.raises(InputError, match="no pass with member shots of draw 1"):
+        shift_estimates(of, [made_up_prefixes.SHIFT | {"draw": 1, "evaluation_set": "all"}])
+
+
+def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
+    values, groups = np.array([1.0, 1.0, 1.0, 0.0]), np.array(["a", "a", "a", "b"])
+    found = mean_of_groups(values, groups, 200, seed=1)
+    assert (found["n"], found["answers"], found["value"]) == (2, 4, 0.5)
+    assert (found["low"], found["high"]) == (0, 1)
+    assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)
