@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
 from pretrace.evaluation.placebos import nothing, placebos
 from pretrace.evaluation.sets import evaluation_sets
@@ -20,8 +21,9 @@ with job_log(snakemake.log[0]):
     sets = evaluation_sets(benchmark, prefixes, snakemake.params.draws_of_sets)
     own_sets = [one for one in sets if not one.nonmembers]
     shown = [tuple(cell) for cell in snakemake.params.shown]
+    scores = scores_of(read_parquet_parts(snakemake.input.scores), benchmark)
     metrics, tests = evaluate(
-        read_parquet_parts(snakemake.input.scores),
+        scores,
         benchmark,
         study=snakemake.wildcards.study,
         model=snakemake.wildcards.model,
@@ -36,7 +38,7 @@ with job_log(snakemake.log[0]):
     placebo_values = nothing()
     if snakemake.params.placebos:
         placebo_values = placebos(
-            read_parquet_parts(snakemake.input.scores),
+            scores,
             benchmark,
             name=snakemake.wildcards.benchmark,
             evaluation_sets=sets,
@@ -50,7 +52,8 @@ with job_log(snakemake.log[0]):
         benchmark_name=snakemake.wildcards.benchmark,
         benchmark=benchmark,
         metrics=metrics,
-        scores=lambda: read_parquet_parts(snakemake.input.scores),
+        scores=scores,
+        table=lambda: read_parquet(snakemake.input.scores),
         prefixes=prefixes,
         evaluation_sets=own_sets,
         answers=read_parquet(snakemake.input.answers) if snakemake.input.answers else None,

@@ -105,11 +105,13 @@ def blind(folder: Path) -> None:
 
 def evaluate(folder: Path, resamples: int) -> None:
     from pretrace.evaluation import evaluate
+    from pretrace.evaluation.columns import scores_of
     from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 
+    benchmark = read_parquet(folder / "benchmark.parquet")
     metrics, tests = evaluate(
-        read_parquet_parts(folder / "scores.parquet"),
-        read_parquet(folder / "benchmark.parquet"),
+        scores_of(read_parquet_parts(folder / "scores.parquet"), benchmark),
+        benchmark,
         study="bench",
         model="random",
         benchmark_name="texts",

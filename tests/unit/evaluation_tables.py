@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.columns import scores_of
 
 GRIDS = {"tuned": 2, "surprised": 1}
 """Methods with a grid, 1..20, and the default of its one parameter k; any other method has none."""
@@ -73,7 +74,10 @@ def scores(benchmark, columns, *, view="original", start_token="", draw=None, re
 
 def run(scores, benchmark, *, resamples=50, settings=SETTINGS, **options):
     names = {"study": "study", "model": "model", "benchmark_name": "benchmark"}
-    return evaluate(scores, benchmark, resamples=resamples, settings=settings, **names, **options)
+    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
+    return evaluate(
+        scores_of(parts, benchmark), benchmark, resamples=resamples, settings=settings, **names, **options
+    )
 
 
 def only(frame, **wanted):

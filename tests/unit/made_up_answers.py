@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation import EvaluationSet, evaluate
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
@@ -99,7 +100,7 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     )
     write_parquet_parts(paths["scores"], scores)
     metrics, tests = evaluate(
-        read_parquet(paths["scores"]),
+        scores_of([read_parquet(paths["scores"])], benchmark),
         benchmark,
         study="s",
         model=MODEL,
@@ -109,9 +110,9 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     orders = [{"statistic": "accuracy_by_order", "document": document} for document in ("", "d03", "d99")]
     calibrations = read_parquet(paths["calibration"])
     estimates, _ = estimates_and_curves(
-        orders, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=list,
-        prefixes=None, evaluation_sets=[EvaluationSet()], answers=answers, calibrations=calibrations,
-        manifest=None, store=folder, resamples=200, pooled=False,
+        orders, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores={},
+        table=pd.DataFrame, prefixes=None, evaluation_sets=[EvaluationSet()], answers=answers,
+        calibrations=calibrations, manifest=None, store=folder, resamples=200, pooled=False,
     )  # fmt: skip
     for kind, frame in (("metrics", metrics), ("tests", tests), ("estimates", estimates)):
         write_parquet(paths[kind], frame)

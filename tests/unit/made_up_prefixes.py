@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation import evaluate, evaluation_sets
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
 from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
@@ -85,14 +86,16 @@ def make_study(folder: Path) -> Results:
     benchmark = texts()
     prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
     table = scores(benchmark)
+    read = scores_of([table], benchmark)
     metrics, tests = evaluate(
-        table, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
+        read, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
         grid_intervals={"recall", "con_recall"}, evaluation_sets=evaluation_sets(benchmark, prefixes),
         pooled=True,
     )  # fmt: skip
     estimates, curves = estimates_and_curves(
-        ASKED, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=lambda: [table],
-        prefixes=prefixes, evaluation_sets=evaluation_sets(benchmark, prefixes), answers=None, calibrations=None,
+        ASKED, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=read,
+        table=lambda: table, prefixes=prefixes, evaluation_sets=evaluation_sets(benchmark, prefixes),
+        answers=None, calibrations=None,
         manifest=manifest(folder, benchmark), store=folder / "store", resamples=60, pooled=True,
     )  # fmt: skip
     frames = {

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation import EvaluationSet
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
@@ -234,7 +235,7 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
         frames = {"metrics": metrics, "tests": tests_frame(metrics)}
-        curves = score_curves(typed(metrics), [scores], texts_frame(), [EvaluationSet()], [ROC])
+        curves = score_curves(typed(metrics), scores_of([scores], texts_frame()), [EvaluationSet()], [ROC])
         frames["curves"] = pd.concat([curves, token_curves(passes(pass_table()), [TOKENS])])
         if benchmark == BENCHMARK:
             frames["placebos"] = placebos_frame(metrics)

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, noise, run, scores, texts
 
-from pretrace.evaluation.cells import text_units
-from pretrace.evaluation.columns import Column, columns_of
+from pretrace.evaluation.columns import Column, scores_of, text_units
 from pretrace.runtime.errors import InputError
 
 BENCHMARK = texts(np.where(np.arange(200) == 5, np.nan, LABEL))
@@ -27,11 +26,11 @@ def parts_of(table: pd.DataFrame, rows: int) -> list[pd.DataFrame]:
 
 @pytest.mark.parametrize("rows", [1, 37, 400, 10_000])
 def test_a_column_holds_each_labelled_texts_own_score_wherever_the_parts_end(rows):
-    units = text_units(BENCHMARK)
     shuffled = TABLE.sample(frac=1, random_state=0)
     given = shuffled[:300] if rows == 1 else shuffled
-    found = columns_of(parts_of(given, rows), {"text": lambda: units})["text"]
-    assert found.units is units
+    found = scores_of(parts_of(given, rows), BENCHMARK)["text"]
+    units = text_units(BENCHMARK)
+    pd.testing.assert_frame_equal(found.units, units)
     expected = {
         (row.method, row.setting, row.view, row.start_token, -1 if pd.isna(row.draw) else row.draw,
          row.reference, row.id): row.score

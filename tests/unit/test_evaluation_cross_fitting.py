@@ -16,6 +16,7 @@ from scipy.stats import binom, sem
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.methods import METHODS, LabelledTexts
 
@@ -124,7 +125,7 @@ def auc_row(texts: list[Text], folds: list[int], scores: list[float], seed: int)
     ).assign(text_id=ids)
     table = evaluation_tables.scores(benchmark, {("blind", ""): scores})
     names = {"study": "s", "model": "m", "benchmark_name": f"b{seed}"}
-    metrics, _ = evaluate(table, benchmark, resamples=200, **names)
+    metrics, _ = evaluate(scores_of([table], benchmark), benchmark, resamples=200, **names)
     return only(metrics, selection="default", metric="auc")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pretrace.evaluation import evaluate
+from pretrace.evaluation import columns, evaluate
 from pretrace.evaluation.placebos import KEYS, placebos
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods.blind import blind
@@ -68,6 +68,10 @@ def scores_of(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFr
     return pd.DataFrame(rows).astype({"draw": "Int64"})
 
 
+def read(benchmark: pd.DataFrame) -> columns.Scores:
+    return columns.scores_of([scores_of(benchmark)], benchmark)
+
+
 def blind_scores(table: pd.DataFrame) -> dict[str, float]:
     texts = LabelledTexts(
         table["text_id"].tolist(), table["text"].tolist(), table["label"].astype(int).tolist(),
@@ -92,7 +96,12 @@ def values_of(found: pd.DataFrame, **keys: Any) -> pd.DataFrame:
 def found(benchmark: pd.DataFrame) -> pd.DataFrame:
     sets = evaluation_sets(benchmark)
     return placebos(
-        scores_of(benchmark), benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known
+        read(benchmark),
+        benchmark,
+        name="b",
+        evaluation_sets=sets,
+        shown=((None, None),),
+        settings=known,
     )
 
 
@@ -110,7 +119,12 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchma
 
 def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, found):
     metrics, _ = evaluate(
-        scores_of(benchmark), benchmark, study="s", model="m", benchmark_name="b", resamples=10
+        read(benchmark),
+        benchmark,
+        study="s",
+        model="m",
+        benchmark_name="b",
+        resamples=10,
     )
     keys = [key for key in KEYS if key != "length"]
     real = found[~found["placebo"]].set_index(keys)["value"]
@@ -145,7 +159,10 @@ def test_a_draw_of_prefixes_stands_for_the_document_of_its_shots(benchmark):
     assert len(set(documents.values()) - {""}) == 2
     sets = evaluation_sets(benchmark, prefixes)
     scores = scores_of(benchmark, draws=(0, 1, 2))
-    found = placebos(scores, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known)
+    read_again = columns.scores_of([scores], benchmark)
+    found = placebos(
+        read_again, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known
+    )
     rows = values_of(found, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == {"new", documents[1], documents[2]}
     of_draw = {"new": 0} | {document: draw for draw, document in documents.items() if document}
@@ -173,7 +190,7 @@ def test_nonmembers_of_several_documents_are_refused(benchmark):
     several = benchmark.assign(document=benchmark["text_id"])
     with pytest.raises(InputError, match="benchmark 'b': placebos need non-members of one document"):
         placebos(
-            scores_of(benchmark), several, name="b", evaluation_sets=evaluation_sets(several),
+            read(benchmark), several, name="b", evaluation_sets=evaluation_sets(several),
             shown=((None, None),), settings=known,
         )  # fmt: skip
 

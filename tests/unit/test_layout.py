@@ -1,7 +1,8 @@
 """What every file of the project may import."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,32 @@ def test_a_room_imports_only_from_those_before_it(room):
     }
     assert imported
     assert {(path, of) for path, of in imported if of not in allowed} == set()
+
+
+def test_no_imports_go_in_a_circle():
+    paths = {
+        ".".join(path.relative_to(LIBRARY.parent).with_suffix("").parts): path
+        for path in LIBRARY.rglob("*.py")
+    }
+    files = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    graph = {name: {of for of in files_imported(path, files) if of != name} for name, path in files.items()}
+    assert graph["pretrace.methods.surp"] == {"pretrace.methods.registry", "pretrace.methods.statistics"}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def files_imported(path: Path, files: Collection[str]) -> Iterator[str]:
+    """Every file of the library that a file imports: of a package that it imports a name from, the package's own."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (
+                of for name in names for of in ([name] if name in files else [node.module]) if of in files
+            )
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in files)
 
 
 def test_every_room_has_its_place():

@@ -8,6 +8,7 @@ import pytest
 from made_up_answers import no_scores, run
 
 from pretrace.evaluation import evaluate
+from pretrace.evaluation.columns import scores_of
 from pretrace.evaluation.documents import youden_accuracy
 from pretrace.questions.calibration import calibrate, well_calibrated
 from pretrace.questions.collected import table_of
@@ -48,7 +49,8 @@ def scores(answers: pd.DataFrame, benchmark: pd.DataFrame, calibration: pd.DataF
 
 @pytest.fixture(scope="module")
 def metrics(scores: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
-    found, _ = evaluate(scores, benchmark, study="s", model="m", benchmark_name="b", resamples=100)
+    read = scores_of([scores], benchmark)
+    found, _ = evaluate(read, benchmark, study="s", model="m", benchmark_name="b", resamples=100)
     return found[(found["unit"] == "document") & (found["selection"] == "default")]
 
 

@@ -85,7 +85,7 @@ rule calibrate_answers:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "questions"),
-        runs=of_pair(plan.runs_for_jobs),
+        runs=of_pair(plan.runs_of),
         given=of_pair(plan.calibration_of),
     script:
         "../../scripts/calibrate_answers.py"

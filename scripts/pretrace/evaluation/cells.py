@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.columns import Column, ScoresByColumn
-from pretrace.evaluation.resampling import Groups, codes, resampling_groups
+from pretrace.evaluation.resampling import Groups, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.runtime.logs import log
 
@@ -62,26 +62,6 @@ class Cell:
     def name(self) -> str:
         parts = (self.unit, self.subset, self.length, self.evaluation_set, self.draw)
         return "/".join(str(part) for part in parts if part not in ("", None))
-
-
-def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """The labelled texts of a benchmark by id: label, subset, length (-1: none), fold, text and document.
-
-    Text and document are codes, equal where these are equal; document -1 is none.
-    """
-    labelled = benchmark[benchmark["label"].notna()].sort_values("text_id", kind="stable")
-    text, document = codes(labelled)
-    return pd.DataFrame(
-        {
-            "id": labelled["text_id"].to_numpy(dtype=object),
-            "label": labelled["label"].to_numpy(dtype=np.int64),
-            "subset": labelled["subset"].to_numpy(dtype=object),
-            "length": labelled["length"].fillna(-1).to_numpy(dtype=np.int64),
-            "fold": labelled["fold"].to_numpy(dtype=np.int64),
-            "text": text,
-            "document": document,
-        }
-    )
 
 
 Shown = Collection[tuple[str | None, int | None]]

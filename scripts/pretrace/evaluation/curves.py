@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, text_units
-from pretrace.evaluation.columns import Column, columns_of
+from pretrace.evaluation.cells import EvaluationSet
+from pretrace.evaluation.columns import Column, Scores
 from pretrace.evaluation.evaluate import KEYS
 from pretrace.evaluation.roc import Flags, Floats
 
@@ -27,35 +27,28 @@ PLACES = np.linspace(0, 1, 201)
 
 def score_curves(
     metrics: pd.DataFrame,
-    scores: Iterable[pd.DataFrame],
-    benchmark: pd.DataFrame,
+    scores: Scores,
     evaluation_sets: Sequence[EvaluationSet],
     asked: Iterable[Mapping[str, Any]],
 ) -> pd.DataFrame:
     """The curves that are asked for, of every method at its setting: columns `COLUMNS`.
 
-    `metrics` says which settings were chosen, `scores` are parts of the scores table. Asked are `statistic` (`roc`,
+    `metrics` says which settings were chosen, `scores` as `columns.scores_of` gives them. Asked are `statistic` (`roc`,
     `density`), `selection` and, each None for every one, `subset` and `length`. A density of equal scores is left out.
     """
     rows = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]
     chosen = [(one["statistic"], row) for one in asked for row in _rows(rows, one)]
-    settings = {(row["method"], row["setting"]) for _, row in chosen}
-    parts = (
-        part[pd.MultiIndex.from_frame(part[["method", "setting"]]).isin(settings) & part["unit"].eq("text")]
-        for part in scores
-    )
-    units = text_units(benchmark)
-    found = columns_of(parts, {"text": lambda: units}) if chosen else {}
     ids = {(one.name, one.draw): one.ids for one in evaluation_sets}
     frames = []
     for curve, row in chosen:
+        units, columns = scores["text"]
         here = (units["subset"] == row["subset"]) | (row["subset"] == "")
         here &= units["length"] == (-1 if pd.isna(row["length"]) else row["length"])
         draw = None if pd.isna(row["draw"]) else int(row["draw"])
         inside = ids[row["evaluation_set"], draw if (row["evaluation_set"], draw) in ids else None]
         if inside is not None:
             here &= units["id"].isin(set(inside))
-        values = _column(found["text"].scores, row, draw)
+        values = _column(columns, row, draw)
         scored = here.to_numpy() & ~np.isnan(values)
         points = _points(curve, values[scored], units["label"].to_numpy()[scored] == 1)
         frames.append(points.assign(curve=curve, **{key: row[key] for key in KEYS}))

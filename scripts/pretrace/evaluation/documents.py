@@ -4,13 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from pretrace.evaluation.cells import Cell
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
-from pretrace.questions.documents import document_units
 from pretrace.questions.known import is_question
 
 AUC_AS_PUBLISHED = "auc_as_published"
@@ -46,16 +44,6 @@ class WelchTest:
     high: float
     p: float
     p_holm: float
-
-
-def units_of_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """The labelled documents as `cells.text_units` has texts; each is drawn by itself."""
-    units = document_units(benchmark)
-    units = units[units["label"].notna()].reset_index(drop=True)
-    alone = np.arange(len(units))
-    return units[["id", "subset", "length", "fold"]].assign(
-        label=units["label"].astype(np.int64), text=alone, document=-1
-    )
 
 
 def document_metrics(cell: Cell, estimates: Iterable[Estimate], weights: Floats) -> list[DocumentMetric]:

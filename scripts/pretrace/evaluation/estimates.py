@@ -10,6 +10,7 @@ from pretrace.evaluation.answers import answer_estimates
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import Side
 from pretrace.evaluation.cells import EvaluationSet
+from pretrace.evaluation.columns import Scores
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
 
@@ -34,7 +35,8 @@ def estimates_and_curves(
     benchmark_name: str,
     benchmark: pd.DataFrame,
     metrics: pd.DataFrame,
-    scores: Callable[[], Iterable[pd.DataFrame]],
+    scores: Scores,
+    table: Callable[[], pd.DataFrame],
     prefixes: pd.DataFrame | None,
     evaluation_sets: Sequence[EvaluationSet],
     answers: pd.DataFrame | None,
@@ -46,7 +48,7 @@ def estimates_and_curves(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `COLUMNS` and `curves.COLUMNS`: what `asked` says (`studies.plan.estimates_asked`); of answers, all.
 
-    `scores` gives the parts of the scores table, which are read where a curve or the power of an audit is asked for.
+    `scores` as `columns.scores_of` gives them; `table` reads the scores table where the power of an audit is asked for.
     The passes of `manifest` are read for shifts and tokens alone.
     """
 
@@ -60,14 +62,14 @@ def estimates_and_curves(
             orders_of=sorted({one["document"] for one in of("accuracy_by_order")}),
         )  # fmt: skip
     if of("power"):
-        side = Side(benchmark_name, pd.concat(list(scores())), benchmark, prefixes)
+        side = Side(benchmark_name, table(), benchmark, prefixes)
         rows += [row for one in of("power") for row in power(side, one)]
     sets = {(one.name, one.draw): one for one in evaluation_sets}
     passes = Passes(
         manifest or {"views": []}, store, benchmark, sets, resamples, f"{model} on {benchmark_name}"
     )
     rows += shift_estimates(passes, of("shift"))
-    curves = [score_curves(metrics, scores(), benchmark, evaluation_sets, of("roc") + of("density"))]
+    curves = [score_curves(metrics, scores, evaluation_sets, of("roc") + of("density"))]
     curves.append(token_curves(passes, of("tokens")))
     return frame_of(rows), pd.concat(curves, ignore_index=True)
 

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells, text_units
-from pretrace.evaluation.columns import Column, OfUnit, columns_of
+from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells
+from pretrace.evaluation.columns import Column, Scores, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.documents import (
     MEAN_SCORE,
     NONMEMBERS,
     document_metrics,
-    units_of_documents,
     welch_tests,
 )
 from pretrace.evaluation.permutation import relabelled_aucs
@@ -44,7 +43,7 @@ TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high"
 
 
 def evaluate(
-    scores: pd.DataFrame | Iterable[pd.DataFrame],
+    scores: Scores,
     benchmark: pd.DataFrame,
     *,
     study: str,
@@ -60,7 +59,7 @@ def evaluate(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
 
-    `scores` is the scores table, or its parts, one of which is in memory at a time.
+    `scores` as `columns.scores_of` gives them.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
     parameter of the grid at most is off its default or the others are at their best; `default`,
@@ -86,17 +85,14 @@ def evaluate(
         raise InputError(
             f"{resamples} resamples are too few for an interval: set at least {AS_PUBLISHED_RESAMPLES}."
         )
-    texts = text_units(benchmark)
-    _require_both_classes(texts, benchmark_name)
-    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
-    found = columns_of(parts, {"text": lambda: texts, "document": lambda: units_of_documents(benchmark)})
+    _require_both_classes(text_units(benchmark), benchmark_name)
     cut = []
-    if "text" in found:
-        units, of_texts = found["text"]
+    if "text" in scores:
+        units, of_texts = scores["text"]
         cut = [("text", units, of_texts, evaluation_sets)]
         cut += [("text", units.assign(subset=""), of_texts, evaluation_sets)] * pooled
-    if "document" in found:
-        cut.append(("document", *found["document"], (EvaluationSet(),)))
+    if "document" in scores:
+        cut.append(("document", *scores["document"], (EvaluationSet(),)))
     metrics: list[tuple[Any, ...]] = []
     tests: list[tuple[Any, ...]] = []
     names = (study, model, benchmark_name)
@@ -109,7 +105,7 @@ def evaluate(
                 metrics += of_cell
                 tests += tested
                 progress.update()
-    _log_prefixed(found, evaluation_sets, names)
+    _log_prefixed(scores, evaluation_sets, names)
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of '{benchmark_name}': metrics need "
@@ -119,11 +115,9 @@ def evaluate(
     return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
 
 
-def _log_prefixed(
-    found: dict[str, OfUnit], evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]
-) -> None:
+def _log_prefixed(scores: Scores, evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]) -> None:
     without = {one.name for one in evaluation_sets if one.draw is None}
-    prefixed = sorted({column.method for of in found.values() for column in of.scores if column.draw >= 0})
+    prefixed = sorted({column.method for of in scores.values() for column in of.scores if column.draw >= 0})
     if prefixed and without:
         log.info(
             "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",

@@ -6,14 +6,14 @@ that the model may have read like the others stands out. If the non-members' doc
 every rank among them is equally likely.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, Shown, cells, text_units
-from pretrace.evaluation.columns import OfUnit, ScoresByColumn, columns_of
+from pretrace.evaluation.cells import EvaluationSet, Shown, cells
+from pretrace.evaluation.columns import OfUnit, Scores, ScoresByColumn
 from pretrace.evaluation.roc import METRICS
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
@@ -50,7 +50,7 @@ non-members' own document (`placebo` False), and `placebos` says how many there 
 
 
 def placebos(
-    scores: pd.DataFrame | Iterable[pd.DataFrame],
+    scores: Scores,
     benchmark: pd.DataFrame,
     *,
     name: str,
@@ -67,8 +67,7 @@ def placebos(
     that its row equals that of the metrics. Raises InputError where the non-members come from several documents.
     """
     real, documents = _documents(benchmark, name)
-    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
-    of_texts = columns_of(parts, {"text": lambda: text_units(benchmark)})["text"]
+    of_texts = scores["text"]
     rows: list[dict[str, Any]] = []
     with Progress(f"placebos of {name}", total=1 + len(documents), unit="documents") as progress:
         for document in [real, *documents]:

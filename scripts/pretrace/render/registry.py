@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pretrace.runtime.errors import InputError, nearest
-
-if TYPE_CHECKING:
-    from pretrace.render.results import Results
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -183,9 +180,10 @@ def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
     return {suffix: folder / f"{kind}s" / f"{artifact['artifact']}.{suffix}" for suffix in SUFFIXES[kind]}
 
 
-def render(artifact: Artifact, results: "Results", folder: Path) -> dict[str, Path]:
-    """Draw an artifact and write all its `outputs` under `folder` (results/{study}); equal data, equal bytes.
+def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
+    """Draw an artifact of some `results.Results` and write its `outputs` under `folder` (results/{study}).
 
+    Equal data give equal bytes.
     Raises `InputError` where nothing in the results matches, naming artifact, panel and what is there.
     """
     chosen = check(artifact)
