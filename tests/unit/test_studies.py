@@ -33,20 +33,20 @@ def test_every_registered_study_resolves():
 
 def test_defaults_of_a_run_are_filled_in(load):
     (run,) = load(study(runs=[SHOTS])).runs
-    assert (run["start_token"], run["views"], run["draws"], run["lengths"]) == (
+    assert (run.start_token, run.views, run.draws, run.lengths) == (
         "tokenizer",
         ["original"],
         [0, *range(3, 11)],
         None,
     )
-    methods = {item["method"] for item in run["methods"]}
+    methods = {item["method"] for item in run.methods}
     assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
     assert not methods & {"dc_pdd", "ref"}, "without a corpus or a reference model these have no row"
 
 
 def test_the_control_is_always_among_the_methods(load):
     (run,) = load(study(runs=[RUN | {"methods": ["loss"]}])).runs
-    assert [item["method"] for item in run["methods"]] == ["loss", "blind"]
+    assert [item["method"] for item in run.methods] == ["loss", "blind"]
 
 
 def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
@@ -157,7 +157,7 @@ def test_a_study_in_another_encoding_is_refused(load, tmp_path):
 
 def test_yaml_merge_keys_work(load):
     text = "study: mine\nruns:\n  - &first {model: smollm2-135m, benchmark: sotu}\n  - {<<: *first, lengths: [64]}\n"
-    assert [run["lengths"] for run in load(text).runs] == [None, [64]]
+    assert [run.lengths for run in load(text).runs] == [None, [64]]
 
 
 def test_more_shots_than_are_drawn_are_refused(load):
@@ -193,7 +193,7 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     assert prefixed == {
         (kind, shots, draw) for kind in ("member", "nonmember") for shots in (3, 7) for draw in draws
     }
-    controls = [item for item in loaded.runs[0]["methods"] if item["method"] == "prefix_similarity"]
+    controls = [item for item in loaded.runs[0].methods if item["method"] == "prefix_similarity"]
     assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]
 
 

@@ -86,7 +86,7 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}
     panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
     loaded = load(yaml.safe_dump(study(runs=[run], artifacts={"results_auc": [panel]}), sort_keys=False))
-    assert [(run["model"], run["benchmark"]) for run in loaded.runs] == list(product(models, benchmarks))
+    assert [(run.model, run.benchmark) for run in loaded.runs] == list(product(models, benchmarks))
     shown = loaded.artifacts["results_auc"]["panels"]
     assert [(one["length"], one["model"]) for one in shown] == list(product([64, 32], models))
 

@@ -82,7 +82,7 @@ def test_a_stored_view_is_read_under_the_name_that_the_study_has_for_it(load, tm
     files = [tmp_path / path for path in paths.views_read(loaded, *PAIR)]
     for file in files:
         write_parquet(file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]}))
-    assert read_views(files).keys() == set(loaded.runs[0]["views"])
+    assert read_views(files).keys() == set(loaded.runs[0].views)
 
 
 def test_answers_from_elsewhere_were_not_timed(load):
@@ -123,7 +123,7 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     checkpoints = paths.checkpoints_of_study(paper)
     reading = {model for model, _ in plan.pass_pairs(paper)}
     assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)
-    corpora = {corpus for run in paper.runs for corpus in run["corpora"]}
+    corpora = {corpus for run in paper.runs for corpus in run.corpora}
     shards = sum(
         paths.shards(paper.corpora.entries[corpus])
         for corpus in corpora

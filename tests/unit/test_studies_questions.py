@@ -34,15 +34,15 @@ def load(tmp_path):
 
 
 def asked(run):
-    return [item["method"] for item in run["questions"]]
+    return [item["method"] for item in run.questions]
 
 
 def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
     loaded = load()
     (run,) = loaded.runs
     assert asked(run) == ["de_cop", "completion", "name_cloze", "longest_option", "odd_one_out"]
-    assert run["methods"] == []
-    assert run["paraphraser"] is None
+    assert run.methods == []
+    assert run.paraphraser is None
     assert plan.pass_pairs(loaded) == []
     assert plan.question_pairs(loaded) == [("chatgpt", "books")]
     assert plan.paraphrasers_of(loaded, "chatgpt", "books") == []
@@ -74,8 +74,8 @@ def test_an_unavailable_artifact_is_no_target(load):
 
 def test_a_benchmark_of_texts_without_questions_asks_none(load):
     loaded = load(runs=[{"model": "smollm2-135m", "benchmark": "sotu"}])
-    assert loaded.runs[0]["questions"] == []
-    assert loaded.runs[0]["methods"]
+    assert loaded.runs[0].questions == []
+    assert loaded.runs[0].methods
 
 
 def test_a_run_of_controls_alone_reads_nothing(load):

@@ -45,7 +45,7 @@ def many(tmp_path_factory):
 def test_every_pair_has_its_own_runs_and_no_other(many):
     assert len(plan.pairs(many)) == 1000
     for model, benchmark in plan.pairs(many)[::17]:
-        plain = [run for run in many.runs if run["model"] == model and run["benchmark"] == benchmark]
+        plain = [run for run in many.runs if run.model == model and run.benchmark == benchmark]
         assert plan.runs_of(many, model, benchmark) == plain
         assert len(plain) == 2
     assert plan.runs_of(many, "null", "b0") == []
@@ -53,10 +53,10 @@ def test_every_pair_has_its_own_runs_and_no_other(many):
 
 def test_passes_are_asked_of_whoever_reads_a_benchmark(many):
     readers = {
-        (model, run["benchmark"])
+        (model, run.benchmark)
         for run in many.runs
-        if any(METHODS[item["method"]].scope == "text" for item in run["methods"])
-        for model in (run["model"], *run["references"])
+        if any(METHODS[item["method"]].scope == "text" for item in run.methods)
+        for model in (run.model, *run.references)
     }
     assert plan.pass_pairs(many) == sorted(readers)
     assert ("null", "b1") not in readers
@@ -70,8 +70,8 @@ def test_passes_are_asked_of_whoever_reads_a_benchmark(many):
 def test_panels_stand_once_in_the_order_of_the_runs(many):
     plain = []
     for run in many.runs:
-        cells = [{"length": length} for length in run["lengths"]] if run["lengths"] else [{}]
-        plain += [{"model": run["model"], "benchmark": run["benchmark"]} | cell for cell in cells]
+        cells = [{"length": length} for length in run.lengths] if run.lengths else [{}]
+        plain += [{"model": run.model, "benchmark": run.benchmark} | cell for cell in cells]
     shown = many.artifacts["results_auc"]["panels"]
     kept = [{key: panel[key] for key in panel if key not in ("start_token", "references")} for panel in shown]
     assert kept == plain

@@ -30,17 +30,17 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
         return
     for panel in artifact["panels"]:
         runs = plan.runs_of(study, panel["model"], panel["benchmark"])
-        assert any(panel.get("length") in (run["lengths"] or [panel.get("length")]) for run in runs), panel
-        assert any(panel["start_token"] == run["start_token"] for run in runs), panel
-        named = {slug for run in runs for slug in (*run["corpora"], *run["references"], *run["neighbours"])}
-        paraphrasers = {run["paraphraser"] for run in runs if run["questions"]}
+        assert any(panel.get("length") in (run.lengths or [panel.get("length")]) for run in runs), panel
+        assert any(panel["start_token"] == run.start_token for run in runs), panel
+        named = {slug for run in runs for slug in (*run.corpora, *run.references, *run.neighbours)}
+        paraphrasers = {run.paraphraser for run in runs if run.questions}
         assert set(panel["references"]) <= named | paraphrasers | {"neighbours-10"}, panel
 
 
 def test_one_table_runs_no_more_than_its_own_runs():
     study = load_study(PAPER | {"only": ["surp_table1"]})
-    assert {run["benchmark"] for run in study.runs} == {"wikimia"}
-    methods = {item["method"] for run in study.runs for item in run["methods"]}
+    assert {run.benchmark for run in study.runs} == {"wikimia"}
+    methods = {item["method"] for run in study.runs for item in run.methods}
     assert "surp" in methods
     assert not {"recall", "con_recall", "dc_pdd"} & methods
 
@@ -65,7 +65,7 @@ def test_models_above_a_size_are_missing_with_the_reason():
 
 def test_a_model_whose_access_ended_leaves_its_reason():
     study = load_study(PAPER)
-    assert not {"davinci-002", "claude-2.1"} & {run["model"] for run in study.runs}
+    assert not {"davinci-002", "claude-2.1"} & {run.model for run in study.runs}
     table = study.artifacts["dc_pdd_table2"]
     missing = {panel["model"]: panel["reason"] for panel in table["missing"]}
     assert "2026-09-28" in missing["davinci-002"]

@@ -17,7 +17,7 @@ rule audit_texts:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
-        runs=of_pair(plan.runs_of),
+        runs=of_pair(plan.runs_for_jobs),
         known=lambda wildcards: known_benchmark(wildcards),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
     script:

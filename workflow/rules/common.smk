@@ -28,7 +28,7 @@ try:
     STUDY = load_study(config)
     PINS = load_revisions(config.get("revisions"), (STUDY.models, STUDY.benchmarks, STUDY.corpora))
     if workflow.is_main_process:
-        for slug in sorted({run["benchmark"] for run in STUDY.runs}):
+        for slug in sorted({run.benchmark for run in STUDY.runs}):
             entry = STUDY.benchmarks.entries[slug]
             if entry["source"] == "local":
                 check_texts(Path(entry["path"]), metrics=plan.asks_classes(STUDY, slug))

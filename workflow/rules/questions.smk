@@ -85,7 +85,7 @@ rule calibrate_answers:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "questions"),
-        runs=of_pair(plan.runs_of),
+        runs=of_pair(plan.runs_for_jobs),
         given=of_pair(plan.calibration_of),
     script:
         "../../scripts/calibrate_answers.py"

@@ -18,7 +18,7 @@ rule score_methods:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "corpora", "views", "passes", "methods", "questions"),
-        runs=of_pair(plan.runs_of),
+        runs=of_pair(plan.runs_for_jobs),
         references=of_pair(plan.references_of),
         corpora=of_pair(plan.corpora_of),
         shadows=of_pair(plan.shadows_of),

@@ -1,15 +1,15 @@
 """A study's artifacts, resolved: each with its panels, and what a panel shows where several could stand."""
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Sequence
+from itertools import chain, product
 from typing import Any
 
 from pretrace.methods.registry import REFERENCES
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.registry import RENDERERS, check
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.studies.runs import Run, runs_by_pair
 
-Run = dict[str, Any]
 Artifact = dict[str, Any]
 Panel = dict[str, Any]
 
@@ -68,10 +68,10 @@ def _panels_written(written: Panel | str, runs: list[Run], where: str) -> list[P
     panel = {"run": written} if isinstance(written, str) else written
     if "run" not in panel:
         return expanded(panel, PRODUCT)
-    ids = {run["id"] for run in runs} - {""}
+    ids = {run.id for run in runs} - {""}
     if panel["run"] not in ids:
         raise InputError(f"{where}.run: no run has the id '{panel['run']}': {nearest(panel['run'], ids)}")
-    by_pair = runs_by_pair(run for run in runs if run["id"] == panel["run"])
+    by_pair = runs_by_pair(run for run in runs if run.id == panel["run"])
     for place, key in enumerate(("model", "benchmark")):
         there = {pair[place] for pair in by_pair}
         for slug in _listed(panel.get(key, [])):
@@ -107,9 +107,9 @@ def resolve_artifact(
         hint = nearest(entry["renderer"], RENDERERS)
         raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     needs = RENDERERS[entry["renderer"]].needs
-    ran = {(run["model"], run["benchmark"]) for run in runs}
+    ran = {(run.model, run.benchmark) for run in runs}
     if needs == {"passes"}:
-        ran |= {(reference, run["benchmark"]) for run in runs for reference in run["references"]}
+        ran |= {(reference, run.benchmark) for run in runs for reference in run.references}
     options = entry.get("options", {}) | own.get("options", {})
     panels = own.get("panels") or panels_of(_runs_with(runs, options.get("unit", "text")))
     for number, panel in enumerate(panels):
@@ -141,9 +141,9 @@ def prefix_cautions(
     shown = PREFIXED & named if named else PREFIXED
     pairs = {(panel["model"], panel["benchmark"]) for panel in artifact["panels"]}
     prefixed = {
-        run["model"]
+        run.model
         for run in runs
-        if (run["model"], run["benchmark"]) in pairs and shown & {item["method"] for item in run["methods"]}
+        if (run.model, run.benchmark) in pairs and shown & {item["method"] for item in run.methods}
     }
     small = sorted(
         slug
@@ -213,24 +213,16 @@ def _listed(value: Any) -> list[Any]:
 
 def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
     """The runs that score texts, or those that ask questions about documents."""
-    return tuple(run for run in runs if run["questions" if unit == "document" else "methods"])
+    return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
 
 
 def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
     """The runs of a model on a benchmark; of one that only others refer to theirs, whose passes it has."""
     referring: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        for model in run["references"]:
-            referring.setdefault((model, run["benchmark"]), []).append(run)
+        for model in run.references:
+            referring.setdefault((model, run.benchmark), []).append(run)
     return referring | runs_by_pair(runs)
-
-
-def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """The runs of each model and benchmark."""
-    found: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        found.setdefault((run["model"], run["benchmark"]), []).append(run)
-    return found
 
 
 def first_of_runs(own: list[Run]) -> Artifact:
@@ -239,25 +231,19 @@ def first_of_runs(own: list[Run]) -> Artifact:
     """
     if not own:
         return {}
-    references = [
-        slug for key in REFERENCES.values() for slug in [slug for run in own for slug in run[key]][:1]
-    ]
-    shown = {"start_token": own[0]["start_token"], "references": references}
-    paraphrasers = [run["paraphraser"] for run in own if run["questions"]][:1]
+    named = [[slug for run in own for slug in getattr(run, key)][:1] for key in REFERENCES.values()]
+    paraphrasers = [run.paraphraser for run in own if run.questions][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
-        return {"start_token": shown["start_token"]}
-    return shown | {"references": shown["references"] + paraphrasers}
+        return {"start_token": own[0].start_token}
+    return {"start_token": own[0].start_token, "references": [*chain(*named), *paraphrasers]}
 
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     """Every (model, benchmark, subset, length) that the runs name, in their order."""
-    cells = dict.fromkeys(
-        (run["model"], run["benchmark"], subset, length)
-        for run in runs
-        for subset in run["subsets"] or [None]
-        for length in run["lengths"] or [None]
-    )
-    names = ("model", "benchmark", "subset", "length")
-    return [
-        {name: value for name, value in zip(names, cell, strict=True) if value is not None} for cell in cells
-    ]
+    panels: dict[tuple[tuple[str, Any], ...], None] = {}
+    for run in runs:
+        chosen = {"subset": run.subsets, "length": run.lengths}
+        listed = {key: values for key, values in chosen.items() if values}
+        own = expanded({"model": run.model, "benchmark": run.benchmark} | listed, PRODUCT)
+        panels |= dict.fromkeys(tuple(panel.items()) for panel in own)
+    return [dict(panel) for panel in panels]

@@ -212,9 +212,9 @@ def checkpoints_of_study(study: Study) -> list[str]:
     models = {model for model, _ in plan.pass_pairs(study) + plan.question_pairs(study)}
     local = {model for model in models if entries[model]["source"] not in ("answers", "openai")}
     beside = {
-        plan.tokenizer_of(study, run["model"])
+        plan.tokenizer_of(study, run.model)
         for run in study.runs
-        if run["corpora"] or "api" in entries[run["model"]]
+        if run.corpora or "api" in entries[run.model]
     }
     beside |= {maker_of(view, benchmarks[slug]) for slug, view in stored_views_of_study(study)} - {""}
     local |= {model for model in beside if entries[model]["source"] == "hub"}
@@ -224,7 +224,7 @@ def checkpoints_of_study(study: Study) -> list[str]:
 def fetched_of_study(study: Study) -> list[str]:
     """What was fetched for the benchmarks of the study's runs, and for the views that they bring."""
     entries = study.benchmarks.entries
-    wanted = {(run["benchmark"], "texts") for run in study.runs}
+    wanted = {(run.benchmark, "texts") for run in study.runs}
     wanted |= {
         (slug, "views")
         for slug, view in stored_views_of_study(study)
@@ -242,7 +242,7 @@ def fetched_of_study(study: Study) -> list[str]:
 def streamed_of_study(study: Study) -> list[str]:
     """What says which files of the hub the corpora of the study's runs are."""
     entries, shared = study.corpora.entries, study.corpora.shared
-    corpora = sorted({corpus for run in study.runs for corpus in run["corpora"]})
+    corpora = sorted({corpus for run in study.runs for corpus in run.corpora})
     return [
         commit_of_shard(shared[slug], shard)
         for slug in corpora

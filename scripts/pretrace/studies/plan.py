@@ -8,7 +8,8 @@ from pretrace.methods import METHODS, companions, prefix_needs
 from pretrace.questions.registry import QUESTION_METHODS, question_setting_name, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
-from pretrace.studies.artifacts import Artifact, Panel, Run, runs_by_pair
+from pretrace.studies.artifacts import Artifact, Panel
+from pretrace.studies.runs import Run, runs_by_pair
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import Prefix
@@ -27,6 +28,11 @@ def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
     return _runs_of_pairs(study).get((model, benchmark), [])
 
 
+def runs_for_jobs(study: Study, model: str, benchmark: str) -> list[dict[str, Any]]:
+    """A pair's runs as jobs are told of them."""
+    return [run.for_jobs() for run in runs_of(study, model, benchmark)]
+
+
 # looked up once a study: a dry run asks for each of its thousands of jobs
 @cache
 def _runs_of_pairs(study: Study) -> dict[Pair, list[Run]]:
@@ -39,8 +45,8 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
     found: dict[Pair, list[Run]] = {}
     for run in study.runs:
         if _reads(run):
-            for model in {run["model"], *run["references"]}:
-                found.setdefault((model, run["benchmark"]), []).append(run)
+            for model in {run.model, *run.references}:
+                found.setdefault((model, run.benchmark), []).append(run)
     return found
 
 
@@ -55,33 +61,33 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
     requests: list[Request] = []
     for run in _runs_with_passes(study).get((model, benchmark), []):
-        if run["model"] == model:
-            requests += [request | most for view in run["views"] for request in _requests_of(run, view)]
+        if run.model == model:
+            requests += [request | most for view in run.views for request in _requests_of(run, view)]
         else:
-            requests += [_request(run, view, statistics="logprobs") for view in run["views"]]
+            requests += [_request(run, view, statistics="logprobs") for view in run.views]
     return _without_repeats(requests)
 
 
 def _reads(run: Run) -> bool:
-    return any(METHODS[item["method"]].scope == "text" for item in run["methods"])
+    return any(METHODS[item["method"]].scope == "text" for item in run.methods)
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:
     """What a run's methods need of one view: the text, its companions, and the text after each prefix."""
-    methods = [item["method"] for item in run["methods"]]
+    methods = [item["method"] for item in run.methods]
     beside = [
         name
-        for name in sorted(companions(methods, run["neighbours"]))
+        for name in sorted(companions(methods, run.neighbours))
         # a stored companion is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
-    prefixes = sorted(prefix_needs(run["methods"]))
+    prefixes = sorted(prefix_needs(run.methods))
     return [
         _request(run, view, statistics="full"),
         *(_request(run, view, companion=name) for name in beside),
         *(
-            _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run["inner_start"])
-            for draw in run["draws"]
+            _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run.inner_start)
+            for draw in run.draws
             for prefix, shots in prefixes
         ),
     ]
@@ -94,11 +100,11 @@ def _request(run: Run, view: str, **changes: Any) -> Request:
         "prefix": "",
         "draw": None,
         "shots": None,
-        "start_token": run["start_token"],
+        "start_token": run.start_token,
         "inner_start": False,
         "statistics": "logprobs",
-        "subsets": run["subsets"],
-        "lengths": run["lengths"],
+        "subsets": run.subsets,
+        "lengths": run.lengths,
     } | changes
 
 
@@ -121,7 +127,7 @@ def question_pairs(study: Study) -> list[Pair]:
 
 
 def asks_questions(study: Study, model: str, benchmark: str) -> bool:
-    return any(run["questions"] for run in runs_of(study, model, benchmark))
+    return any(run.questions for run in runs_of(study, model, benchmark))
 
 
 def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
@@ -133,12 +139,12 @@ def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
             "method": item["method"],
             "parameters": parameters,
             "setting": question_setting_name(item["method"], parameters),
-            "paraphraser": run["paraphraser"] if QUESTION_METHODS[item["method"]].options else "",
-            "subsets": run["subsets"],
-            "lengths": run["lengths"],
+            "paraphraser": run.paraphraser if QUESTION_METHODS[item["method"]].options else "",
+            "subsets": run.subsets,
+            "lengths": run.lengths,
         }
         for run in runs_of(study, model, benchmark)
-        for item in run["questions"]
+        for item in run.questions
         for parameters in question_settings(item["method"], item["parameters"])
     ]
     return _without_repeats(requests)
@@ -153,35 +159,34 @@ def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
 
 def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:
     """The deltas of the letters A to D that the pair's runs give, None where they give none."""
-    given = [run["calibration"] for run in runs_of(study, model, benchmark) if run["calibration"]]
+    given = [run.calibration for run in runs_of(study, model, benchmark) if run.calibration]
     return given[0] if given else None
 
 
 def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
     """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
-    named = [run["calibrate_on"] for run in runs_of(study, model, benchmark) if run["calibrate_on"]]
+    named = [run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on]
     return named[0] if named else None
 
 
 def references_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["references"]})
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.references})
 
 
 def shadows_of(study: Study, model: str, benchmark: str) -> list[str]:
     """The models whose shadow models the pair's runs compare with."""
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["shadows"]})
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.shadows})
 
 
 def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | None:
     """The lengths of the texts that the shadow models of a model read, None for all."""
-    lengths = [
-        run["lengths"] for run in study.runs if model in run["shadows"] and run["benchmark"] == benchmark
-    ]
-    return None if None in lengths else sorted({length for of_run in lengths for length in of_run})
+    lengths = [run.lengths for run in study.runs if model in run.shadows and run.benchmark == benchmark]
+    named = {length for of_run in lengths for length in of_run or []}
+    return None if None in lengths else sorted(named)
 
 
 def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run["corpora"]})
+    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.corpora})
 
 
 def tokenizer_of(study: Study, model: str) -> str:
@@ -220,7 +225,7 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     `without_prefixes`, and what an artifact lists under `evaluation_sets`, stand for every draw of the pair's runs, any
     other set for the draws that an artifact shows.
     """
-    every = {draw for run in runs_of(study, model, benchmark) for draw in run["draws"]}
+    every = {draw for run in runs_of(study, model, benchmark) for draw in run.draws}
     asked = {"without_prefixes": set(every)}
     for artifact, _ in _shown(study, model, benchmark):
         options = artifact.get("options", {})
@@ -287,9 +292,9 @@ def left_out(study: Study) -> list[Request]:
     lines: list[Request] = []
     for model, benchmark in pairs(study):
         runs = runs_of(study, model, benchmark)
-        computed = {item["method"] for run in runs for item in run["methods"] + run["questions"]}
+        computed = {item["method"] for run in runs for item in run.methods + run.questions}
         reasons: dict[str, list[str]] = {}
-        for method, reason in {pair: None for run in runs for pair in run["left_out"].items()}:
+        for method, reason in {pair: None for run in runs for pair in run.left_out.items()}:
             if method not in computed:
                 reasons.setdefault(reason, []).append(method)
         lines += [

@@ -5,8 +5,9 @@ from typing import Any
 
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts import OF_BENCHMARKS, Artifact, Panel, Run, require_artifact
+from pretrace.studies.artifacts import OF_BENCHMARKS, Artifact, Panel, require_artifact
 from pretrace.studies.registries import Registry
+from pretrace.studies.runs import Run
 
 Pair = tuple[str, str]
 
@@ -28,14 +29,14 @@ def select(
     Raises:
         InputError: an unknown artifact, nothing is selected, or no model is left.
     """
-    for slug in {slug for run in runs for slug in run["for"]} | artifacts.keys():
+    for slug in {slug for run in runs for slug in run.serves} | artifacts.keys():
         require_artifact(slug, registered, where)
     out = left_out(models, config)
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
-    kept = [run for run in runs if run["model"] not in out]
+    kept = [run for run in runs if run.model not in out]
     if not kept:
-        gone = [{"model": run["model"], "reason": out[run["model"]]} for run in runs]
+        gone = [{"model": run.model, "reason": out[run.model]} for run in runs]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(gone)}")
     if narrowed:
         kept = _serving(kept, chosen, registered)
@@ -95,7 +96,7 @@ def _chosen(
 def _serving(runs: list[Run], chosen: dict[str, Artifact], registered: dict[str, Artifact]) -> list[Run]:
     """The runs that the chosen artifacts need; those of no paper need none, where there are others."""
     wanted = {slug: own for slug, own in chosen.items() if "paper" in registered[slug]} or chosen
-    named = {slug for run in runs for slug in run["for"]}
+    named = {slug for run in runs for slug in run.serves}
     reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
     every = any(
         "panels" not in own and "unavailable" not in registered[slug] for slug, own in reading.items()
@@ -103,7 +104,7 @@ def _serving(runs: list[Run], chosen: dict[str, Artifact], registered: dict[str,
     pairs = {
         _pair(panel) for slug, own in reading.items() if slug not in named for panel in own.get("panels", [])
     }
-    return [run for run in runs if wanted.keys() & set(run["for"]) or pairs & _pairs(run) or every]
+    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
 
 def _pair(panel: Panel) -> Pair:
@@ -112,7 +113,7 @@ def _pair(panel: Panel) -> Pair:
 
 def _pairs(run: Run) -> set[Pair]:
     """The models that read a run's benchmark."""
-    return {(model, run["benchmark"]) for model in (run["model"], *run["references"])}
+    return {(model, run.benchmark) for model in (run.model, *run.references)}
 
 
 def _shows_texts(entry: Artifact) -> bool:

@@ -11,7 +11,6 @@ from pretrace.runtime.schema import check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
-    Run,
     expanded,
     prefix_cautions,
     resolve_artifact,
@@ -27,6 +26,7 @@ from pretrace.studies.questions import (
     resolve_questions,
 )
 from pretrace.studies.registries import KINDS, Registry, is_overridden, load_registry, override
+from pretrace.studies.runs import Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 
@@ -36,8 +36,8 @@ DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""
 
-Located = tuple[str, Run]
-"""A run, and the file and key that it is from."""
+WrittenRun = dict[str, Any]
+"""A run as a study file has it, of one model and benchmark: some of the keys of `keys.WrittenRun`."""
 
 OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
 """Keys of a training that starts with random weights."""
@@ -94,7 +94,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     located = [(where, run) for (where, _), run in zip(written, resolved, strict=True)]
     check_calibration(located)
     _check_inner_start(located)
-    default = DEFAULT_ARTIFACTS if any(run["methods"] for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
+    default = DEFAULT_ARTIFACTS if any(run.methods for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
     shown = written_artifacts(given.get("artifacts", default), resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
     runs, shown = select(resolved, shown, registered, models, config, str(path))
@@ -189,7 +189,7 @@ def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, 
             benchmarks.require(panel["benchmark"], f"{where}.{slug}.panels.{number}.benchmark")
 
 
-def _draw_shots(runs: list[Located], benchmarks: Registry) -> None:
+def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Registry) -> None:
     """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
     for where, run in runs:
         texts, _ = named_methods(run, where)
@@ -204,7 +204,9 @@ def _draw_shots(runs: list[Located], benchmarks: Registry) -> None:
             }
 
 
-def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, corpora: Registry) -> Run:
+def _resolve_run(
+    run: WrittenRun, where: str, models: Registry, benchmarks: Registry, corpora: Registry
+) -> Run:
     models.require(run["model"], f"{where}.model")
     benchmark = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
     if "calibrate_on" in run:
@@ -234,28 +236,28 @@ def _resolve_run(run: Run, where: str, models: Registry, benchmarks: Registry, c
         check_paraphraser(run, where, asked, models, benchmark)
     scored, left_out = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
     check_api_run(where, run, models, corpora=chosen, methods=scored)
-    return {
-        "id": run.get("id", ""),
-        "for": run.get("for", []),
-        "model": run["model"],
-        "benchmark": run["benchmark"],
-        "subsets": run.get("subsets"),
-        "lengths": run.get("lengths"),
-        "start_token": run.get("start_token", "tokenizer"),
-        "inner_start": run.get("inner_start", False),
-        "views": run.get("views", ["original"]),
-        "draws": run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
-        "corpora": chosen,
-        "references": run.get("references", []),
-        "neighbours": run.get("neighbours", []),
-        "shadows": run.get("shadows", []),
-        "methods": scored,
+    return Run(
+        id=run.get("id", ""),
+        serves=run.get("for", []),
+        model=run["model"],
+        benchmark=run["benchmark"],
+        subsets=run.get("subsets"),
+        lengths=run.get("lengths"),
+        start_token=run.get("start_token", "tokenizer"),
+        inner_start=run.get("inner_start", False),
+        views=run.get("views", ["original"]),
+        draws=run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
+        corpora=chosen,
+        references=run.get("references", []),
+        neighbours=run.get("neighbours", []),
+        shadows=run.get("shadows", []),
+        methods=scored,
         **resolve_questions(run, where, model, benchmark, asked),
-        "left_out": left_out | questions_left_out(run, where, benchmark, asked),
-    }
+        left_out=left_out | questions_left_out(run, where, benchmark, asked),
+    )
 
 
-def _check_shadows(run: Run, models: Registry, slug: str, where: str) -> None:
+def _check_shadows(run: WrittenRun, models: Registry, slug: str, where: str) -> None:
     """Whether the model `slug` has shadow models, and they read what the run's model reads."""
     model = models.entries[slug]
     if "shadows" not in model:
@@ -277,7 +279,7 @@ def _check_shadows(run: Run, models: Registry, slug: str, where: str) -> None:
 
 
 def _resolve_methods(
-    run: Run,
+    run: WrittenRun,
     where: str,
     model: dict[str, Any],
     benchmark: dict[str, Any],
@@ -326,7 +328,7 @@ def _resolve_methods(
     return chosen, left_out
 
 
-def _check_prefix(run: Run, where: str, shots: int, prefix: dict[str, int]) -> None:
+def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: dict[str, int]) -> None:
     """Whether what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
     if shots > (pool := prefix["pool"]):
         raise InputError(
@@ -347,7 +349,7 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
     return [0, *range(draws, draws + prefix.get("placebos", 0))]
 
 
-def _check_inner_start(runs: list[Located]) -> None:
+def _check_inner_start(runs: list[tuple[str, Run]]) -> None:
     """Runs that score the same texts agree in `inner_start`, which scores do not name.
 
     Raises:
@@ -355,15 +357,17 @@ def _check_inner_start(runs: list[Located]) -> None:
     """
     first: dict[tuple[Any, ...], list[Run]] = {}
     for where, run in runs:
-        alike = first.setdefault((run["model"], run["benchmark"], run["start_token"]), [])
-        for other in alike if run["methods"] else []:
-            shared = all(_share(run[key], other[key]) for key in ("views", "subsets", "lengths"))
-            if shared and run["inner_start"] != other["inner_start"]:
+        alike = first.setdefault((run.model, run.benchmark, run.start_token), [])
+        for other in alike if run.methods else []:
+            shared = all(
+                _share(getattr(run, key), getattr(other, key)) for key in ("views", "subsets", "lengths")
+            )
+            if shared and run.inner_start != other.inner_start:
                 raise InputError(
-                    f"{where}.inner_start: another run of {run['model']} on the same texts of "
-                    f"{run['benchmark']} differs in it, which scores do not name; put them into two studies."
+                    f"{where}.inner_start: another run of {run.model} on the same texts of "
+                    f"{run.benchmark} differs in it, which scores do not name; put them into two studies."
                 )
-        alike += [run] if run["methods"] else []
+        alike += [run] if run.methods else []
 
 
 def _share(one: list[Any] | None, other: list[Any] | None) -> bool:

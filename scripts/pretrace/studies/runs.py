@@ -1,0 +1,50 @@
+"""A run, resolved: which model reads which part of which benchmark, and what is asked and computed."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Chosen = dict[str, Any]
+"""A method of a run (`method`) with the parameters that the run narrows (`parameters`)."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of one model and benchmark, with the defaults of `keys.WrittenRun` filled in; None chooses all."""
+
+    id: str
+    serves: list[str]
+    model: str
+    benchmark: str
+    subsets: list[str] | None
+    lengths: list[int] | None
+    start_token: str
+    inner_start: bool
+    views: list[str]
+    draws: list[int]
+    corpora: list[str]
+    references: list[str]
+    neighbours: list[str]
+    shadows: list[str]
+    methods: list[Chosen]
+    """Those that score texts, the controls among them."""
+    questions: list[Chosen]
+    """Those that ask questions, the controls among them."""
+    paraphraser: str | None
+    """None where the answers come from elsewhere, whatever paraphraser they name."""
+    calibration: dict[str, float] | None
+    calibrate_on: str | None
+    left_out: dict[str, str]
+    """Methods that cannot be computed -> why."""
+
+    def for_jobs(self) -> dict[str, Any]:
+        """What jobs are told, as plain values: all that results can depend on."""
+        return {key: value for key, value in asdict(self).items() if key not in ("id", "serves", "left_out")}
+
+
+def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """The runs of each model and benchmark."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run.model, run.benchmark), []).append(run)
+    return found
