@@ -43,7 +43,7 @@ def rows_of(table: Table) -> dict[str, list[str]]:
     sorted(
         slug
         for slug, entry in REGISTERED.items()
-        if slug.startswith("de_cop") and "unavailable" not in entry and not entry.get("measured")
+        if slug.startswith("de_cop") and "unavailable" not in entry and entry["renderer"] != "document_times"
         if slug not in NEED_MORE
     ),
 )

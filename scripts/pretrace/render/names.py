@@ -5,6 +5,9 @@ from typing import Any
 
 from pretrace.questions.known import is_control
 
+PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
+"""The papers whose tables and figures there are, which begin an artifact's slug."""
+
 METHOD_LABELS = {
     "loss": "Loss",
     "zlib": "Zlib",

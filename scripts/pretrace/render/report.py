@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.glossary import Glossary
+from pretrace.render.names import PAPERS
 from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
@@ -20,12 +21,6 @@ if TYPE_CHECKING:
 
 PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
-PAPERS = {
-    "dc_pdd": "DC-PDD",
-    "con_recall": "Con-ReCall",
-    "surp": "SURP",
-    "de_cop": "DE-COP",
-}
 HEADLINE = "headline"
 """The renderer of what the page opens with."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")

@@ -6,6 +6,7 @@ from typing import Any
 
 from pretrace.methods.registry import REFERENCES
 from pretrace.questions.known import METHODS, is_question, parse_setting
+from pretrace.render.names import PAPERS
 from pretrace.render.registry import RENDERERS, check
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.runs import Run, runs_by_pair
@@ -87,6 +88,24 @@ def _panels_written(written: Panel | str, runs: list[Run], where: str) -> list[P
     ]
 
 
+def filled(slug: str, entry: Artifact) -> Artifact:
+    """A registered entry with what follows from its slug and renderer: paper, kind and evaluation set.
+
+    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
+    what belongs to no paper, are without them; the other papers evaluate all.
+
+    Raises:
+        InputError: there is no such renderer.
+    """
+    if entry["renderer"] not in RENDERERS:
+        hint = nearest(entry["renderer"], RENDERERS)
+        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
+    paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
+    texts = "without_prefixes" if paper in ("con_recall", "") else "all"
+    found = {"kind": RENDERERS[entry["renderer"]].kind, "evaluation_set": texts}
+    return found | ({"paper": paper} if paper else {}) | entry
+
+
 def require_artifact(slug: str, registered: dict[str, Artifact], where: str) -> Artifact:
     """The registered artifact; raises `InputError` with the nearest slug where there is none."""
     if slug not in registered:
@@ -103,9 +122,6 @@ def resolve_artifact(
         InputError: its renderer, options, methods or panels are none that there are.
     """
     entry = require_artifact(slug, registered, where)
-    if entry["renderer"] not in RENDERERS:
-        hint = nearest(entry["renderer"], RENDERERS)
-        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     needs = RENDERERS[entry["renderer"]].needs
     ran = {(run.model, run.benchmark) for run in runs}
     if needs == {"passes"}:
@@ -175,7 +191,7 @@ def check_artifact(artifact: Artifact, where: str) -> None:
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     """(key, method) of each method that an artifact names."""
-    lists = [(key, name) for key in ("methods", "grid_intervals") for name in artifact.get(key, [])]
+    lists = [(key, name) for key in ("methods",) for name in artifact.get(key, [])]
     single = {"baseline": artifact.get("baseline"), "options.method": artifact["options"].get("method")}
     return lists + [(key, name) for key, name in single.items() if name is not None]
 

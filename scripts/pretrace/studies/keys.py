@@ -222,34 +222,26 @@ class ArtifactEntry(Keys, total=False):
 
     title: Required[str]
     """The heading in the report."""
-    paper: Paper
-    """The paper whose table or figure this is (default, none: our own)."""
-    kind: Required[Literal["table", "figure"]]
-    """`table` or `figure`."""
     renderer: Required[str]
-    """The name of a renderer of `scripts/pretrace/render/`."""
+    """The name of a renderer of `scripts/pretrace/render/`, a table's or a figure's."""
     caption: str
     """What it shows; printed under it."""
     metric: str
-    """The metric it prints."""
+    """The metric it prints (default, `auc`)."""
     selection: Selection
-    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test`; figures draw the first (curves
-    of scores never `held_out`, which has a setting a fold)."""
+    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test` (default, all three in a table of
+    methods); figures draw the first (curves of scores never `held_out`, which has a setting a fold)."""
     evaluation_set: Literal["all", "without_prefixes", "balanced"]
-    """Which texts are evaluated."""
+    """Which texts are evaluated (default, `all` where the slug begins with `dc_pdd_`, `surp_` or `de_cop_`, else
+    `without_prefixes`)."""
     start_token: str
     """Only rows with this start token (default, the run's)."""
     baseline: str
     """A star is a significant gain over this method."""
     methods: Several
     """Only these methods, in this order."""
-    grid_intervals: Words
-    """Methods whose settings get an interval: those with one parameter off its default, and the best for each
-    value of a parameter."""
     options: dict[str, Any]
     """What the renderer alone understands."""
-    measured: bool
-    """Its numbers are timings, so its bytes differ from run to run."""
     unavailable: str
     """Why it cannot be rendered; shown in its place."""
 

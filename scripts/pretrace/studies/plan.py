@@ -1,5 +1,6 @@
 """What a study asks of each stage: the jobs' parameters as plain JSON values, in a fixed order."""
 
+from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from typing import Any
@@ -210,13 +211,21 @@ def _shown_of_pairs(study: Study) -> dict[Pair, list[tuple[Artifact, Panel]]]:
 
 def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
     """Methods whose every setting an artifact draws with an interval for this pair."""
-    return sorted(
-        {
-            method
-            for artifact, _ in _shown(study, model, benchmark)
-            for method in artifact.get("grid_intervals", [])
-        }
-    )
+    shown = [artifact for artifact, _ in _shown(study, model, benchmark)]
+    return sorted({method for artifact in shown for method in _with_settings(artifact)})
+
+
+def _with_settings(artifact: Artifact) -> Iterable[str]:
+    """The method whose settings an artifact shows, or those that have the parameter of its x; of x and y, none."""
+    options = artifact.get("options", {})
+    if "y" in options:
+        return []
+    if "method" in options:
+        return [options["method"]]
+    x = options.get("x", [])
+    parameters = {*x} if isinstance(x, list) else {x}
+    named = {method.split(";")[0] for method in artifact.get("methods", METHODS)}
+    return [method for method in named if method in METHODS and parameters & METHODS[method].grid.keys()]
 
 
 def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from pretrace.studies.apis import check_api_run, is_api, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
     expanded,
+    filled,
     prefix_cautions,
     resolve_artifact,
     written_artifacts,
@@ -81,8 +82,9 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     downloads = read_yaml(folder / "downloads.yaml")
     check(downloads, REGISTRIES["downloads"], str(folder / "downloads.yaml"))
     _check_references(models, benchmarks, corpora, downloads)
-    registered = read_yaml(folder / "artifacts.yaml")
-    check(registered, REGISTRIES["artifacts"], str(folder / "artifacts.yaml"))
+    entries = read_yaml(folder / "artifacts.yaml")
+    check(entries, REGISTRIES["artifacts"], str(folder / "artifacts.yaml"))
+    registered = {slug: filled(slug, entry) for slug, entry in entries.items()}
     written = [
         (f"{path}: runs.{number}", run)
         for number, listed in enumerate(given["runs"])
