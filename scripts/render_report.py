@@ -1,4 +1,4 @@
-"""Gather a study's tables, figures and readings on one page that opens from disk, and what was found for a terminal."""
+"""Gather a study's tables and figures on one page that opens from disk, and what was found for a terminal."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

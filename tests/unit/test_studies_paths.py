@@ -155,9 +155,9 @@ def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
         RUN, artifacts={"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
     )
     tables, figures = paths.rendered(loaded, "table"), paths.rendered(loaded, "figure")
-    assert tables == [f"results/mine/tables/results_auc.{suffix}" for suffix in ("csv", "md", "tex")]
+    assert tables == [f"results/mine/tables/results_auc.{suffix}" for suffix in ("csv", "md", "tex", "html")]
     assert sorted(figures) == [
-        f"results/mine/figures/surp_figure3.{end}" for end in ("csv", "pdf", "png", "svg")
+        f"results/mine/figures/surp_figure3.{end}" for end in ("csv", "pdf", "png", "svg", "txt")
     ]
 
 
