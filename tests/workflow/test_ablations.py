@@ -49,6 +49,7 @@ def test_another_gamma_is_scored_and_nothing_else(project: Project) -> None:
     assert len(settings_of(project, "con_recall")) == 2
 
 
+@pytest.mark.full
 def test_another_upper_bound_is_scored_and_nothing_else(project: Project) -> None:
     def change(study: dict) -> None:
         methods = study["runs"][0]["methods"]
@@ -61,6 +62,7 @@ def test_another_upper_bound_is_scored_and_nothing_else(project: Project) -> Non
     assert any("a=0.37" in setting for setting in settings_of(project, "dc_pdd"))
 
 
+@pytest.mark.full
 def test_more_shots_run_their_own_prefix_passes_alone(project: Project) -> None:
     def change(study: dict) -> None:
         study["runs"][1]["methods"][1]["recall"]["shots"] = [1, 2, 3]
@@ -72,6 +74,7 @@ def test_more_shots_run_their_own_prefix_passes_alone(project: Project) -> None:
     assert settings_of(project, "recall") == {"shots=1", "shots=2", "shots=3"}
 
 
+@pytest.mark.full
 def test_another_rate_of_deletion_runs_the_pass_of_its_view_alone(project: Project) -> None:
     def change(study: dict) -> None:
         study["runs"][2]["views"] = ["delete-25", "delete-50"]

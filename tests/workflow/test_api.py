@@ -150,6 +150,7 @@ def test_only_the_machine_that_starts_the_workflow_asks(served):
     assert asking <= set(re.findall(r"\w+", local))
 
 
+@pytest.mark.full
 def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):
     project, server = served
     done = run(project, "results/passes/mine~scoring/mine~books/mine.json", budget_usd=0, check=False)

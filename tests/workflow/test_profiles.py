@@ -64,6 +64,7 @@ def through(project: Project, profile: str, commands: dict[str, str], *options: 
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.submitted"))]
 
 
+@pytest.mark.full
 def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memory_and_time(unrun):
     asked = through(
         unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"}, "kill-first"
@@ -108,6 +109,7 @@ def test_what_pbs_tells_of_a_job_is_understood(tmp_path, told, state):
     assert done.stdout.strip() == state
 
 
+@pytest.mark.full
 def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
     import json
 

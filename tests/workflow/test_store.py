@@ -54,6 +54,7 @@ def test_an_added_view_runs_alone(project):
     assert lowercase_rows(project) == 120
 
 
+@pytest.mark.full
 def test_a_changed_view_runs_alone(project):
     before = project.stored()
     study = project.study()
@@ -96,6 +97,7 @@ def test_an_edited_text_is_never_answered_by_an_old_pass(project):
     assert loss[0]["32-00"] == loss[1]["32-00"]
 
 
+@pytest.mark.full
 def test_a_job_that_raises_midway_keeps_what_it_finished(project):
     before = project.stored()
     add_lowercase(project)
@@ -141,6 +143,7 @@ def test_a_job_killed_with_kill_9_is_finished_by_the_same_command(project):
     assert lowercase_rows(project) == 120
 
 
+@pytest.mark.full
 def test_snakemake_killed_with_kill_9_is_finished_by_the_documented_commands(project):
     before = project.stored()
     running, job = hold(project)
