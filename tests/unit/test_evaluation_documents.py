@@ -28,7 +28,7 @@ def table(results: Results, kind: str) -> pd.DataFrame:
 
 def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Scores of the members and of the non-members."""
-    scores = table(results, "scores")
+    scores = read_parquet(results.metrics[PAIR].with_name("scores.parquet"))
     of = scores[(scores["method"] == method) & (scores["setting"] == setting)]
     member = of["id"].str[1:].astype(int) < 8
     return of.loc[member, "score"].to_numpy(), of.loc[~member, "score"].to_numpy()

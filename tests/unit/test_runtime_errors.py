@@ -30,6 +30,7 @@ def refuse(monkeypatch, error: OSError) -> None:
 
     monkeypatch.setattr("builtins.open", opened)
     monkeypatch.setattr("io.open", opened)
+    monkeypatch.setattr("pyarrow.parquet.read_table", opened)
 
 
 @pytest.mark.parametrize(
