@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.evaluation import evaluate
-from pretrace.evaluation.columns import scores_of
+from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
+from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import nothing, placebos
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.questions import known

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation import EvaluationSet, evaluate
-from pretrace.evaluation.columns import scores_of
+from pretrace.evaluation.cells import EvaluationSet, scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
+from pretrace.evaluation.evaluate import evaluate
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation import evaluate, evaluation_sets
-from pretrace.evaluation.columns import scores_of
+from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
+from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.sets import evaluation_sets
 from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation import EvaluationSet
-from pretrace.evaluation.columns import scores_of
+from pretrace.evaluation.cells import EvaluationSet, scores_of
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation import EvaluationSet
-from pretrace.evaluation.columns import Column
+from pretrace.evaluation.cells import Column, EvaluationSet
 from pretrace.evaluation.comparison import partner
 
 

@@ -15,8 +15,8 @@ from scipy.stats import binom, sem
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation import evaluate
-from pretrace.evaluation.columns import scores_of
+from pretrace.evaluation.cells import scores_of
+from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.methods import METHODS, LabelledTexts
 

@@ -23,7 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def table(results: Results, kind: str) -> pd.DataFrame:
-    return read_parquet(getattr(results, kind)[PAIR])
+    return read_parquet(results.metrics[PAIR].parent / f"{kind}.parquet")
 
 
 def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:

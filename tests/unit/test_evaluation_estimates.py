@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
-from pretrace.evaluation import signed_wasserstein
 from pretrace.evaluation.answers import mean_of_groups
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.curves import PLACES, densities, roc_points
@@ -26,6 +25,7 @@ from pretrace.evaluation.tokens import (
     token_curves,
     tokens_of,
 )
+from pretrace.evaluation.wasserstein import signed_wasserstein
 from pretrace.runtime.errors import InputError
 
 

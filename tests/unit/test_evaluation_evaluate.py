@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation import METRIC_COLUMNS, TEST_COLUMNS
+from pretrace.evaluation.evaluate import METRIC_COLUMNS, TEST_COLUMNS
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet

@@ -9,8 +9,7 @@ from evaluation_tables import LABEL, SETTINGS, noise, only, run, scores, texts
 from scipy.stats import binom
 
 from pretrace.evaluation import permutation
-from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.columns import Column
+from pretrace.evaluation.cells import Cell, Column
 from pretrace.evaluation.permutation import _midranks, relabelled_aucs, relabellings
 from pretrace.evaluation.selection import Rankings, choose
 from pretrace.evaluation.significance import permutation_test

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pretrace.evaluation import columns, evaluate
+from pretrace.evaluation import cells
+from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import KEYS, placebos
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods.blind import blind
@@ -68,8 +69,8 @@ def scores_of(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFr
     return pd.DataFrame(rows).astype({"draw": "Int64"})
 
 
-def read(benchmark: pd.DataFrame) -> columns.Scores:
-    return columns.scores_of([scores_of(benchmark)], benchmark)
+def read(benchmark: pd.DataFrame) -> cells.Scores:
+    return cells.scores_of([scores_of(benchmark)], benchmark)
 
 
 def blind_scores(table: pd.DataFrame) -> dict[str, float]:
@@ -159,7 +160,7 @@ def test_a_draw_of_prefixes_stands_for_the_document_of_its_shots(benchmark):
     assert len(set(documents.values()) - {""}) == 2
     sets = evaluation_sets(benchmark, prefixes)
     scores = scores_of(benchmark, draws=(0, 1, 2))
-    read_again = columns.scores_of([scores], benchmark)
+    read_again = cells.scores_of([scores], benchmark)
     found = placebos(
         read_again, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known
     )

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from pretrace.evaluation.roc import LEVELS, METRICS, Ranking, allowed_false, level_of
+from pretrace.evaluation.metrics import LEVELS, METRICS, level_of
+from pretrace.evaluation.roc import Ranking, allowed_false
 
 CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
 

@@ -11,9 +11,9 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from pretrace.evaluation import METRICS, EvaluationSet, selection
-from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.columns import Column
+from pretrace.evaluation import selection
+from pretrace.evaluation.cells import Cell, Column, EvaluationSet
+from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.selection import Estimate, Part, Rankings
 from pretrace.evaluation.significance import percentile_interval

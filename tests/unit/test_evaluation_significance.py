@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ttest_1samp, ttest_rel
 
+from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.resampling import resample, resampling_groups
-from pretrace.evaluation.roc import METRICS, Ranking
+from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.significance import (
     bootstrap_test,
     chance,

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pretrace.evaluation import evaluation_sets
 from pretrace.evaluation.averages import average, difference
+from pretrace.evaluation.sets import evaluation_sets
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
 from pretrace.render.tables import (

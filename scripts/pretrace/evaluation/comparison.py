@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.columns import Column
-from pretrace.evaluation.roc import METRICS, Floats
+from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.selection import Estimate, Part, Rankings, without_setting
 from pretrace.evaluation.significance import (
     Result,

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet
-from pretrace.evaluation.columns import Column, Scores
+from pretrace.evaluation.cells import Column, EvaluationSet, Scores
 from pretrace.evaluation.evaluate import KEYS
 from pretrace.evaluation.roc import Flags, Floats
 
@@ -33,7 +32,7 @@ def score_curves(
 ) -> pd.DataFrame:
     """The curves that are asked for, of every method at its setting: columns `COLUMNS`.
 
-    `metrics` says which settings were chosen, `scores` as `columns.scores_of` gives them. Asked are `statistic` (`roc`,
+    `metrics` says which settings were chosen, `scores` as `cells.scores_of` gives them. Asked are `statistic` (`roc`,
     `density`), `selection` and, each None for every one, `subset` and `length`. A density of equal scores is left out.
     """
     rows = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
 from pretrace.questions.known import is_question
 
-AUC_AS_PUBLISHED = "auc_as_published"
-ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
 MEAN_SCORE = "mean_score"
 """The metric that Welch's test is of: a class's mean over documents of the document's score."""
 

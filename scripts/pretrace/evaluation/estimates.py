@@ -9,8 +9,7 @@ import pandas as pd
 from pretrace.evaluation.answers import answer_estimates
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import Side
-from pretrace.evaluation.cells import EvaluationSet
-from pretrace.evaluation.columns import Scores
+from pretrace.evaluation.cells import EvaluationSet, Scores
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
 
@@ -48,7 +47,7 @@ def estimates_and_curves(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `COLUMNS` and `curves.COLUMNS`: what `asked` says (`studies.plan.estimates_asked`); of answers, all.
 
-    `scores` as `columns.scores_of` gives them; `table` reads the scores table where the power of an audit is asked for.
+    `scores` as `cells.scores_of` gives them; `table` reads the scores table where the power of an audit is asked for.
     The passes of `manifest` are read for shifts and tokens alone.
     """
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, EvaluationSet, Shown, cells
-from pretrace.evaluation.columns import Column, Scores, text_units
+from pretrace.evaluation.cells import Cell, Column, EvaluationSet, Scores, Shown, cells, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.documents import (
     MEAN_SCORE,
@@ -15,9 +14,10 @@ from pretrace.evaluation.documents import (
     document_metrics,
     welch_tests,
 )
+from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
-from pretrace.evaluation.roc import METRICS, Flags, level_of
+from pretrace.evaluation.roc import Flags
 from pretrace.evaluation.selection import (
     Estimate,
     Part,
@@ -59,7 +59,7 @@ def evaluate(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
 
-    `scores` as `columns.scores_of` gives them.
+    `scores` as `cells.scores_of` gives them.
 
     Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
     parameter of the grid at most is off its default or the others are at their best; `default`,

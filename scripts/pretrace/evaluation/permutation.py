@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.roc import METRICS, Flags, Floats, Whole
+from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.evaluation.selection import Choices, Estimate, Settings, without_setting
 
 _CHUNK_BYTES = 1 << 24

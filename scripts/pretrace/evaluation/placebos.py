@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, Shown, cells
-from pretrace.evaluation.columns import OfUnit, Scores, ScoresByColumn
-from pretrace.evaluation.roc import METRICS
+from pretrace.evaluation.cells import EvaluationSet, OfUnit, Scores, ScoresByColumn, Shown, cells
+from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
 from pretrace.methods.statistics import LabelledTexts

@@ -5,19 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pretrace.evaluation.metrics import METRICS, level_of
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.intp]
-
-LEVELS = (1, 5, 10)
-"""False-positive rates, in percent, at which true-positive rates are reported."""
-
-METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
-
-
-def level_of(metric: str) -> int | None:
-    """The false-positive rate in a metric's name, in percent; None for the AUC."""
-    return None if metric == "auc" else int(metric.split("_")[2])
 
 
 def allowed_false(metric: str, nonmembers: Floats) -> Floats:

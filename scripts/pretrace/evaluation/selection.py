@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.cells import Cell
-from pretrace.evaluation.columns import Column
-from pretrace.evaluation.roc import METRICS, Flags, Floats, Ranking, Whole
+from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 

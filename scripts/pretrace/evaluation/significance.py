@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, allowed_false, level_of
+from pretrace.evaluation.metrics import level_of
+from pretrace.evaluation.roc import Flags, Floats, allowed_false
 
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.runtime.errors import InputError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,15 +27,6 @@ SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg
 """The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
 SELECTIONS = ("held_out", "default", "best_on_test")
 COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
-METRICS = (
-    "auc",
-    *(f"tpr_at_{percent}_fpr{strict}" for strict in ("", "_strict") for percent in (1, 5, 10)),
-    "auc_as_published",
-    "accuracy_members",
-    "accuracy_nonmembers",
-)
-"""What may be printed: of texts and documents, and the last three of documents alone."""
-
 CHOICES = {
     "unit": ("text", "document"),
     "blocks": ("model", "benchmark", "subset", "length", "view", "draw", "reference"),
@@ -159,7 +151,8 @@ def check(artifact: Artifact) -> Renderer:
     given: list[tuple[str, Any, Sequence[str]]] = []
     given += [("selection", one, SELECTIONS) for one in artifact.get("selection", ())]
     given += [
-        ("metric", one, METRICS) for one in [artifact.get("metric", "auc"), *_listed(options, "metrics")]
+        ("metric", one, SHOWN_METRICS)
+        for one in [artifact.get("metric", "auc"), *_listed(options, "metrics")]
     ]
     given += [(f"option {key}", options[key], valid) for key, valid in CHOICES.items() if key in options]
     for key, value, valid in given:

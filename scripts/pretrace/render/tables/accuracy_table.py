@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import difference
-from pretrace.evaluation.documents import ACCURACIES, MEAN_SCORE
+from pretrace.evaluation.documents import MEAN_SCORE
+from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.questions.known import is_control
 from pretrace.questions.registry import CONTROLS, QUESTION_METHODS, parse_question_setting
 from pretrace.render.names import row_label

@@ -1,0 +1,17 @@
+"""The names of all metrics. Light to import."""
+
+LEVELS = (1, 5, 10)
+"""False-positive rates, in percent, at which true-positive rates are reported."""
+
+METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
+"""Of texts and documents."""
+
+AUC_AS_PUBLISHED = "auc_as_published"
+ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
+SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
+"""What a table may show: the last three are of documents alone."""
+
+
+def level_of(metric: str) -> int | None:
+    """The false-positive rate in a metric's name, in percent; None for the AUC."""
+    return None if metric == "auc" else int(metric.split("_")[2])
