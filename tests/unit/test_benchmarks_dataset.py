@@ -17,7 +17,7 @@ from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.runtime.schema import by_source, check
+from pretrace.runtime.schema import check_entries
 
 ROOT = Path(__file__).parents[2]
 NAME = "someone/books"
@@ -66,7 +66,7 @@ def books(ending="parquet"):
 
 def entry_of(**keys):
     entry = {"source": "dataset", **keys}
-    check({"mine": entry}, by_source(BENCHMARKS), "test")
+    check_entries({"mine": entry}, BENCHMARKS, "test")
     return entry
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required, get_args
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import Field
-from typing_extensions import get_type_hints
 
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Span, Unique, with_needs
+from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Sources, Span, Unique
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +59,50 @@ class Prefix(Keys, total=False):
 VIEW_BROUGHT = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
-class BenchmarkEntry(Keys, total=False):
-    """What the entry of every benchmark can say. A loader's own class adds its `source`, and its keys."""
+class YearsOf(Keys, total=False):
+    """The addresses that play a class."""
 
+    years: Required[Span]
+    """First and last year, both included."""
+
+
+class BenchmarkEntry(Keys, total=False):
+    """What the entry of a benchmark can say. A loader may have a class of its own, with keys that it alone reads."""
+
+    source: Required[str]
+    """Which loader of `scripts/pretrace/benchmarks/loaders/` reads it; `answers`: no texts, documents and
+    labels come with the answers of its models."""
     title: str
     """The name in tables and figures (default, the slug)."""
     access: str
     """Licence, and what is needed to fetch it."""
     language: Language
     """ISO 639-1 code (default, en); scripts without case have no rows of lowercase."""
+    hub: Hub
+    """The data set's id on the Hugging Face hub, as swj0419/WikiMIA."""
+    revision: Some[str]
+    """Of `hub`: a branch, tag or commit (default, main); the commit that it means is recorded."""
+    hub_config: str
+    """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the
+    sets); `dataset`: the configuration (default, the only one, or the one called `default`)."""
+    neighbours: Count
+    """`wikimia`, `mimir`: COUNT, how many neighbours of each text the source holds: the view
+    `neighbours-COUNT`."""
+    download: str
+    """State of the Union and `peoples_daily`: a slug of `downloads.yaml`."""
+    members: YearsOf
+    """`sotu`, `sotu_temporal`, `sotu_questions`: `years: [first, last]` of the addresses that play the
+    members."""
+    nonmembers: YearsOf
+    """The same of the non-members."""
+    years: Span
+    """`sotu_segments`: first and last year of the addresses."""
+    texts: Count
+    """`sotu`: snippets of each address; else texts of each class and length."""
+    documents: Count
+    """`sotu_questions`: sections of each class; `dolma_book`: books of each class."""
+    passages: Count
+    """`sotu_questions`: passages of each section and length."""
     lengths: Some[Unique[Count]]
     """Lengths in words; runs may choose among them."""
     subsets: Some[Unique[str]]
@@ -107,28 +141,6 @@ class BenchmarkEntry(Keys, total=False):
     `compute_estimate` goes by it, and counts 2,000 texts of each subset and length without it."""
 
 
-class HubBenchmark(BenchmarkEntry, total=False):
-    """A benchmark on the Hugging Face hub."""
-
-    hub: Hub
-    """The data set's id on the hub, as swj0419/WikiMIA."""
-    revision: Some[str]
-    """A branch, tag or commit (default, main); the commit that it means is recorded."""
-
-
-class Answers(BenchmarkEntry, total=False):
-    """No texts: documents and labels come with the answers of its models."""
-
-    source: Required[Literal["answers"]]
-
-
-class YearsOf(Keys, total=False):
-    """The addresses that play a class."""
-
-    years: Required[Span]
-    """First and last year, both included."""
-
-
 Loader = Callable[[Mapping[str, Any], list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
 
@@ -143,22 +155,23 @@ class _Loaders(dict[str, Loader]):
 
 
 LOADERS: dict[str, Loader] = _Loaders()
-BENCHMARKS: list[Any] = [Answers]
-"""The kinds of `BenchmarkEntry` that there are, one for each source."""
+BENCHMARKS: Sources = {"answers": (BenchmarkEntry, ())}
 
 
-def loader(entry: Any, *, needs: Sequence[str] = ()) -> Callable[[Loader], Loader]:
-    """Register a loader for the benchmarks whose entry is of this kind: a `BenchmarkEntry` with the key `source`.
+def loader(
+    source: str, *, needs: Sequence[str] = (), entry: type = BenchmarkEntry
+) -> Callable[[Loader], Loader]:
+    """Register a loader for the benchmarks whose entry says `source: <source>`.
 
-    `needs` are keys of every benchmark that those of this source cannot do without, as `lengths` or `hub or path`.
+    `needs` are the keys that such an entry cannot do without, as `lengths` or `hub or path`; `entry` is its
+    class, where the loader reads keys that no other does.
     """
-    (source,) = get_args(get_type_hints(entry)["source"])
 
     def register(function: Loader) -> Loader:
         if source in LOADERS:
             raise ValueError(f"two loaders read '{source}'")
         LOADERS[source] = function
-        BENCHMARKS.append(with_needs(entry, needs))
+        BENCHMARKS[source] = entry, needs
         return function
 
     return register

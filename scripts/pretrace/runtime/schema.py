@@ -4,13 +4,11 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, reduce
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
-from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
@@ -106,31 +104,13 @@ SECRET = Field(json_schema_extra={"writeOnly": True})
 """A value that may hold a secret by mistake: no complaint repeats it."""
 
 
-def with_needs(kind: Any, needs: Sequence[str]) -> Any:
-    """A kind of `Keys` that cannot do without these keys, which others of its base can; as `path` or `hub or path`."""
-
-    def checked(value: dict[str, Any]) -> dict[str, Any]:
-        for need in needs:
-            if not any(key in value for key in need.split(" or ")):
-                raise ValueError("missing key " + " or ".join(map(repr, need.split(" or "))))
-        return value
-
-    return Annotated[kind, AfterValidator(checked)] if needs else kind
-
-
-def by_source(kinds: Iterable[Any]) -> Any:
-    """The entries of a registry: a mapping from slug to one of these `Keys`, told apart by its key `source`."""
-    entry = reduce(or_, kinds)
-    return dict[Slug, Annotated[entry, Field(discriminator="source")]]  # type: ignore[valid-type]
-
-
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def check(value: Any, kind: Any, where: str) -> None:
-    """Check `value` against `kind`, which is made of `Keys`.
+def check(value: Any, kind: Any, where: str, *path: str) -> None:
+    """Check `value`, which stands under the keys `path` of the file `where`, against `kind`, which is made of `Keys`.
 
     Raises:
         InputError: with one line for each mistake: file, key, what is wrong, what would be right.
@@ -138,8 +118,31 @@ def check(value: Any, kind: Any, where: str) -> None:
     try:
         _adapter(kind).validate_python(value)
     except ValidationError as error:
-        lines = _explained(error, value, json_schema(kind))
+        lines = _explained(error, value, json_schema(kind), path)
         raise InputError("\n".join(f"{where}: {line}" for line in lines)) from None
+
+
+Sources = dict[str, tuple[Any, Sequence[str]]]
+"""By `source`: what an entry of a registry may say, and the keys that it cannot do without (`path`, `hub or path`)."""
+
+
+def check_entries(entries: Any, sources: Sources, where: str) -> None:
+    """Check the entries of a registry, by slug, each by its key `source`; raises as `check`."""
+    check(entries, dict[Slug, dict[Any, Any]], where)
+    for slug, entry in entries.items():
+        if "source" not in entry:
+            raise InputError(f"{where}: {slug}: missing key 'source'")
+        if str(entry["source"]) not in sources:
+            hint = nearest(entry["source"], sources)
+            raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
+        kind, needs = sources[entry["source"]]
+        check(entry, kind, where, slug)
+        for need in needs:
+            if not any(key in entry for key in need.split(" or ")):
+                missing = " or ".join(map(repr, need.split(" or ")))
+                raise InputError(
+                    f"{where}: {slug}: missing key {missing}, which source {entry['source']} needs"
+                )
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
@@ -173,8 +176,7 @@ def key_texts(kind: Any) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True)
-class _Mistake:
+class _Mistake(NamedTuple):
     """One complaint of pydantic: its place in the file, what is there, and the JSON schemas of what may be there."""
 
     type: str
@@ -183,12 +185,6 @@ class _Mistake:
     choices: list[dict[str, Any]]
     about: str
     """The key that is missing or unknown, else what pydantic says."""
-    sources: dict[str, dict[str, Any]]
-    """Of an entry of a registry: the keys that entries of each source have."""
-
-    @property
-    def key(self) -> str:
-        return ".".join(map(str, self.path)) or "top level"
 
 
 _OF_KEYS = {"missing", "extra_forbidden"}
@@ -196,50 +192,41 @@ _SWITCHES = ("true", "false")
 """What Snakemake takes for text on the command line: there, switches have a capital."""
 
 
-def _explained(error: ValidationError, value: Any, schema: dict[str, Any]) -> list[str]:
-    mistakes = [_mistake(one, value, schema) for one in error.errors(include_url=False)]
+def _explained(
+    error: ValidationError, value: Any, schema: dict[str, Any], path: tuple[str, ...]
+) -> list[str]:
+    mistakes = [_mistake(one, value, schema, path) for one in error.errors(include_url=False)]
     grouped: dict[tuple[Any, ...], list[_Mistake]] = {}
     for one in mistakes:
         group = one.type if one.type in _OF_KEYS else "type" if one.type.endswith("_type") else one.about
         grouped.setdefault((one.path, group), []).append(one)
     # where a value may be of several types, what is wrong inside of it says more than that it is not of the others
-    inner = [one.path + (() if one.type not in _OF_KEYS else (one.about,)) for one in mistakes]
+    inner = [one.path + ((one.about,) if one.type in _OF_KEYS else ()) for one in mistakes]
     lines = [
         _explain(group)
-        for (path, kind), group in grouped.items()
-        if kind != "type" or not any(len(other) > len(path) and other[: len(path)] == path for other in inner)
+        for (at, kind), group in grouped.items()
+        if kind != "type" or not any(len(other) > len(at) and other[: len(at)] == at for other in inner)
     ]
     return sorted(lines)
 
 
-def _mistake(error: Any, value: Any, schema: dict[str, Any]) -> _Mistake:
+def _mistake(error: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
     """The mistake's place: parts of `loc` that are no keys name the member of a union."""
-    loc, path = error["loc"], []
-    of_keys = error["type"] in _OF_KEYS
-    choices = _choices(schema, schema)
-    sources: dict[str, dict[str, Any]] = {}
+    loc, choices = error["loc"], _choices(schema, schema)
     if loc[-1:] == ("[key]",):  # a key itself is wrong
-        return _Mistake(error["type"], loc[:-2], error["input"], choices, error["msg"], {})
+        return _Mistake(error["type"], path + loc[:-2], error["input"], choices, error["msg"])
+    of_keys = error["type"] in _OF_KEYS
     for part in loc[:-1] if of_keys else loc:
-        if tagged := [one["discriminator"]["mapping"] for one in choices if "discriminator" in one]:
-            sources = {
-                tag: _choices({"$ref": ref}, schema)[0]["properties"] for tag, ref in tagged[0].items()
-            }
-            choices = _choices({"$ref": tagged[0][part]}, schema)
-        elif (isinstance(value, dict) and part in value) or (
-            isinstance(value, list) and isinstance(part, int)
-        ):
-            value, sources = value[part], {}
-            path.append(part)
+        if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
+            value, path = value[part], (*path, part)
             own = [one["properties"][part] for one in choices if part in one.get("properties", {})]
             values = [one.get(key) for one in choices for key in ("items", "additionalProperties")]
             values += [of for one in choices for of in one.get("patternProperties", {}).values()]
             told = _told(choices)
             of_values = [{"description": told} | of if told else of for of in values if isinstance(of, dict)]
             choices = [one for of in own or of_values for one in _choices(of, schema)]
-    said = error.get("ctx", {}).get("error", error["msg"])
-    about = str(loc[-1]) if of_keys else str(said)
-    return _Mistake(error["type"], tuple(path), value, choices, about, sources)
+    about = loc[-1] if of_keys else error.get("ctx", {}).get("error", error["msg"])
+    return _Mistake(error["type"], path, value, choices, str(about))
 
 
 def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
@@ -247,32 +234,30 @@ def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]
     told = {key: node[key] for key in ("description", "writeOnly") if key in node}
     if "$ref" in node:
         return [one | told for one in _choices(root["$defs"][node["$ref"].rpartition("/")[2]], root)]
-    several = node.get("anyOf") or ([] if "discriminator" in node else node.get("oneOf", []))
-    return [one | told for of in several for one in _choices(of, root)] or [node]
+    return [one | told for of in node.get("anyOf", []) for one in _choices(of, root)] or [node]
 
 
 def _explain(mistakes: list[_Mistake]) -> str:
     one = mistakes[0]
-    key, value = one.key, one.value
+    key, value = ".".join(map(str, one.path)) or "top level", one.value
     told = _told(one.choices)
     shown = "what is given" if any(of.get("writeOnly") for of in one.choices) else repr(value)
     match one.type:
         case "extra_forbidden":
-            return "; ".join(_unknown(one, mistake.about) for mistake in mistakes)
+            valid = {name for of in one.choices for name in of.get("properties", {})}
+            names = [mistake.about for mistake in mistakes]
+            of = key if one.path else ""
+            return "; ".join(
+                f"unknown key '{f'{of}.{name}'.lstrip('.')}': {nearest(name, valid)}" for name in names
+            )
         case "missing":
             return f"{key}: missing key {', '.join(repr(mistake.about) for mistake in mistakes)}"
-        case "union_tag_not_found":
-            return f"{key}: missing key 'source'"
-        case "union_tag_invalid":
-            valid = {tag for of in one.choices for tag in of["discriminator"]["mapping"]}
-            return (
-                f"{_join(key, 'source')}: {value['source']!r} is not valid: {nearest(value['source'], valid)}"
-            )
         case "literal_error":
             words = [str(word) for of in one.choices for word in of.get("enum", [of.get("const")])]
             return f"{key}: {shown} is not valid: {nearest(str(value), words)}"
         case "string_pattern_mismatch":
-            return f"{key}: {shown} does not have the right form ({_pattern(one)}). {told}".strip()
+            form = one.about.partition("match pattern ")[2].strip("'")
+            return f"{key}: {shown} does not have the right form ({form}). {told}".strip()
         case "value_error":
             return f"{key}: {one.about}."
         case kind if kind.endswith("_type"):
@@ -289,23 +274,6 @@ def _explain(mistakes: list[_Mistake]) -> str:
 def _told(choices: list[dict[str, Any]]) -> str:
     """What the schemas of one place say about it."""
     return next((one["description"] for one in choices if "description" in one), "")
-
-
-def _unknown(one: _Mistake, name: str) -> str:
-    place = _join(one.key, name)
-    if having := [source for source, keys in one.sources.items() if name in keys]:
-        has = one.value["source"]
-        return f"unknown key '{place}': source {' or '.join(having)} has it, and this entry has source {has}"
-    valid = {key for of in one.choices for key in of.get("properties", {})}
-    return f"unknown key '{place}': {nearest(name, valid)}"
-
-
-def _pattern(mistake: _Mistake) -> str:
-    return mistake.about.partition("match pattern ")[2].strip("'")
-
-
-def _join(key: str, name: Any) -> str:
-    return str(name) if key == "top level" else f"{key}.{name}"
 
 
 _WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",

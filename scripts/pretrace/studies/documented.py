@@ -7,18 +7,17 @@ import json
 import re
 import sys
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from typing_extensions import get_type_hints, is_typeddict
-
-from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
-from pretrace.corpora.sources import CORPORA, CorpusEntry
-from pretrace.models.entries import MODELS, Api, ModelEntry, Training
+from pretrace.benchmarks.sources import BENCHMARKS
+from pretrace.corpora.sources import CORPORA
+from pretrace.models.entries import Api, ModelEntry, Training
 from pretrace.render.names_file import NamesFile
-from pretrace.runtime.schema import json_schema, key_texts
+from pretrace.runtime.schema import Slug, Sources, json_schema, key_texts
 from pretrace.studies.keys import (
-    REGISTRIES,
     ArtifactEntry,
     Config,
     Download,
@@ -29,20 +28,42 @@ from pretrace.studies.keys import (
     WrittenRun,
 )
 
-SCHEMAS = REGISTRIES | {"config": Config, "study": StudyFile, "revisions": Revisions, "published": NamesFile}
-TABLES: dict[str, list[Any]] = {
-    "config": [Config],
-    "study": [StudyFile],
-    "artifacts of a study": [WrittenArtifact],
-    "panels": [WrittenPanel],
-    "runs": [WrittenRun],
-    "models": [ModelEntry, *MODELS],
-    "training": [Training],
-    "api": [Api],
-    "benchmarks": [BenchmarkEntry, *BENCHMARKS],
-    "corpora": [CorpusEntry, *CORPORA],
-    "artifacts": [ArtifactEntry],
-    "downloads": [Download],
+
+def kinds_of(sources: Sources) -> dict[Any, list[str]]:
+    """The kinds of entries of a registry, the one of most sources first -> the sources of each of the others."""
+    found: dict[Any, list[str]] = {}
+    for source, (kind, _) in sources.items():
+        found.setdefault(kind, []).append(f"`{source}`")
+    first = max(found, key=lambda kind: len(found[kind]))
+    return {first: []} | {kind: named for kind, named in found.items() if kind != first}
+
+
+FILES = {
+    "config": Config,
+    "study": StudyFile,
+    "models": dict[Slug, ModelEntry],
+    "benchmarks": dict[Slug, reduce(or_, kinds_of(BENCHMARKS))],  # type: ignore[misc]
+    "corpora": dict[Slug, reduce(or_, kinds_of(CORPORA))],  # type: ignore[misc]
+    "artifacts": dict[Slug, ArtifactEntry],
+    "downloads": dict[Slug, Download],
+    "revisions": Revisions,
+    "published": NamesFile,
+}
+"""What each file of config/ may hold."""
+
+TABLES: dict[str, dict[Any, list[str]]] = {
+    "config": {Config: []},
+    "study": {StudyFile: []},
+    "artifacts of a study": {WrittenArtifact: []},
+    "panels": {WrittenPanel: []},
+    "runs": {WrittenRun: []},
+    "models": {ModelEntry: []},
+    "training": {Training: []},
+    "api": {Api: []},
+    "benchmarks": kinds_of(BENCHMARKS),
+    "corpora": kinds_of(CORPORA),
+    "artifacts": {ArtifactEntry: []},
+    "downloads": {Download: []},
 }
 """The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
 
@@ -51,7 +72,7 @@ def schemas() -> dict[str, str]:
     """File name -> its JSON schema."""
     return {
         f"{name}.schema.json": json.dumps(json_schema(kind), ensure_ascii=False) + "\n"
-        for name, kind in SCHEMAS.items()
+        for name, kind in FILES.items()
     }
 
 
@@ -67,30 +88,17 @@ def with_tables(readme: str) -> str:
     return readme
 
 
-def _table(kinds: list[Any]) -> Iterable[str]:
-    """Lines of Markdown: the keys of the first kind, and those of each of the others with its source."""
+def _table(kinds: dict[Any, list[str]]) -> Iterable[str]:
+    """Lines of Markdown: the keys of the first kind, and those that each of the others adds, with its sources."""
     yield "| key | what it sets |"
     yield "|---|---|"
-    common = key_texts(kinds[0])
-    kinds = [kind if is_typeddict(kind) else get_args(kind)[0] for kind in kinds]
-    own: dict[tuple[str, str], list[str]] = {}
-    if kinds[1:]:
-        told = [f"`{_source(kind)}`: {_sentence(kind.__doc__)}" for kind in kinds[1:]]
-        yield f"| `source` | {'; '.join(told)} |"
-    for kind in kinds[1:]:
+    seen: set[str] = set()
+    for kind, sources in kinds.items():
         for key, text in key_texts(kind).items():
-            if key not in (*common, "source"):
-                own.setdefault((key, text), []).append(f"`{_source(kind)}`")
-    rows: list[tuple[str, str, list[str]]] = [(key, text, []) for key, text in common.items()] + [
-        (*key, of) for key, of in own.items()
-    ]
-    for key, text, sources in rows:
-        said = f"{', '.join(sources)}: {_sentence(text)}" if sources else _sentence(text)
-        yield f"| `{key}` | {said.replace('|', chr(92) + '|')} |"
-
-
-def _source(kind: Any) -> str:
-    return str(get_args(get_type_hints(kind)["source"])[0])
+            if key not in seen:
+                of = f"{', '.join(sources)}: " if sources else ""
+                yield f"| `{key}` | {of}{_sentence(text).replace('|', chr(92) + '|')} |"
+            seen.add(key)
 
 
 def _sentence(text: str) -> str:

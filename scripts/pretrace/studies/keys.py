@@ -8,10 +8,7 @@ from typing import Annotated, Any, Literal, Required
 
 from pydantic import AfterValidator, Field
 
-from pretrace.benchmarks.sources import BENCHMARKS
-from pretrace.corpora.sources import CORPORA
-from pretrace.models.entries import MODELS
-from pretrace.runtime.schema import Count, Hub, Keys, Slug, Some, Unique, by_source
+from pretrace.runtime.schema import Count, Hub, Keys, Slug, Some, Unique
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
@@ -271,13 +268,3 @@ class Revisions(Keys, total=False):
     """Models of the hub, as EleutherAI/pythia-70m, and 40 hex digits of a commit, or a tag."""
     datasets: Commits
     """Data sets of the hub, as swj0419/WikiMIA, and 40 hex digits of a commit, or a tag."""
-
-
-REGISTRIES = {
-    "models": by_source(MODELS),
-    "benchmarks": by_source(BENCHMARKS),
-    "corpora": by_source(CORPORA),
-    "artifacts": dict[Slug, ArtifactEntry],
-    "downloads": dict[Slug, Download],
-}
-"""What each registry of config/ may hold."""

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.sources import BENCHMARKS
+from pretrace.corpora.sources import CORPORA
+from pretrace.models.entries import MODELS
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import check, read_yaml
-from pretrace.studies.keys import REGISTRIES
+from pretrace.runtime.schema import check_entries, read_yaml
 
-KINDS = ("models", "benchmarks", "corpora")
+SOURCES = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     """
     path = folder / f"{kind}.yaml"
     registered = read_yaml(path)
-    check(registered, REGISTRIES[kind], str(path))
+    check_entries(registered, SOURCES[kind], str(path))
     own = study.get(kind, {})
-    check(own, REGISTRIES[kind], f"{study_path}: {kind}")
+    check_entries(own, SOURCES[kind], f"{study_path}: {kind}")
     if hidden := sorted(set(own) & set(registered)):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
     entries = {slug: _located(entry, path, f"{path}: {slug}") for slug, entry in registered.items()}

@@ -7,7 +7,7 @@ from typing import Any
 from pretrace.methods import METHODS, most_shots, obstacle, prefix_needs
 from pretrace.models.training import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import check, read_yaml
+from pretrace.runtime.schema import Slug, check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
@@ -17,7 +17,7 @@ from pretrace.studies.artifacts import (
     resolve_artifact,
     written_artifacts,
 )
-from pretrace.studies.keys import REGISTRIES, Config, StudyFile
+from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile
 from pretrace.studies.questions import (
     check_calibration,
     check_paraphraser,
@@ -26,7 +26,7 @@ from pretrace.studies.questions import (
     questions_left_out,
     resolve_questions,
 )
-from pretrace.studies.registries import KINDS, Registry, is_overridden, load_registry, override
+from pretrace.studies.registries import SOURCES, Registry, is_overridden, load_registry, override
 from pretrace.studies.runs import Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
@@ -77,13 +77,13 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     path = study_path(str(config["study"]), folder)
     given = read_yaml(path)
     check(given, StudyFile, str(path))
-    models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in KINDS)
+    models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in SOURCES)
     override((models, benchmarks, corpora), config)
     downloads = read_yaml(folder / "downloads.yaml")
-    check(downloads, REGISTRIES["downloads"], str(folder / "downloads.yaml"))
+    check(downloads, dict[Slug, Download], str(folder / "downloads.yaml"))
     _check_references(models, benchmarks, corpora, downloads)
     entries = read_yaml(folder / "artifacts.yaml")
-    check(entries, REGISTRIES["artifacts"], str(folder / "artifacts.yaml"))
+    check(entries, dict[Slug, ArtifactEntry], str(folder / "artifacts.yaml"))
     registered = {slug: filled(slug, entry) for slug, entry in entries.items()}
     written = [
         (f"{path}: runs.{number}", run)
@@ -158,6 +158,13 @@ def _check_references(
             models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
         if "training" in entry:
             _check_training(entry["training"], f"models.{slug}.training", models, benchmarks, corpora)
+        if "shadows" in entry:
+            training = entry.get("training", {"from": ""})
+            if "from" in training or not training.get("members", True):
+                raise InputError(
+                    f"models.{slug}.shadows: shadow models repeat a training that happens here (source: trained), from "
+                    "random weights (no training.from) and on members (no training.members: false); remove shadows."
+                )
     for slug, entry in benchmarks.entries.items():
         if "split" in entry:
             benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
@@ -179,8 +186,10 @@ def _check_training(
                 f"{where}.from: {training['from']} has no weights of its own to start with; name a model of the hub, "
                 "of a wheel, of a local folder, or one that is trained from random weights."
             )
-    else:
-        corpora.require(training["tokenizer_corpus"], f"{where}.tokenizer_corpus")
+        return
+    if lacking := [key for key in OF_RANDOM_WEIGHTS - {"members"} if key not in training]:
+        raise InputError(f"{where}: missing key {', '.join(map(repr, sorted(lacking)))}")
+    corpora.require(training["tokenizer_corpus"], f"{where}.tokenizer_corpus")
 
 
 def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, benchmarks: Registry) -> None:

@@ -7,24 +7,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.hub import the_file
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import HubBenchmark, Text, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 _NEEDED = ("snippet", "label", "book_id")
 
 
-class BookMia(HubBenchmark, total=False):
-    """BookMIA, as its authors released it."""
-
-    source: Required[Literal["bookmia"]]
-
-
-@loader(BookMia, needs=("hub",))
+@loader("bookmia", needs=["hub"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The snippets, in the file's order, without the control characters that some hold; a book is a document."""
     path = the_file(sources[0], (".jsonl", ".parquet"), "book_data")

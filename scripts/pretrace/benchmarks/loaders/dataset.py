@@ -20,7 +20,7 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count, Hub, Keys, Some, Unique
+from pretrace.runtime.schema import Count, Keys, Some, Unique
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -66,13 +66,6 @@ class Columns(Keys, total=False):
 class DataSet(BenchmarkEntry, total=False):
     """Any data set of the hub."""
 
-    source: Required[Literal["dataset"]]
-    hub: Hub
-    """The data set's id on the hub; or `path`, a folder with its files, or one that `save_to_disk` wrote."""
-    revision: Some[str]
-    """A branch, tag or commit (default, main); the commit that it means is recorded."""
-    hub_config: str
-    """Which configuration (default, the only one, or the one called `default`)."""
     files: Some[str]
     """A pattern of the files to fetch, of a repository that holds far more; splits then go by the files'
     names alone (default, all data files and the README)."""
@@ -88,7 +81,7 @@ class DataSet(BenchmarkEntry, total=False):
     their names (default, 1 and 0 mean themselves)."""
 
 
-@loader(DataSet, needs=("hub or path",))
+@loader("dataset", needs=["hub or path"], entry=DataSet)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The rows of the entry's splits, in its order of splits and theirs of rows; those without words are left out, and
     logged.

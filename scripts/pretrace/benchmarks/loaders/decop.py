@@ -9,11 +9,11 @@ tokens). The paraphrases are the view `paraphrase`.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Required
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.hub import the_file
 from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.sources import HubBenchmark, Text, brings, loader
+from pretrace.benchmarks.sources import Text, brings, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -39,25 +39,13 @@ class Passage(NamedTuple):
         return f"{self.document}{size}-{self.number:03d}"
 
 
-class ArxivTection(HubBenchmark, total=False):
-    """arXivTection, as its authors released it."""
-
-    source: Required[Literal["arxivtection"]]
-
-
-class BookTection(HubBenchmark, total=False):
-    """BookTection, as its authors released it."""
-
-    source: Required[Literal["booktection"]]
-
-
-@loader(ArxivTection, needs=("question", "hub or path"))
+@loader("arxivtection", needs=["question", "hub or path"])
 def load_papers(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order; `title` is the paper's, without its underscores."""
     return [_text(one, one.document, "") for one in _with_text(the_file(sources[0], (".csv",)))]
 
 
-@loader(BookTection, needs=("question", "hub or path"))
+@loader("booktection", needs=["question", "hub or path"])
 def load_books(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order; an ID is `Title_-_Author`."""
     return [

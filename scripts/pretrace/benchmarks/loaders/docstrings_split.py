@@ -7,7 +7,7 @@ installed packages, whose functions describe the same parameters in the same wor
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any, Required
 
 from pydantic import Field
 
@@ -34,17 +34,14 @@ class MaxOverlap(Keys, total=False):
 class DocstringsSplit(BenchmarkEntry, total=False):
     """Docstrings of installed packages, split at random, as MIMIR."""
 
-    source: Required[Literal["docstrings_split"]]
-    texts: Required[Count]
-    """Texts of each class and length."""
-    packages: Required[Some[Unique[str]]]
+    packages: Some[Unique[str]]
     """Import names of installed packages, each a subset; a document is a module."""
     max_overlap: MaxOverlap
     """`{ngram: n, share: s}` keeps only non-members with at most the share s of their n-grams (words) in the
     members."""
 
 
-@loader(DocstringsSplit, needs=("lengths",))
+@loader("docstrings_split", needs=["lengths", "texts", "packages"], entry=DocstringsSplit)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, as many from each of `packages`; subset = package.
 

@@ -9,7 +9,7 @@ import heapq
 import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.gutenberg import (
     CATALOGUE,
@@ -23,13 +23,13 @@ from pretrace.benchmarks.gutenberg import (
 from pretrace.benchmarks.loaders.sotu import nested_lengths
 from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import HubBenchmark, Text, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
 from pretrace.runtime.http import Fetcher, NotThereError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import Count, Day, Url
+from pretrace.runtime.schema import Day, Url
 
 _FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
 _URLS = "urls/v1_5.txt"  # the version that OLMo-1B and -7B were trained on
@@ -37,20 +37,17 @@ _BOOKS = "/books/"
 _DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
 
 
-class DolmaBook(HubBenchmark, total=False):
+class DolmaBook(BenchmarkEntry, total=False):
     """Built as the paper built Dolma-Book."""
 
-    source: Required[Literal["dolma_book"]]
-    gutenberg: Required[Url]
+    gutenberg: Url
     """The address of Project Gutenberg, or of a mirror; texts are asked for one by one, two seconds apart,
     and kept, so that a run that was stopped goes on."""
-    released_after: Required[Day]
+    released_after: Day
     """Project Gutenberg's books from this day (YYYY-MM-DD) on are the non-members."""
-    documents: Required[Count]
-    """Books of each class."""
 
 
-@loader(DolmaBook, needs=("hub", "lengths"))
+@loader("dolma_book", needs=["hub", "lengths", "gutenberg", "released_after", "documents"], entry=DolmaBook)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
     files = dict(files_of(sources[0]))

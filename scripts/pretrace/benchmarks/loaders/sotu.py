@@ -10,32 +10,17 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
 
 
-class Sotu(BenchmarkEntry, total=False):
-    """State of the Union addresses, split by a cut-off, as WikiMIA."""
-
-    source: Required[Literal["sotu"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    texts: Required[Count]
-    """Snippets of each address."""
-    members: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the members."""
-    nonmembers: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the non-members."""
-
-
-@loader(Sotu, needs=("lengths",))
+@loader("sotu", needs=["download", "lengths", "texts", "members", "nonmembers"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each address, drawn at random, as texts of every length.
 

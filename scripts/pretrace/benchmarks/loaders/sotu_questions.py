@@ -8,32 +8,18 @@ not independent, and tests on them describe, no more.
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths, take_turns
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count
 
 
-class SotuQuestions(BenchmarkEntry, total=False):
-    """Passages of sections of State of the Union addresses, as BookTection."""
-
-    source: Required[Literal["sotu_questions"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    members: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the members."""
-    nonmembers: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the non-members."""
-    documents: Required[Count]
-    """Sections of each class."""
-    passages: Required[Count]
-    """Passages of each section and length."""
-
-
-@loader(SotuQuestions, needs=("lengths", "question"))
+@loader(
+    "sotu_questions",
+    needs=["download", "lengths", "members", "nonmembers", "documents", "passages", "question"],
+)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`passages` of each length from each of `documents` sections of either class.
 

@@ -8,28 +8,17 @@ import random
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths
 from pretrace.benchmarks.loaders.sotu_split import document_of
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, loader
 from pretrace.benchmarks.speeches import Speech, speeches
-from pretrace.runtime.schema import Span
 
 SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
 
 
-class SotuSegments(BenchmarkEntry, total=False):
-    """State of the Union addresses, whole on one side, as Dolma-Book."""
-
-    source: Required[Literal["sotu_segments"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    years: Required[Span]
-    """First and last year of the addresses."""
-
-
-@loader(SotuSegments, needs=("lengths",))
+@loader("sotu_segments", needs=["download", "lengths", "years"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
 

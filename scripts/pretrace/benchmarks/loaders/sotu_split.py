@@ -10,12 +10,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from pretrace.benchmarks.loaders.sotu import Window, address_windows, addresses_between, snippet, take_turns
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Some, Span
@@ -27,33 +27,14 @@ WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1
 class SotuSplit(BenchmarkEntry, total=False):
     """State of the Union addresses, split at random, as MIMIR."""
 
-    source: Required[Literal["sotu_split"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    texts: Required[Count]
-    """Texts of each class and length."""
-    eras: Required[Some[list[Span]]]
+    eras: Some[list[Span]]
     """First and last year of each subset, which `subsets` names by them, like `1930-1952`."""
     repetitions: Annotated[list[Count], Field(min_length=2)]
     """How often members stand in the training stream, as `[1, 3, 10]`: as many members of each, drawn at
     random; the subsets are then `1x`, `3x`, `10x`, each with all non-members."""
 
 
-class SotuTemporal(BenchmarkEntry, total=False):
-    """State of the Union addresses, split by date, as MIMIR."""
-
-    source: Required[Literal["sotu_temporal"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    texts: Required[Count]
-    """Texts of each class and length."""
-    members: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the members."""
-    nonmembers: Required[YearsOf]
-    """`years: [first, last]` of the addresses that play the non-members."""
-
-
-@loader(SotuSplit, needs=("lengths",))
+@loader("sotu_split", needs=["download", "lengths", "texts", "eras"], entry=SotuSplit)
 def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era.
 
@@ -74,7 +55,7 @@ def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
     return [text for snippet in snippets for text in snippet]
 
 
-@loader(SotuTemporal, needs=("lengths",))
+@loader("sotu_temporal", needs=["download", "lengths", "texts", "members", "nonmembers"])
 def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, members and non-members from different years.
 

@@ -7,30 +7,27 @@ Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one a text, 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Required
+from typing import Any
 
 from pretrace.benchmarks.hub import files_of_split
 from pretrace.benchmarks.loaders.local import texts
-from pretrace.benchmarks.sources import HubBenchmark, Text, brings, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count, Hub, Some
+from pretrace.runtime.schema import Hub, Some
 
 
-class WikiMia(HubBenchmark, total=False):
+class WikiMia(BenchmarkEntry, total=False):
     """WikiMIA or WikiMIA-24, as its authors released it."""
 
-    source: Required[Literal["wikimia"]]
     views_hub: Hub
     """The data set with its paraphrased and perturbed texts, which are the views `paraphrase` and
     `neighbours-COUNT`."""
     views_revision: Some[str]
     """Of `views_hub`, as `revision`."""
-    neighbours: Count
-    """COUNT, how many neighbours of each text the source holds."""
 
 
-@loader(WikiMia, needs=("hub", "lengths"))
+@loader("wikimia", needs=["hub", "lengths"], entry=WikiMia)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The texts of every length of the entry, numbered within it; a length that is not there is an error."""
     found = []

@@ -3,22 +3,12 @@
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Literal, Required
 
 from pretrace.benchmarks.docstrings import docstrings_of
-from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source, required
-from pretrace.runtime.schema import Some
+from pretrace.corpora.sources import Entry, corpus_source, required
 
 
-class Docstrings(CorpusEntry, total=False):
-    """Docstrings of installed packages."""
-
-    source: Required[Literal["docstrings"]]
-    packages: Required[Some[list[str]]]
-    """Import names of installed packages."""
-
-
-@corpus_source(Docstrings)
+@corpus_source("docstrings", needs=["packages"])
 def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
     """The docstrings of modules, classes and functions of `packages` (import names), indentation taken off.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Required
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -30,16 +30,13 @@ Names = Callable[[], list[str]]
 class HubCorpus(CorpusEntry, total=False):
     """Files of the Hugging Face hub."""
 
-    source: Required[Literal["hub"]]
-    hub: Required[Hub]
+    hub: Hub
     """The data set's id on the hub, as allenai/c4."""
     revision: Some[str]
     """A branch, tag or commit (default, main); the commit that it means is recorded."""
-    files: Required[Some[str]]
+    files: Some[str]
     """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
     whose matches are taken in the order of their names; .jsonl, .json, gzipped or not, or .parquet."""
-    field: str
-    """The key, or column, of the text (default, text)."""
     gigabytes: Annotated[float, Field(gt=0)]
     """Text of all shards together, in 10^9 bytes of UTF-8; each gives an equal share from its beginning, so
     that of equal `shards` a smaller corpus lies inside a larger one (default, all)."""
@@ -48,7 +45,7 @@ class HubCorpus(CorpusEntry, total=False):
     again, and counts for every tokenizer and the scores that rest on them are made anew)."""
 
 
-@corpus_source(HubCorpus)
+@corpus_source("hub", needs=["hub", "files"], entry=HubCorpus)
 def hub(entry: Entry, sources: list[Path]) -> Iterator[str]:
     """The documents of one shard's file, in its order, from its beginning up to its share of `gigabytes`.
 

@@ -5,25 +5,14 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, Required
 
-from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source
+from pretrace.corpora.sources import Entry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 
 _JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 
 
-class Local(CorpusEntry, total=False):
-    """A file of your own."""
-
-    source: Required[Literal["local"]]
-    path: Required[str]
-    """A file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
-    field: str
-    """The key, or column, of the text (default, text)."""
-
-
-@corpus_source(Local)
+@corpus_source("local", needs=["path"])
 def local(entry: Entry, sources: list[Path]) -> Iterator[str]:
     """The documents of the files, in their order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped
     or not.

