@@ -1,6 +1,7 @@
 """What every file of the project may import."""
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -116,3 +117,11 @@ def modules_imported(path: Path) -> Iterator[str]:
             yield from (f"pretrace.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
+
+
+def test_the_way_of_one_text_names_files_that_are_there_at_most_25():
+    told = (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8")
+    files = re.findall(r"\| `(\w+/[\w/]+\.py)`", told)
+    assert f"These are {len(files)} files" in told
+    assert len(files) <= 25
+    assert not [file for file in files if not (LIBRARY / file).is_file()]

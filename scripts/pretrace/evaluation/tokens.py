@@ -14,6 +14,9 @@ from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval
 from pretrace.evaluation.wasserstein import resampled_distances, signed_wasserstein
+from pretrace.methods.settings import parse_setting
+from pretrace.methods.statistics import TokenStatistics
+from pretrace.methods.surp import surprising
 from pretrace.passes.manifest import read
 from pretrace.passes.requests import COORDINATES
 from pretrace.runtime.errors import InputError
@@ -171,8 +174,7 @@ def token_curves(of: Passes, asked: Iterable[Asked]) -> pd.DataFrame:
 def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens]:
     """Tokens of members (1) and non-members (0); raises where either class has none.
 
-    A token is surprising where its entropy is below `eps` (nats) and its log-probability below the given
-    percentile of its own text (Zhang et al., SURP): both strict.
+    Which tokens are surprising `methods.surp.surprising` says, at the `eps` and `percentile` that are asked for.
     """
     frame = of.rows(asked, texts, prefix="", statistics="full")
     texts = texts[texts["label"].notna()].set_index("text_id")
@@ -181,20 +183,25 @@ def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens
         raise InputError(f"{of.name}: the pass holds no entropies")
     scored = texts.loc[frame["text_id"]]
     weights = text_weights(scored, of.resamples, seed_of("surprising", of.name))
+    setting = parse_setting("surp", f"eps={asked['eps']:g};percentile={asked['percentile']:g}")
     tokens = {}
     for label, kind in ((1, "member"), (0, "non-member")):
         here = scored["label"].eq(label).to_numpy(dtype=bool)
         if not here.any():
             raise InputError(f"{of.name}: no {kind} has tokens")
-        tokens[label] = Tokens(_token_frame(frame[here], asked["eps"], asked["percentile"]), weights[here])
+        tokens[label] = Tokens(_token_frame(frame[here], setting), weights[here])
     return tokens
 
 
-def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataFrame:
+def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     logprobs = [np.asarray(values, dtype=np.float64) for values in texts["logprobs"]]
     entropies = [np.asarray(values, dtype=np.float64) for values in texts["entropies"]]
-    surprising = [
-        (entropy < eps) & (logprob < np.percentile(logprob, percentile))
+    found = [
+        surprising(
+            TokenStatistics(None, np.arange(len(logprob)), logprob, entropy),
+            setting["eps"],
+            setting["percentile"],
+        )
         for entropy, logprob in zip(entropies, logprobs, strict=True)
     ]
     return pd.DataFrame(
@@ -202,7 +209,7 @@ def _token_frame(texts: pd.DataFrame, eps: float, percentile: float) -> pd.DataF
             "text": np.repeat(np.arange(len(logprobs)), [len(values) for values in logprobs]),
             "entropy": np.concatenate(entropies),
             "logprob": np.concatenate(logprobs),
-            "surprising": np.concatenate(surprising),
+            "surprising": np.concatenate(found),
         }
     )
 

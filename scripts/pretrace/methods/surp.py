@@ -1,3 +1,6 @@
+import numpy as np
+import numpy.typing as npt
+
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Percent, Positive, TokenStatistics, mean
 
@@ -21,6 +24,11 @@ def surp(
     paper leaves this open; public code gives -100.
     Zhang and Wu, Adaptive Pre-training Data Detection for LLMs via Surprising Tokens, 2024.
     """
+    logprobs = text.logprobs[surprising(text, eps, percentile)]
+    return mean(logprobs) if len(logprobs) else empty
+
+
+def surprising(text: TokenStatistics, eps: float, percentile: int) -> npt.NDArray[np.bool_]:
+    """[n], which tokens are surprising; both inequalities are strict."""
     assert text.entropies is not None
-    surprising = text.logprobs[(text.entropies < eps) & (text.logprobs < text.percentiles[percentile])]
-    return mean(surprising) if len(surprising) else empty
+    return (text.entropies < eps) & (text.logprobs < text.percentiles[percentile])
