@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.corpora.readers.hub import stream_shard
+from pretrace.corpora.readers.shards import stream_shard
 from pretrace.runtime.files import write_json
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log

@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 from pretrace.corpora import count_segments, count_tokens, documents
-from pretrace.corpora.readers.hub import stream_shard
+from pretrace.corpora.readers.shards import stream_shard
 from pretrace.corpora.segments import read_documents
 
 ROW_GROUP = 1 << 24

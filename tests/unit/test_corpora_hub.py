@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from pretrace.corpora.readers import hub as corpora_hub
-from pretrace.corpora.readers.hub import GIGABYTE, name_of, stream_shard
+from pretrace.corpora.readers import shards as corpora_shards
+from pretrace.corpora.readers.shards import GIGABYTE, name_of, stream_shard
 from pretrace.runtime.errors import InputError
 
 ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8"))
@@ -16,7 +16,7 @@ ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml")
 
 @pytest.fixture
 def hub(hub, monkeypatch):
-    monkeypatch.setattr(corpora_hub.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(corpora_shards.time, "sleep", lambda seconds: None)
     hub.add("datasets", "allenai/c4", made.c4(3))
     hub.add("datasets", "CASIA-LM/ChineseWebText", made.chinesewebtext(2))
     hub.add("datasets", "HFforLegal/case-law", made.case_law(3))

@@ -11,12 +11,13 @@ import yaml
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.render.names import PAPERS
 from pretrace.render.registry import COMMON_OPTIONS, RENDERERS
 from pretrace.studies.documented import main
 from pretrace.studies.keys import ArtifactEntry
-from pretrace.views import VIEWS, registry
+from pretrace.views import VIEWS
+from pretrace.views import names as view_names
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -84,7 +85,7 @@ def test_the_views_are_those_that_are_registered():
         assert example in VIEWS, name
     families = {re.sub(r"-(PERCENT|COUNT)$", "", name) for name in told}
     wanted = {view.family for view in VIEWS.values()} | {
-        f"{name}_by_MODEL" for name in registry._MADE_BY_MODELS
+        f"{name}_by_MODEL" for name in view_names._MADE_BY_MODELS
     }
     assert wanted <= families
 

@@ -6,7 +6,7 @@ import pytest
 
 from pretrace.methods import METHODS, method
 from pretrace.questions import known
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 
 CONTROLS = {"blind", "prefix_similarity", "unigram", "longest_option", "odd_one_out"}
 

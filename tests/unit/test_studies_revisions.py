@@ -8,7 +8,7 @@ import yaml
 
 import hub_datasets as made
 from pretrace.benchmarks.fetching import fetch_dataset
-from pretrace.corpora.readers.hub import stream_shard
+from pretrace.corpora.readers.shards import stream_shard
 from pretrace.models import fetch_model
 from pretrace.render.provenance import repositories
 from pretrace.runtime.errors import InputError

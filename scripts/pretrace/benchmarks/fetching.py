@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub import README, wanted
+from pretrace.benchmarks.hub_files import README, wanted
 from pretrace.benchmarks.loaders.dolma_book import fetch_books
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError

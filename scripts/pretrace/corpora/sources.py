@@ -71,10 +71,3 @@ def corpus_source(
         return function
 
     return register
-
-
-def required(entry: Entry, key: str, example: str) -> Any:
-    """The entry's value of a key that its source cannot do without."""
-    if key not in entry:
-        raise InputError(f"a corpus of source {entry['source']} needs the key '{key}', like {key}: {example}")
-    return entry[key]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.methods.needs import COMPANIONS
-from pretrace.methods.plan import Cell, Key
+from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import Floats, TokenStatistics
 from pretrace.runtime.errors import InputError
@@ -128,9 +128,11 @@ class Inputs:
     _frequencies: dict[str, Floats] = field(default_factory=dict)
     _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
     _open: dict[tuple[Any, ...], PassReader] = field(default_factory=dict)
-    _texts: dict[Cell, "pd.DataFrame"] = field(default_factory=dict)
+    _texts: dict[TextGroup, "pd.DataFrame"] = field(default_factory=dict)
 
-    def statistics(self, cell: Cell, methods: Sequence[Method]) -> Iterator[dict[str, TokenStatistics | str]]:
+    def statistics(
+        self, cell: TextGroup, methods: Sequence[Method]
+    ) -> Iterator[dict[str, TokenStatistics | str]]:
         """Text id -> its statistics with the companions that the methods need, or why it has none.
 
         Some texts at a time, by id; every pass that is open goes along.
@@ -159,7 +161,7 @@ class Inputs:
         self._open.clear()
 
     def completion(
-        self, method: Method, cell: Cell, key: Key, passes: Mapping[str, tuple[str, int]]
+        self, method: Method, cell: TextGroup, key: Key, passes: Mapping[str, tuple[str, int]]
     ) -> Complete:
         """What completes a text's statistics for a method; `passes` as `needs.prefix_passes` gives them."""
         if "reference" in method.needs:
@@ -179,7 +181,7 @@ class Inputs:
         }
         return lambda id, text: _after_prefixes(id, text, given)
 
-    def rows(self, cell: Cell, *, reference: str = "", **beside: Any) -> PassReader:
+    def rows(self, cell: TextGroup, *, reference: str = "", **beside: Any) -> PassReader:
         """A pass over the cell's texts by the model or a reference; `beside`: what its coordinates have besides.
 
         One reader for all who ask for it, from the pass's start; an empty one where no manifest holds such a pass.
@@ -221,7 +223,7 @@ class Inputs:
             self._under_shadows[model] = {id: (within[id], without[id]) for id in within}
         return self._under_shadows.get(model, {})
 
-    def texts(self, cell: Cell) -> "pd.DataFrame":
+    def texts(self, cell: TextGroup) -> "pd.DataFrame":
         """The benchmark's rows of a cell by text id; `text` as the cell's view has it, "" where it has none."""
         if cell not in self._texts:
             here = self.benchmark["subset"].eq(cell.subset) & of_length(self.benchmark, cell.length)
@@ -232,7 +234,7 @@ class Inputs:
             self._texts[cell] = frame
         return self._texts[cell]
 
-    def shots(self, cell: Cell, draw: int, prefix: str, count: int) -> tuple[str, ...]:
+    def shots(self, cell: TextGroup, draw: int, prefix: str, count: int) -> tuple[str, ...]:
         """The texts of the first `count` shots of a draw."""
         return tuple(shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count))
 

@@ -29,7 +29,7 @@ Wanted = dict[Key, Settings]
 
 
 @dataclass(frozen=True)
-class Cell:
+class TextGroup:
     """One view of the texts of one (subset, length), scored with one start token.
 
     `inner_start`: after a prefix, the start token is repeated before the text and scored.
@@ -44,7 +44,7 @@ class Cell:
 
 def plan(
     runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
-) -> dict[Cell, Wanted]:
+) -> dict[TextGroup, Wanted]:
     """What to score in each cell, sorted; what several runs ask for is there once.
 
     A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
@@ -52,7 +52,7 @@ def plan(
     says why.
     """
     found = _subset_lengths(benchmark)
-    cells: dict[Cell, Wanted] = {}
+    cells: dict[TextGroup, Wanted] = {}
     for run in runs:
         wanted = _wanted(run, language, has_prefixes)
         for cell in _cells(run, found):
@@ -67,7 +67,7 @@ def plan(
     }
 
 
-def _check_inner_start(cells: Mapping[Cell, Wanted]) -> None:
+def _check_inner_start(cells: Mapping[TextGroup, Wanted]) -> None:
     for cell in cells:
         if cell.inner_start and replace(cell, inner_start=False) in cells:
             raise InputError(
@@ -106,7 +106,7 @@ def _references(method: Method, run: Mapping[str, Any]) -> list[str]:
     return [""]
 
 
-def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Iterator[Cell]:
+def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Iterator[TextGroup]:
     for key, known in (
         ("subsets", {subset for subset, _ in found}),
         ("lengths", {length for _, length in found}),
@@ -118,7 +118,7 @@ def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Itera
     for view in run["views"]:
         for subset, length in found:
             if _chosen(subset, run.get("subsets")) and _chosen(length, run.get("lengths")):
-                yield Cell(view, run["start_token"], subset, length, bool(run.get("inner_start")))
+                yield TextGroup(view, run["start_token"], subset, length, bool(run.get("inner_start")))
 
 
 def _chosen(value: Any, choice: list[Any] | None) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pretrace.methods.inputs import FIELDS, Inputs
 from pretrace.methods.needs import prefix_passes
-from pretrace.methods.plan import Cell, Key, Settings, Wanted, plan, whole_numbers
+from pretrace.methods.plan import Key, Settings, TextGroup, Wanted, plan, whole_numbers
 from pretrace.methods.registry import NEEDS, Method, find
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
@@ -73,7 +73,9 @@ def score(
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(Block(Cell("", "", "", None), Key("", "", None), [""], [], [], np.empty((0, 1))))
+        yield from _frames(
+            Block(TextGroup("", "", "", None), Key("", "", None), [""], [], [], np.empty((0, 1)))
+        )
     inputs.log_unscored()
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
@@ -82,7 +84,7 @@ def score(
 class Block:
     """Scores [texts, settings] of one method in one cell; `shots_used` by text, None without a prefix."""
 
-    cell: Cell
+    cell: TextGroup
     key: Key
     settings: list[str]
     ids: list[str]
@@ -115,7 +117,7 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
         yield frame.astype({name: str for name in ("unit", "id", *KEYS) if name != "draw"})
 
 
-def _blocks(cell: Cell, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
+def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
     methods = {key.method: find(key.method) for key in wanted}
     groups = [
         (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
@@ -150,7 +152,7 @@ def _by_prefix(method: Method, named: Settings) -> list[Settings]:
 class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a cell that were added."""
 
-    def __init__(self, method: Method, cell: Cell, key: Key, named: Settings, inputs: Inputs) -> None:
+    def __init__(self, method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> None:
         passes = prefix_passes(method.id, next(iter(named.values())))
         self._complete = inputs.completion(method, cell, key, passes)
         self._label = f"{method.id} ({key.reference})" if key.reference else method.id
@@ -189,7 +191,7 @@ class _TextScores:
         return Block(self._cell, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, cell: Cell, key: Key, named: Settings, inputs: Inputs) -> Block:
+def _benchmark_block(method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> Block:
     """A method without a model reads the texts as the cell's view has them, and the shots as they are."""
     frame = inputs.texts(cell)
     if absent := int(frame["text"].eq("").sum()):

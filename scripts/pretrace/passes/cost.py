@@ -1,4 +1,4 @@
-"""What the passes of a cell took: counts, seconds, peak memory."""
+"""What the passes of a part took: counts, seconds, peak memory."""
 
 import resource
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Cost:
-    """Counts of one cell and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
+    """Counts of one part and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
 
     Tokens a second are computed ones, by wall time. CPU seconds are the process's, all threads together.
     """

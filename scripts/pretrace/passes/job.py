@@ -11,8 +11,8 @@ from pretrace.passes.lead import Ids, Lead, Shots, lead_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
     WINDOW,
-    Cell,
     Evaluated,
+    Part,
     Texts,
     expand,
     key_of,
@@ -52,7 +52,7 @@ def run(
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
     gives the texts of a prefix (`lead.Shots`), `evaluated` the texts that are read after it, and `views` holds the
-    stored views, where requests ask for them. Weights load only if something is missing; each cell is in the store as
+    stored views, where requests ask for them. Weights load only if something is missing; each part is in the store as
     soon as it is done. Raises `InputError` for texts or weights that give no finite number, and for requests that the
     benchmark, the tokenizer, `shots` or `views` cannot answer.
     """
@@ -70,8 +70,8 @@ def run(
             records |= _compute(list(missing.values()), target, texts, kept, name, batch_tokens)
     entries = [
         {
-            **one.cell.coordinates,
-            "statistics": one.cell.statistics,
+            **one.part.coordinates,
+            "statistics": one.part.statistics,
             "file": kept.file(one.key).name,
             **(records[one.key] or {}),
         }
@@ -95,9 +95,9 @@ def _facts(target: "Target | ApiTarget") -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """A cell with what stands before its texts, the number of its requests, and the key of its file."""
+    """A part with what stands before its texts, the number of its requests, and the key of its file."""
 
-    cell: Cell
+    part: Part
     lead: Lead
     window: int
     requests: int
@@ -113,34 +113,34 @@ class _Planner:
     threads: int
     window: int
 
-    def __call__(self, cells: list[Cell]) -> list[_Pass]:
-        """In the order of the cells, but planned with those of the same texts together: tokenised once."""
-        together = sorted(range(len(cells)), key=lambda index: str(cells[index].sent_texts))
-        planned = {index: self._pass(cells[index]) for index in together}
-        return [planned[index] for index in range(len(cells))]
+    def __call__(self, parts: list[Part]) -> list[_Pass]:
+        """In the order of the parts, but planned with those of the same texts together: tokenised once."""
+        together = sorted(range(len(parts)), key=lambda index: str(parts[index].sent_texts))
+        planned = {index: self._pass(parts[index]) for index in together}
+        return [planned[index] for index in range(len(parts))]
 
-    def _pass(self, cell: Cell) -> _Pass:
-        lead = self._lead(cell, start_token_ids(self.target.tokenizer, cell.coordinates["start_token"]))
+    def _pass(self, part: Part) -> _Pass:
+        lead = self._lead(part, start_token_ids(self.target.tokenizer, part.coordinates["start_token"]))
         key, requests = key_of(
-            cell,
-            windows(cell, self.texts, lead, context=self.target.context, size=self.window),
+            part,
+            windows(part, self.texts, lead, context=self.target.context, size=self.window),
             target=self.target,
             lead=lead,
             batch_tokens=self.batch_tokens,
             threads=self.threads,
         )
-        return _Pass(cell, lead, self.window, requests, key)
+        return _Pass(part, lead, self.window, requests, key)
 
-    def _lead(self, cell: Cell, start: Ids) -> Lead:
-        if not cell.coordinates["prefix"]:
+    def _lead(self, part: Part, start: Ids) -> Lead:
+        if not part.coordinates["prefix"]:
             return Lead(start)
         return lead_of(
-            cell.coordinates,
+            part.coordinates,
             start,
             tokenizer=self.target.tokenizer,
             shots=self.shots,
             context=self.target.context,
-            longest=longest_text(cell, self.texts),
+            longest=longest_text(part, self.texts),
         )
 
 
@@ -170,7 +170,7 @@ def _compute(
             record["gpu"] = gpu_name(target.device)
             store.finish(one.key, record)
             records[one.key] = record
-            log.info("%s: %s", one.cell.name, cost.summary())
+            log.info("%s: %s", one.part.name, cost.summary())
     return records
 
 
@@ -207,8 +207,8 @@ def _tables(
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
-    for requests in windows(one.cell, texts, one.lead, context=context, size=one.window):
-        values = engine.statistics(requests, one.lead, full=one.cell.full, progress=report)
+    for requests in windows(one.part, texts, one.lead, context=context, size=one.window):
+        values = engine.statistics(requests, one.lead, full=one.part.full, progress=report)
         requests = engine.tokenised(requests, values, one.lead)
         cost.texts += len(requests)
         cost.skipped += sum(request.skipped(one.lead) is not None for request in requests)

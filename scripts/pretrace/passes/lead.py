@@ -1,4 +1,4 @@
-"""What a model reads before every text of a cell: the start token, then the shots of a prefix.
+"""What a model reads before every text of a part: the start token, then the shots of a prefix.
 
 Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
 """
@@ -20,7 +20,7 @@ _BORDER = "\n"
 """Merges with nothing in tokenizers that prepend a space, so that what follows is tokenised as behind other text."""
 
 Shots = Callable[[dict[str, Any]], Sequence[str]]
-"""Coordinates of a prefixed cell (`requests.COORDINATES`) -> the texts of its shots, first to last.
+"""Coordinates of a prefixed part (`requests.COORDINATES`) -> the texts of its shots, first to last.
 
 Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the coordinates; gives at least
 `shots` texts, and for fewer shots the first of those for more.
@@ -29,7 +29,7 @@ Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the c
 
 @dataclass(frozen=True)
 class Lead:
-    """What stands before a text, once for all texts of a cell.
+    """What stands before a text, once for all texts of a part.
 
     start  ids of the start token, never scored
     shots  ids of each shot that is used, in order; None where no prefix is asked for
@@ -57,7 +57,7 @@ class Lead:
 def lead_of(
     at: dict[str, Any], start: Ids, *, tokenizer: Any, shots: Shots | None, context: int | None, longest: int
 ) -> Lead:
-    """The lead of the prefixed cell at these coordinates, whose longest text has `longest` tokens.
+    """The lead of the prefixed part at these coordinates, whose longest text has `longest` tokens.
 
     Each shot is tokenised apart, with the separator that stands before it, and so is the text. Joined first,
     as public code has it, a shot's last word and the next one's first could merge into one token; a prefix of
@@ -65,7 +65,7 @@ def lead_of(
     shots between words, so apart is also where the text's own borders are.
 
     A prefix that does not fit into the context beside the longest text loses its first shots until it does:
-    all texts of a cell have the same prefix, so that their scores compare.
+    all texts of a part have the same prefix, so that their scores compare.
     """
     texts = _texts(at, shots)
     inner = start if at["inner_start"] else ()

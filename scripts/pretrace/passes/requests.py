@@ -1,4 +1,4 @@
-"""Pass requests -> cells of one subset and length -> exact requests, token by token, and their key."""
+"""Pass requests -> parts of one subset and length -> exact requests, token by token, and their key."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ COORDINATES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Part:
     """The texts of one subset and length under one request: one entry of the manifest, one file of the
     store.
     """
@@ -110,8 +110,8 @@ def expand(
     benchmark: "pd.DataFrame",
     views: Mapping[str, StoredView],
     evaluated: Evaluated | None = None,
-) -> list[Cell]:
-    """One cell a request, subset and length, sorted; where two differ in statistics alone, the full one.
+) -> list[Part]:
+    """One part a request, subset and length, sorted; where two differ in statistics alone, the full one.
 
     After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
@@ -122,7 +122,7 @@ def expand(
         for draw in {request["draw"] for request in requests if request["prefix"]}
         if evaluated is not None
     }
-    cells: dict[str, Cell] = {}
+    parts: dict[str, Part] = {}
     for request in requests:
         read = after_prefix.get(request["draw"], groups) if request["prefix"] else groups
         for subset, length in _chosen(request, groups):
@@ -131,9 +131,9 @@ def expand(
             at = {**{key: request[key] for key in COORDINATES[:-2]}, "subset": subset, "length": length}
             place = json.dumps(at)
             statistics = "logprobs" if request["prefix"] else request["statistics"]
-            if statistics == "full" or place not in cells:
-                cells[place] = Cell(at, statistics, *read[subset, length], views)
-    return sorted(cells.values(), key=lambda cell: _order(cell.coordinates))
+            if statistics == "full" or place not in parts:
+                parts[place] = Part(at, statistics, *read[subset, length], views)
+    return sorted(parts.values(), key=lambda part: _order(part.coordinates))
 
 
 def _groups(benchmark: "pd.DataFrame") -> dict[Group, tuple[list[str], list[str]]]:
@@ -169,9 +169,9 @@ def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
 
 
 class Texts:
-    """The texts of cells, tokenised: (text id, variant, token ids), without special tokens.
+    """The texts of parts, tokenised: (text id, variant, token ids), without special tokens.
 
-    Those of the last cell are kept, up to a window: cells that differ in what stands before their texts
+    Those of the last part are kept, up to a window: parts that differ in what stands before their texts
     alone should follow each other.
     """
 
@@ -179,13 +179,13 @@ class Texts:
         self._tokenizer = tokenizer
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
-    def of(self, cell: Cell) -> Iterator[Tokenized]:
-        at = cell.sent_texts
-        asked = at, cell.text_ids
+    def of(self, part: Part) -> Iterator[Tokenized]:
+        at = part.sent_texts
+        asked = at, part.text_ids
         if self._kept[0] == asked:
             return iter(self._kept[1])
         self._kept = (None, [])
-        sending = sent(cell.text_ids, cell.texts, view=at[0], companion=at[1], stored=cell.views)
+        sending = sent(part.text_ids, part.texts, view=at[0], companion=at[1], stored=part.views)
         encoded = self._encoded(sending)
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:
@@ -194,24 +194,24 @@ class Texts:
 
     def _encoded(self, texts: Iterable[tuple[str, int, str]]) -> Iterator[Tokenized]:
         texts = iter(texts)
-        while part := list(islice(texts, _TOKENIZED_AT_ONCE)):
+        while some := list(islice(texts, _TOKENIZED_AT_ONCE)):
             encoded = self._tokenizer(
-                [text for _, _, text in part],
+                [text for _, _, text in some],
                 add_special_tokens=False,
                 return_attention_mask=False,
                 return_token_type_ids=False,
                 verbose=False,
             )["input_ids"]
-            for (text_id, variant, _), ids in zip(part, encoded, strict=True):
+            for (text_id, variant, _), ids in zip(some, encoded, strict=True):
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
 def windows(
-    cell: Cell, texts: Texts, lead: Lead, *, context: int | None, size: int = WINDOW
+    part: Part, texts: Texts, lead: Lead, *, context: int | None, size: int = WINDOW
 ) -> Iterator[list[Request]]:
-    """The cell's exact requests, by text id and variant, at most `size` of them alive at a time."""
+    """The part's exact requests, by text id and variant, at most `size` of them alive at a time."""
     room = None if context is None else context - len(lead.ids) - len(lead.inner)
-    asked = (_request(*one, lead.inner, room) for one in texts.of(cell))
+    asked = (_request(*one, lead.inner, room) for one in texts.of(part))
     while window := list(islice(asked, size)):
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
@@ -225,13 +225,13 @@ def _request(
     return Request(text_id, variant, tokens, len(ids), len(kept) < len(ids))
 
 
-def longest_text(cell: Cell, texts: Texts) -> int:
-    """Tokens of the cell's longest text, before it is cut."""
-    return max((len(ids) for _, _, ids in texts.of(cell)), default=0)
+def longest_text(part: Part, texts: Texts) -> int:
+    """Tokens of the part's longest text, before it is cut."""
+    return max((len(ids) for _, _, ids in texts.of(part)), default=0)
 
 
 def key_of(
-    cell: Cell,
+    part: Part,
     asked: Iterable[list[Request]],
     *,
     target: "Target | ApiTarget",
@@ -249,7 +249,7 @@ def key_of(
         "checkpoint": target.digest,
         "dtype": target.dtype,
         "batches": None if target.dtype == "float32" else [batch_tokens, threads],
-        "statistics": cell.statistics,
+        "statistics": part.statistics,
         "start": lead.start,
         "shots": lead.shots,
         "inner": lead.inner,

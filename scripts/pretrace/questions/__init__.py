@@ -1,5 +1,5 @@
 """Questions about passages, their answers, and the accuracy of documents. Light to import."""
 
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 
 __all__ = ["QUESTION_METHODS"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from pretrace.benchmarks.rows import rows
 from pretrace.questions.answering import LETTERS, letter_in
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import finish
-from pretrace.questions.registry import question_setting_name, question_settings
+from pretrace.questions.methods import question_setting_name, question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 

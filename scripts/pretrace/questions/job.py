@@ -11,8 +11,8 @@ from pretrace.questions.answering import LETTERS, Answerer, Letters, Prompt, Rep
 from pretrace.questions.cloze import UNITS, mask, matches
 from pretrace.questions.completion import similar
 from pretrace.questions.controls import CHOICES
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
-from pretrace.questions.registry import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import Progress, log
 from pretrace.views import PARAPHRASES

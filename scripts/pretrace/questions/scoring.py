@@ -10,7 +10,7 @@ from pretrace.methods.scoring import COLUMNS, KEYS
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
-from pretrace.questions.registry import question_setting_name
+from pretrace.questions.methods import question_setting_name
 from pretrace.runtime.logs import log
 
 

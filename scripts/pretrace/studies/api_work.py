@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.apis import is_api
 from pretrace.studies.questions import WRITTEN

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pretrace.questions.registry import QUESTION_METHODS
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.apis import is_api
 from pretrace.studies.study import Study, load_study

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from pretrace.methods import METHODS, companions, prefix_needs
-from pretrace.questions.registry import QUESTION_METHODS, question_setting_name, question_settings
+from pretrace.questions.methods import QUESTION_METHODS, question_setting_name, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
 from pretrace.studies.artifacts import Artifact, Panel

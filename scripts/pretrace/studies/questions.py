@@ -4,7 +4,7 @@ from typing import Any
 
 from pretrace.benchmarks.sources import BRINGERS
 from pretrace.methods import METHODS, settings
-from pretrace.questions.registry import QUESTION_METHODS, controls_beside, question_settings
+from pretrace.questions.methods import QUESTION_METHODS, controls_beside, question_settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.registries import Registry
 from pretrace.studies.runs import Run

@@ -6,7 +6,7 @@ or that the benchmark brings (`paraphrase`, `neighbours-25`): `View.source`.
 """
 
 from pretrace.views import texts
+from pretrace.views.names import PARAPHRASES, PARAPHRASING, VIEWS, View, family, view
 from pretrace.views.prefixes import Prefix
-from pretrace.views.registry import PARAPHRASES, PARAPHRASING, VIEWS, View, family, view
 
 __all__ = ["PARAPHRASES", "PARAPHRASING", "VIEWS", "Prefix", "View", "family", "texts", "view"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
-from pretrace.views.registry import PARAPHRASES, VIEWS, View
+from pretrace.views.names import PARAPHRASES, VIEWS, View
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 import random
 
-from pretrace.views.registry import COUNT, PERCENT, family, view
+from pretrace.views.names import COUNT, PERCENT, family, view
 from pretrace.views.words import core, drawn, in_case_of, replaced, share_of, word_spans
 
 NEIGHBOUR_PERCENT = 5

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub import the_file
+from pretrace.benchmarks.hub_files import the_file
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.hub import the_file
+from pretrace.benchmarks.hub_files import the_file
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.benchmarks.sources import Text, brings, loader
 from pretrace.runtime.errors import InputError

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub import NEIGHBOUR_SUFFIX, mimir_sets
+from pretrace.benchmarks.hub_files import NEIGHBOUR_SUFFIX, mimir_sets
 from pretrace.benchmarks.rows import lines
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
 from pretrace.runtime.errors import InputError

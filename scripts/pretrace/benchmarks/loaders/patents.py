@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub import the_file
+from pretrace.benchmarks.hub_files import the_file
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.loaders.peoples_daily import jieba_words
 from pretrace.benchmarks.rows import Row, rows

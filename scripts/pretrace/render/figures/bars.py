@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
-from pretrace.questions.registry import parse_question_setting
+from pretrace.questions.methods import parse_question_setting
 from pretrace.render.figures.drawing import (
     GREEN,
     ORANGE,

@@ -9,7 +9,7 @@ from pretrace.evaluation.averages import difference
 from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.questions.known import is_control
-from pretrace.questions.registry import CONTROLS, QUESTION_METHODS, parse_question_setting
+from pretrace.questions.methods import CONTROLS, QUESTION_METHODS, parse_question_setting
 from pretrace.render.names import row_label
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import (

@@ -5,7 +5,7 @@ from typing import Any
 
 from pretrace.methods import METHODS, companions
 from pretrace.questions.known import is_control
-from pretrace.questions.registry import QUESTION_METHODS, parse_question_setting
+from pretrace.questions.methods import QUESTION_METHODS, parse_question_setting
 from pretrace.render.names import panel_lines, row_label
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, table
