@@ -256,6 +256,7 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
     own = chosen.assign(
         document="new", placebo=False, mean=np.mean(PLACEBO_VALUES), sd=np.std(PLACEBO_VALUES, ddof=1),
+        z=(chosen["value"] - np.mean(PLACEBO_VALUES)) / np.std(PLACEBO_VALUES, ddof=1),
         rank=[1 + sum(other >= value for other in PLACEBO_VALUES) for value in chosen["value"]],
         placebos=len(PLACEBO_VALUES),
     )  # fmt: skip
@@ -266,6 +267,7 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
             value=value,
             mean=np.nan,
             sd=np.nan,
+            z=np.nan,
             rank=np.nan,
             placebos=np.nan,
         )

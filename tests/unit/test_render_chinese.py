@@ -10,8 +10,7 @@ from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from pretrace.render.figures.chinese import chinese_family
-from pretrace.render.figures.drawing import Drawing, lay_out, new_figure, style
+from pretrace.render.figures.drawing import Drawing, chinese_family, sheet
 from pretrace.render.tables.table import Block, Cell, Row, Table, latex
 
 LABEL = "人民日报、１９９８年一月。「成员与非成员」 AUC"
@@ -19,12 +18,10 @@ ENDINGS = ("pdf", "png", "svg")
 
 
 def titled(*labels: str) -> Figure:
-    with style():
-        figure = new_figure(4, 3)
+    with sheet(4, 3) as figure:
         axis = figure.subplots()
         axis.bar(list(labels), range(1, len(labels) + 1))
         axis.set_title(labels[0])
-        lay_out(figure)
     return figure
 
 

@@ -119,7 +119,7 @@ def test_lines_differ_in_colour_or_dashes_and_a_method_keeps_its_own():
 
 def test_a_legend_is_as_wide_as_its_figure_allows():
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
-    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 1.7) == 2
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
     assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1
 
 

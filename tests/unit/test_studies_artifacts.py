@@ -81,6 +81,25 @@ def test_metrics_are_asked_of_the_cells_that_panels_show(load):
     assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
 
 
+def test_evaluation_is_asked_for_what_only_figures_show(load):
+    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
+    artifacts = {
+        "surp_figure3": {"panels": [at | {"subset": "*", "length": 64}]},
+        "surp_figure2": {"panels": [at | {"subset": ""}], "options": {"eps": 3}},
+        "dc_pdd_table2": {"panels": [at]},
+    }
+    loaded = load(study(runs=[RUN | {"benchmark": "sotu_split"}], artifacts=artifacts))
+    tokens, roc = plan.estimates_asked(loaded, "smollm2-135m", "sotu_split")
+    assert roc == {"statistic": "roc", "selection": "default", "subset": None, "length": 64}
+    assert (tokens["statistic"], tokens["subset"], tokens["eps"], tokens["percentile"]) == (
+        "tokens",
+        "",
+        3,
+        40,
+    )
+    assert plan.estimates_asked(loaded, "smollm2-135m", "sotu") == []
+
+
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
     models, benchmarks = ["pico-en-small", "smollm2-135m"], ["sotu_split", "sotu_split-s1"]
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}

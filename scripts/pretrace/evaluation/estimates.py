@@ -12,6 +12,7 @@ from pretrace.evaluation.audit_scores import Side
 from pretrace.evaluation.cells import EvaluationSet, Scores
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
+from pretrace.runtime.errors import InputError
 
 COORDINATES = [
     "quantity", "method", "view", "start_token", "draw", "reference", "subset", "length", "evaluation_set",
@@ -74,8 +75,14 @@ def estimates_and_curves(
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as the table of `COLUMNS`, in its types."""
+    """Rows as the table of `COLUMNS`, in its types; raises `InputError` where two stand at the same coordinates."""
     frame = pd.DataFrame(list(rows)).reindex(columns=COLUMNS)
     words = [name for name in COLUMNS if name not in (*_WHOLE, *_NUMBERS)]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
+    twice = frame[frame.duplicated(COORDINATES)]
+    if len(twice):
+        raise InputError(
+            f"two artifacts ask for the {twice['quantity'].iloc[0]} of one place, of different methods: name the same "
+            "methods in both"
+        )
     return frame.astype(dict.fromkeys(_WHOLE, "Int64") | dict.fromkeys(_NUMBERS, float))

@@ -41,11 +41,13 @@ COLUMNS = [
     "value",
     "mean",
     "sd",
+    "z",
     "rank",
     "placebos",
 ]
-"""`mean` and `sd` of the placebos' values and the `rank` from the top (ties count against) stand in the row of the
-non-members' own document (`placebo` False), and `placebos` says how many there are; NaN in the placebos' rows."""
+"""In the row of the non-members' own document (`placebo` False): `mean` and `sd` of the placebos' values, `z`, how many
+sd the value lies above the mean, its `rank` from the top (ties count against), and how many `placebos` there are; NaN
+in the placebos' rows."""
 
 
 def placebos(
@@ -160,5 +162,6 @@ def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
         1 + (above["value"] >= above["value_real"]).groupby([above[key] for key in KEYS], dropna=False).sum()
     )
     joined = joined.merge(ranks.rename("rank").reset_index(), on=KEYS, how="left")
-    joined.loc[joined["placebo"], ["mean", "sd", "rank", "placebos"]] = np.nan
+    joined["z"] = (joined["value"] - joined["mean"]) / joined["sd"].where(joined["sd"] > 0)
+    joined.loc[joined["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
     return joined[COLUMNS].sort_values([*KEYS, "placebo", "document"], kind="stable", ignore_index=True)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pretrace.evaluation.evaluate import KEYS as CURVE_KEYS
 from pretrace.render.names import panel_label, place_label, where
+from pretrace.render.records import number
 from pretrace.render.registry import Artifact
 from pretrace.render.selecting import (
     Panel,
@@ -154,13 +155,9 @@ class Results:
     def among_placebos(self, panel: Panel, row: Record) -> dict[str, Any]:
         """Mean and standard deviation of a row's placebos, its z and rank among them, and their number, else None."""
         rows = records_of(self.placebos_of(panel, row))
-        real = next((one for one in rows if not one["placebo"]), None)
-        keys = ("mean", "sd", "rank", "placebos")
-        values = {key: None if real is None or pd.isna(real[key]) else float(real[key]) for key in keys}
-        mean, sd = values["mean"], values["sd"]
-        z = (float(row["value"]) - mean) / sd if mean is not None and sd else None
-        about = {"rank": values["rank"], "placebos": values["placebos"]}
-        return {"placebo_mean": mean, "placebo_sd": sd, "z": z} | about
+        names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
+        real = next((one for one in rows if not one["placebo"]), dict.fromkeys(names))
+        return {shown: number(real[key]) for key, shown in names.items()}
 
     def panels(self, artifact: Artifact) -> list[Panel]:
         """The artifact's panels, each with one subset ("" for none) and one length (None for none).

@@ -10,20 +10,19 @@ from matplotlib.patches import Patch
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.questions.methods import parse_question_setting
 from pretrace.render.figures.drawing import (
+    CHANCE,
+    CLASSES,
     GREEN,
     ORANGE,
     PAGE,
     SKY,
     Drawing,
+    chance_of,
+    draw_facets,
     draw_intervals,
-    draw_legend,
-    facet_grid,
-    lay_out,
-    style,
 )
 from pretrace.render.names import (
     CALIBRATION_LABELS,
-    chance_level,
     method_label,
     metric_label,
     panel_lines,
@@ -40,7 +39,6 @@ FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#F
 EVEN = {"one in four": 0.25}
 """Where all of four options are chosen equally often."""
 
-CLASSES = {1: "members", 0: "non-members"}
 CONTROLS = ("longest_option", "odd_one_out")
 
 
@@ -56,22 +54,16 @@ def draw_bars(facets: Sequence[Facet], y_label: str, across: Mapping[str, float]
     """The figure: groups of bars from zero, a fill a series; `across` are levels drawn across, by name."""
     frame = pd.concat([one.frame for one in facets])
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    handles: dict[str, Any] = {name: _key(*FILLS[at % len(FILLS)]) for at, name in enumerate(series)}
     highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
-    with style():
-        titles = [one.title for one in facets]
-        keys, widths = [*handles, *across], (3.6, PAGE * 2 / 3, PAGE)
-        drawn, axes = facet_grid(titles, [y_label] * len(facets), row=2.4, keys=keys, widths=widths)
-        for axis, facet in zip(axes, facets, strict=True):
-            _draw(axis, facet.frame, series)
-            axis.set_xlabel(x_label)
-            for name, level in across.items():
-                handles[name] = axis.axhline(level, color="black", linewidth=0.8, linestyle=(0, (4, 2)))
-        axes[0].set_ylim(0, min(1.12, highest * 1.18))
-        if handles:
-            draw_legend(drawn, handles)
-        lay_out(drawn)
-    return drawn
+
+    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+        _draw(axis, facet.frame, series)
+        axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
+        handles: dict[str, Any] = {name: _key(*FILLS[at % len(FILLS)]) for at, name in enumerate(series)}
+        return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
+
+    widths = (3.6, PAGE * 2 / 3, PAGE)
+    return draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
 
 
 def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
@@ -142,10 +134,8 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
             {"group": label} | about | number_record(grid[setting]) for label, setting in settings.items()
         ]
         facets.append(Facet(_title(panel), pd.DataFrame(rows)))
-    chance = chance_level(metric)
-    across = {} if chance is None else {"chance": chance}
     y_label = f"{metric_label(metric)}, with 95 % interval"
-    return _drawing(results, panels, facets, y_label, across, f"parts of {method_label(method)}")
+    return _drawing(results, panels, facets, y_label, chance_of(metric), f"parts of {method_label(method)}")
 
 
 @figure("calibration_bars", needs=("metrics",))

@@ -10,6 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
+    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -17,10 +18,8 @@ from pretrace.render.figures.drawing import (
     Drawing,
     LineStyle,
     draw_legend,
-    lay_out,
     line_styles,
-    new_figure,
-    style,
+    sheet,
 )
 from pretrace.render.names import method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
@@ -29,7 +28,7 @@ from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.selecting import Panel, Record, one_setting
 
-CLASSES = {1: ("members", MEMBER, "-"), 0: ("non-members", NONMEMBER, (0, (4, 1.5)))}
+STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 
 Rows = Mapping[str, Record]
 """A panel's metrics rows by method."""
@@ -65,8 +64,7 @@ def _long(panels: Sequence[Panel], frames: Sequence[pd.DataFrame], names: Mappin
 def roc(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
-    with style():
-        drawn = new_figure(PAGE, 2.75 * len(panels))
+    with sheet(PAGE, 2.75 * len(panels)) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for axes, panel, of, values in zip(grid, panels, frames, rows, strict=True):
             styles = line_styles(list(values))
@@ -74,7 +72,6 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], of, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
-        lay_out(drawn)
     return Drawing(drawn, _long(panels, frames, {"x": "fpr", "y": "tpr"}))
 
 
@@ -84,7 +81,7 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
     for method, of in styles.items():
         points = frame[frame["method"] == method]
-        axis.plot(points["x"], points["y"], color=of.color, linestyle=of.dashes, linewidth=of.width)
+        axis.plot(points["x"], points["y"], **of.line)
     names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
     axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
     if not smallest:
@@ -123,8 +120,7 @@ def densities(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, rows, frames = _curves(artifact, results, "density")
     methods = ordered(artifact, (method for of in rows for method in of))
-    with style():
-        drawn = new_figure(PAGE, 1.75 * len(panels) + 0.35)
+    with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
         grid = drawn.subplots(len(panels), len(methods), squeeze=False)
         handles: dict[str, Any] = {}
         for axes, panel, frame, of in zip(grid, panels, frames, rows, strict=True):
@@ -141,16 +137,15 @@ def densities(artifact: Artifact, results: Results) -> Drawing:
         for axis in grid[-1]:
             axis.set_xlabel("score, min-max normalised")
         draw_legend(drawn, handles)
-        lay_out(drawn)
     return Drawing(drawn, _long(panels, frames, {"label": "label", "x": "scaled_score", "y": "density"}))
 
 
 def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:
     handles = {}
-    for label, (name, color, dashes) in CLASSES.items():
+    for label, of in STYLES.items():
         line = frame[frame["label"] == label]
-        axis.fill_between(line["x"], line["y"], color=color, alpha=0.16, linewidth=0)
-        (handles[name],) = axis.plot(line["x"], line["y"], color=color, linestyle=dashes)
+        axis.fill_between(line["x"], line["y"], color=of.color, alpha=0.16, linewidth=0)
+        (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **of.line)
     axis.set(xlim=(0, 1), ylim=(0, None), xticks=(0, 0.5, 1))
     axis.tick_params(labelleft=False, left=False)
     return handles

@@ -9,20 +9,19 @@ import pandas as pd
 
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
+    CHANCE,
+    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
     VERMILION,
     Drawing,
     LineStyle,
+    chance_of,
+    draw_facets,
     draw_intervals,
-    draw_legend,
-    facet_grid,
-    lay_out,
-    style,
 )
 from pretrace.render.names import (
-    chance_level,
     method_label,
     metric_label,
     ordered,
@@ -41,9 +40,7 @@ from pretrace.runtime.errors import InputError, nearest
 NAMED = 30
 """As many lines have a name each; more are ranked side by side."""
 
-CLASSES = {1: "members", 0: "non-members"}
 CONTROLS = {"longest_option": ("longest option", (0, (4, 2))), "odd_one_out": ("odd one out", (0, (1, 1.5)))}
-CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
 
 
 @dataclass(frozen=True)
@@ -62,26 +59,22 @@ class Facet:
 
 
 def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str) -> Any:
-    """The figure: a colour and marker a series."""
+    """The figure: a colour and marker a series; all facets have one scale."""
     most = max(len(one.lines) for one in facets)
-    row = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    handles: dict[str, Any] = {}
-    with style():
-        keys = [*styles, *dict.fromkeys(name for one in facets for name in one.across)]
-        titles, same = [one.title for one in facets], all(one.lines == facets[0].lines for one in facets)
-        drawn, axes = facet_grid(titles, [""] * len(facets), row=row, keys=keys, share_y=same)
-        for axis, facet in zip(axes, facets, strict=True):
-            handles |= _draw(axis, facet, styles)
-            axis.set_xlabel(x_label)
-        ends = pd.concat([one.frame[["value", "low", "high"]].astype(float) for one in facets]).to_numpy()
-        low, high = np.nanmin(ends), np.nanmax(ends)
-        low, high = min([low, *(x for one in facets for x, _ in one.across.values())]), max(high, 0.0)
-        high = max([high, *(x for one in facets for x, _ in one.across.values())])
-        for axis in axes:
-            axis.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-        draw_legend(drawn, handles)
-        lay_out(drawn)
-    return drawn
+    dots = pd.concat([one.frame[["value", "low", "high"]].astype(float) for one in facets])
+    ends = np.append(dots, [x for one in facets for x, _ in one.across.values()])
+    low, high = np.nanmin(ends), np.nanmax(ends)
+    margin = 0.03 * (high - low)
+
+    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+        axis.set(xlabel=x_label, xlim=(low - margin, high + margin))
+        return _draw(axis, facet, styles)
+
+    row, same = (
+        0.75 + 0.17 * most if most <= NAMED else 3.0,
+        all(one.lines == facets[0].lines for one in facets),
+    )
+    return draw_facets(facets, draw, row=row, share_y=same)
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -100,7 +93,7 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str,
                                        markeredgewidth=1.0 if of.hollow else 0.0,
                                        alpha=of.alpha, zorder=4)  # fmt: skip
     for name, (x, of) in facet.across.items():
-        handles[name] = axis.axvline(x, color=of.color, linewidth=of.width, linestyle=of.dashes, zorder=0)
+        handles[name] = axis.axvline(x, **of.line, zorder=0)
     axis.set_yticks(list(place.values()) if named else [], list(facet.lines.values()) if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
@@ -139,7 +132,7 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
         }
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         facets.append(Facet("\n".join(panel_lines(panel)), dict(reversed(lines.items())), dots, across))
-    styles = {"members": LineStyle(MEMBER, "", 3, "o"), "non-members": LineStyle(NONMEMBER, "", 3, "s")}
+    styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
     drawn = draw_dots(facets, styles, "share of right answers, 95 % interval")
     frame = long_frame(pd.concat(frames, ignore_index=True))
     return Drawing(drawn, frame, " ".join(results.cautions(panels)))
@@ -175,8 +168,7 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
         ranks = {method: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for method, row in own.iterrows()}
         lines = {method: row_label(str(method)) for method in own.index}
-        chance = chance_level(metric)
-        across = {} if chance is None else {"chance": (chance, CHANCE)}
+        across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
         facets.append(Facet(panel_label(panel), lines, dots, across, ranks))
     styles = {PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6), OWN: LineStyle(VERMILION, "", 4.5, "D")}
     keys = [

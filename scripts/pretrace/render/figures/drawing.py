@@ -1,24 +1,29 @@
 """How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
-from pretrace.render.figures.chinese import chinese_family
-from pretrace.render.names import METHOD_LABELS
+from pretrace.render.names import METHOD_LABELS, chance_level
 from pretrace.render.phrases import is_wide
 from pretrace.render.records import csv_text
 from pretrace.runtime.files import atomic_path, write_text
+from pretrace.runtime.logs import log
 
 COLUMN, PAGE = 3.3, 6.8
 """Widths in inches of one column and of the whole line of a two-column page."""
@@ -29,6 +34,7 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 """M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its yellow."""
 GREY = "#6B6B6B"
 MEMBER, NONMEMBER = BLUE, VERMILION
+CLASSES = {1: "members", 0: "non-members"}
 
 STYLE = {
     "font.size": 7.5,
@@ -56,13 +62,55 @@ STYLE = {
 }
 DPI = 300
 FONT = "DejaVu Sans"
-"""Comes with matplotlib; `lay_out` gives it another for the Chinese characters that it lacks."""
+"""Comes with matplotlib; `sheet` gives it another for the Chinese characters that it lacks."""
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
+
+
+CHINESE_FONT = files("justmytype_intl_cjk") / "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"
+"""Noto Sans SC (SIL Open Font License), the same on every machine."""
+
+_REGULAR = 400  # of the font's weights, 100 to 900; matplotlib can draw the first alone
+_FAMILY, _FULL_NAME, _POSTSCRIPT_NAME, _TYPOGRAPHIC_FAMILY = 1, 4, 6, 16
+
+
+@cache
+def chinese_family(characters: str) -> str:
+    """Register a font that holds these characters with matplotlib and give the name of its family.
+
+    The name is that of the characters, so that no other font, nor that of another figure, is taken for it. About
+    a second, most of it to read the whole font. Characters that the font lacks are logged; they show as boxes.
+    """
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+    from fontTools.varLib.instancer import instantiateVariableFont
+
+    name = f"Noto Sans SC {hashlib.sha256(characters.encode()).hexdigest()[:12]}"
+    with CHINESE_FONT.open("rb") as file:
+        font = TTFont(file, lazy=True, recalcTimestamp=False)
+        subsetter = Subsetter(Options(layout_features=[], notdef_outline=True, name_IDs=[1, 2, 4, 6]))
+        subsetter.populate(text=characters)
+        subsetter.subset(font)
+        if lacking := sorted(set(map(ord, characters)) - set(font.getBestCmap())):
+            log.warning("Noto Sans SC lacks %s, which show as boxes", "".join(map(chr, lacking)))
+        instantiateVariableFont(font, {"wght": _REGULAR}, inplace=True)
+        for number in (_FAMILY, _FULL_NAME, _TYPOGRAPHIC_FAMILY):
+            font["name"].setName(name, number, 3, 1, 0x409)
+        font["name"].setName(name.replace(" ", ""), _POSTSCRIPT_NAME, 3, 1, 0x409)
+        path = Path(_folder().name) / f"{name.replace(' ', '')}.ttf"
+        font.save(path)
+    font_manager.fontManager.addfont(path)
+    return name
+
+
+@cache
+def _folder() -> "tempfile.TemporaryDirectory[str]":
+    """Removed when the process ends; figures are written before."""
+    return tempfile.TemporaryDirectory(prefix="pretrace-fonts-")
 
 
 @contextmanager
@@ -89,47 +137,58 @@ def _add_chinese(figure: Figure) -> None:
         text.set_fontfamily([FONT, family])
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure in inches, without a window."""
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
+@contextmanager
+def sheet(width: float, height: float) -> Iterator[Figure]:
+    """An empty figure in inches, in the style; laid out once it is drawn, so that each file format shows the same."""
+    with style():
+        figure = Figure(figsize=(width, height))
+        FigureCanvasAgg(figure)
+        yield figure
+        _add_chinese(figure)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
 
 
-def facet_grid(
-    titles: Sequence[str],
-    y_labels: Sequence[str],
+def draw_facets(
+    facets: Sequence[Any],
+    draw: Callable[[Any, Any], Mapping[str, Any]],
     *,
     row: float,
-    keys: Sequence[str] = (),
+    y_labels: Sequence[str] = (),
     widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
-) -> tuple[Figure, list[Any]]:
-    """A figure of axes, of one y scale if `share_y`, up to three in a row, and the axes in reading order.
+) -> Figure:
+    """The figure of `facets`, which have a `title` each, up to three in a row: `draw(axis, facet)` gives its legend.
 
-    Inches: `row` the height of a row, `widths` those of one, two and three columns. `keys` are the labels of the legend
-    that it leaves room for. Several axes are lettered; a label of y stands where a row begins or another one ends.
+    Inches: `row` the height of a row, `widths` those of one, two and three columns. Several axes are lettered; a label
+    of y stands where a row begins or another one ends.
     """
-    columns = min(3, len(titles))
-    rows = -(-len(titles) // columns)
-    legend_rows = -(-len(keys) // legend_columns(keys, widths[columns - 1])) if keys else 0
-    figure = new_figure(widths[columns - 1], row * rows + 0.16 * legend_rows + 0.2)
-    grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
-    for axis in grid.flat[len(titles) :]:
-        axis.set_visible(False)
-    axes = list(grid.flat[: len(titles)])
-    for at, (axis, title) in enumerate(zip(axes, titles, strict=True)):
-        axis.set_title((letter(at) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
-        if at % columns == 0 or y_labels[at] != y_labels[at - 1]:
-            axis.set_ylabel(y_labels[at])
-    return figure, axes
+    columns = min(3, len(facets))
+    rows, width = -(-len(facets) // columns), widths[columns - 1]
+    handles: dict[str, Any] = {}
+    with sheet(width, row * rows) as figure:
+        grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
+        for at, axis in enumerate(grid.flat):
+            if at >= len(facets):
+                axis.set_visible(False)
+                continue
+            handles |= draw(axis, facets[at])
+            title = (letter(at) if len(facets) > 1 else "") + facets[at].title
+            axis.set_title(title, loc="left", fontsize=7)
+            if y_labels and (at % columns == 0 or y_labels[at] != y_labels[at - 1]):
+                axis.set_ylabel(y_labels[at])
+        if handles:
+            legend_rows = -(-len(handles) // legend_columns(list(handles), width))
+            figure.set_size_inches(width, row * rows + 0.16 * legend_rows + 0.2)
+            draw_legend(figure, handles)
+    return figure
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """How many entries of a legend stand side by side in a figure so wide (inches)."""
     for columns in range(len(labels), 1, -1):
         parts = np.array_split(np.array([len(label) for label in labels]), columns)
-        if sum(0.055 * part.max() + 0.55 for part in parts) <= width:
+        if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
             return columns
     return 1
 
@@ -165,13 +224,6 @@ def letter(place: int) -> str:
     """`(a) ` for the first axes of a figure, `(b) ` for the second, and `(aa) ` after `(z) `."""
     round, at = divmod(place, 26)
     return f"({chr(ord('a') + round - 1) if round else ''}{chr(ord('a') + at)}) "
-
-
-def lay_out(figure: Figure) -> None:
-    """Place everything once, so that each file format shows the same and none computes it again."""
-    _add_chinese(figure)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
 
 
 @dataclass(frozen=True)
@@ -211,6 +263,20 @@ class LineStyle:
     hollow: bool = False
     shift: float = 0.0
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """As matplotlib takes the look of a line."""
+        return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
+
+
+CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+
+
+def chance_of(metric: str) -> dict[str, float]:
+    """The level that a score reaches by chance, by its name; empty where there is none."""
+    level = chance_level(metric)
+    return {} if level is None else {"chance": level}
+
 
 INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"
 _COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, BROWN, INDIGO, WINE, OLIVE)
@@ -240,18 +306,8 @@ def _control_style(place: int) -> LineStyle:
 _CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 1, 1)))
 
 _CONTRASTING = (
-    "dc_pdd",
-    "surp",
-    "min_k_pp",
-    "min_k",
-    "loss",
-    "zlib",
-    "con_recall",
-    "recall",
-    "ref",
-    "lowercase",
-    "de_cop",
-)
+    "dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "con_recall", "recall", "ref", "lowercase", "de_cop",
+)  # fmt: skip
 """Methods that most often share a figure; their styles come first."""
 
 

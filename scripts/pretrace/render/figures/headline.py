@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import is_control
-from pretrace.render.figures.dots import CHANCE, Facet, draw_dots
-from pretrace.render.figures.drawing import BLUE, GREY, VERMILION, Drawing, LineStyle
+from pretrace.render.figures.dots import Facet, draw_dots
+from pretrace.render.figures.drawing import BLUE, CHANCE, GREY, VERMILION, Drawing, LineStyle
 from pretrace.render.names import (
     BLIND,
     across_labels,
@@ -93,8 +93,8 @@ def _place(panel: Panel) -> str:
 
 SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
 STYLES = {
-    SEEING: LineStyle(BLUE, "", 3, "o", shift=-0.12),
-    BLINDLY: LineStyle(GREY, "", 3, "o", shift=-0.12),
+    SEEING: LineStyle(BLUE, "", 4, "o", shift=-0.12),
+    BLINDLY: LineStyle(GREY, "", 4, "o", shift=-0.12),
     ON_PLACEBOS: LineStyle(VERMILION, "", 3, "D", hollow=True, shift=0.2),
 }
 

@@ -7,16 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
-from pretrace.render.figures.drawing import (
-    COLUMN,
-    PAGE,
-    VERMILION,
-    Drawing,
-    draw_legend,
-    lay_out,
-    new_figure,
-    style,
-)
+from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
 from pretrace.render.names import (
     EMPTY,
     metric_label,
@@ -37,10 +28,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
     panels = results.panels(artifact)
     frames = [cells(artifact, results, panel) for panel in panels]
-    return Drawing(
-        figure=_figure(artifact, panels, frames),
-        frame=pd.concat(frames, ignore_index=True),
-    )
+    return Drawing(_figure(artifact, panels, frames), pd.concat(frames, ignore_index=True))
 
 
 def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
@@ -73,8 +61,7 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.Dat
     columns, rows = frames[0][options["x"]].nunique(), frames[0][options["y"]].nunique()
     values = np.concatenate([of["value"].to_numpy() for of in frames])
     width = PAGE if columns > 8 else COLUMN
-    with style():
-        figure = new_figure(width, (0.95 + 0.21 * rows) * len(panels))
+    with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, of in zip(grid, panels, frames, strict=True):
             image = _draw(axis, of, options, (values.min(), values.max()))
@@ -85,7 +72,6 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.Dat
         bar.set_label(metric_label(artifact.get("metric", "auc")))
         bar.outline.set_linewidth(0.5)
         _legend(figure, any(of["hatched"].any() for of in frames))
-        lay_out(figure)
     return figure
 
 

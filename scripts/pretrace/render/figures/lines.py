@@ -15,21 +15,19 @@ from pretrace.evaluation.evidence import LEVEL
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLACK,
+    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
     Drawing,
     LineStyle,
+    chance_of,
+    draw_facets,
     draw_intervals,
-    draw_legend,
-    facet_grid,
-    lay_out,
     line_styles,
     nth_style,
-    style,
 )
 from pretrace.render.names import (
-    chance_level,
     method_label,
     metric_label,
     ordered,
@@ -77,18 +75,17 @@ class Facet:
 def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: Mapping[Any, str]) -> Any:
     """The figure: a line a series, of the same style and name in every facet."""
     handles = {
-        names[series]: Line2D([], [], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=3.6)
-        for series, of in styles.items()
+        names[key]: Line2D([], [], **of.line, marker=of.marker, markersize=3.6) for key, of in styles.items()
     }
     handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for one in facets for name in one.across}
-    with style():
-        titles = [one.title if len(facets) < 3 else one.title.replace(" on ", "\non ", 1) for one in facets]
-        drawn, axes = facet_grid(titles, [one.y_label for one in facets], row=2.4, keys=list(handles))
-        for axis, facet in zip(axes, facets, strict=True):
-            _draw(axis, facet, styles)
-        draw_legend(drawn, handles)
-        lay_out(drawn)
-    return drawn
+
+    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+        _draw(axis, facet, styles)
+        return handles
+
+    if len(facets) > 2:
+        facets = [replace(one, title=one.title.replace(" on ", "\non ", 1)) for one in facets]
+    return draw_facets(facets, draw, row=2.4, y_labels=[one.y_label for one in facets])
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
@@ -96,8 +93,7 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
         axis.axhline(level, color=GREY, linewidth=0.7)
     frame = facet.frame
     for row in frame[frame["x"].isna()].to_dict("records"):
-        of = styles[row["series"]]
-        axis.axhline(row["value"], color=of.color, linestyle=of.dashes, linewidth=0.9, zorder=1.5)
+        axis.axhline(row["value"], **replace(styles[row["series"]], width=0.9).line, zorder=1.5)
     frame = frame[frame["x"].notna()]
     places = sorted(frame["x"].unique())
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
@@ -107,9 +103,8 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
     for at, (of, points) in enumerate(lines):
         shift = 0.0 if banded else 0.06 * gap * (at - (len(lines) - 1) / 2)
         x = points["x"] + shift
-        axis.plot(x, points["value"], color=of.color, linestyle=of.dashes, linewidth=of.width, marker=of.marker,
-                  markersize=3.6, markeredgecolor="white", markeredgewidth=0.0 if of.marker in THIN else 0.4,
-                  zorder=3)  # fmt: skip
+        axis.plot(x, points["value"], **of.line, marker=of.marker, markersize=3.6, markeredgecolor="white",
+                  markeredgewidth=0.0 if of.marker in THIN else 0.4, zorder=3)  # fmt: skip
         if banded:
             axis.fill_between(x, points["low"], points["high"], color=of.color, alpha=0.14, linewidth=0)
         else:
@@ -172,9 +167,8 @@ def _metric_facet(
         for place, shown, panel, method, row in records
     ]
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    chance = chance_level(metric)
-    across = {} if chance is None else {"chance": chance}
-    return Facet(title, x_label, f"{metric_label(metric)}, with 95 % interval", frame, across=across, **more)
+    y_label = f"{metric_label(metric)}, with 95 % interval"
+    return Facet(title, x_label, y_label, frame, across=chance_of(metric), **more)
 
 
 def _over_places(artifact: Artifact, results: Results, x: str) -> list[Facet]:
@@ -242,7 +236,6 @@ SHIFTS = {
 }
 """By label of the texts and kind of the prefix."""
 
-CLASSES = {1: "members", 0: "non-members"}
 KINDS = {"member": "members", "nonmember": "non-members"}
 
 

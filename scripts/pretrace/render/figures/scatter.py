@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
+    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -21,10 +22,8 @@ from pretrace.render.figures.drawing import (
     LineStyle,
     draw_intervals,
     draw_legend,
-    lay_out,
     letter,
-    new_figure,
-    style,
+    sheet,
 )
 from pretrace.render.names import panel_label
 from pretrace.render.records import long_frame, panel_record
@@ -33,7 +32,6 @@ from pretrace.render.results import Results
 from pretrace.render.tables.published import NAMES, compared_of, frame_of, rates, read_names
 from pretrace.runtime.errors import InputError
 
-CLASSES = {1: "members", 0: "non-members"}
 STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 LOGPROB = "log-probability of the token (nats)"
 
@@ -49,8 +47,7 @@ def tokens(artifact: Artifact, results: Results) -> Drawing:
     panels = results.panels(artifact)
     setting = f"eps={eps:g};percentile={percentile:g}"
     frames = [results.token_curves_of(artifact, panel, setting) for panel in panels]
-    with style():
-        drawn = new_figure(PAGE, 2.6 * len(panels) + 0.25)
+    with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         letters = map(letter, count())
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
@@ -67,7 +64,6 @@ def tokens(artifact: Artifact, results: Results) -> Drawing:
             for label, of in STYLES.items()
         }
         draw_legend(drawn, handles)
-        lay_out(drawn)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
     shown = [
         of[["label", "curve", "x", "y", "low", "high", "weight"]]
@@ -139,8 +135,7 @@ def reproduction(artifact: Artifact, results: Results) -> Drawing:
     names, frame = read_names(results.published[NAMES]), frame_of(compared)
     papers: Mapping[str, pd.DataFrame] = {str(paper): of for paper, of in frame.groupby("paper", sort=False)}
     handles: dict[str, Any] = {}
-    with style():
-        drawn = new_figure(PAGE, 0.55 + PAGE / max(len(papers), 2))
+    with sheet(PAGE, 0.55 + PAGE / max(len(papers), 2)) as drawn:
         axes = drawn.subplots(1, len(papers), squeeze=False, sharex=True, sharey=True)[0]
         for axis, (paper, of) in zip(axes, papers.items(), strict=True):
             about = names.papers[paper]
@@ -161,5 +156,4 @@ def reproduction(artifact: Artifact, results: Results) -> Drawing:
             axis.set_title(f"{about['title']} ({len(numbers)} numbers)")
         axes[0].set_ylabel("measured, 95 % interval")
         draw_legend(drawn, handles)
-        lay_out(drawn)
     return Drawing(drawn, frame)
