@@ -8,7 +8,8 @@ import pandas as pd
 
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import finish
-from pretrace.questions.methods import question_setting_name, question_settings
+from pretrace.methods import setting_name
+from pretrace.questions.methods import question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 
@@ -100,7 +101,7 @@ def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> 
     keep = np.zeros(len(answers), bool)
     for run in runs:
         named = {
-            (item["method"], question_setting_name(item["method"], setting))
+            (item["method"], setting_name(item["method"], setting))
             for item in run["questions"]
             for setting in question_settings(item["method"], item["parameters"])
         }

@@ -4,13 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pretrace.methods.registry import QUESTION_METHODS, Value
-from pretrace.methods.settings import parse_setting as parse_question_setting
-from pretrace.methods.settings import setting_name as question_setting_name
 from pretrace.methods.settings import settings
 from pretrace.runtime.errors import InputError, nearest
 
-__all__ = ["CONTROLS", "QUESTION_METHODS", "controls_beside", "parse_question_setting", "question_setting_name",
-           "question_settings"]  # fmt: skip
+__all__ = ["CONTROLS", "QUESTION_METHODS", "controls_beside", "question_settings"]
 
 CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control)
 

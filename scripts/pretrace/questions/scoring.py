@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.methods import setting_name
 from pretrace.methods.scoring import COLUMNS, KEYS
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
-from pretrace.questions.methods import question_setting_name
 from pretrace.runtime.logs import log
 
 
@@ -61,7 +61,7 @@ def document_scores(
     frames = [_accuracies(asked, asked["setting"])]
     for name, of in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
         calibrated = _calibrated(asked[asked["task"] == "de_cop"], of)
-        frames.append(_accuracies(calibrated, question_setting_name("de_cop", {"calibration": str(name)})))
+        frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
     return _typed(pd.concat(frames, ignore_index=True))
 
 

@@ -25,8 +25,8 @@ SCHEMA = pa.schema(
 )
 """One row an answer.
 
-task         an id of `registry.QUESTION_METHODS`
-setting      "" or `k=32` (completion), as `registry.question_setting_name` writes it
+task         an id of `methods.QUESTION_METHODS`
+setting      "" or `k=32` (completion), as `methods.setting_name` writes it
 passage      number of the passage within its document and length
 paraphraser  the view that the other options come from; "" for tasks of one row a passage
 permutation  0..23, the order of the options as itertools.permutations((0, 1, 2, 3)) counts them, 0 the true

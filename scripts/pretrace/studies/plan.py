@@ -5,8 +5,8 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from pretrace.methods import METHODS, companions, prefix_needs
-from pretrace.questions.methods import QUESTION_METHODS, question_setting_name, question_settings
+from pretrace.methods import METHODS, companions, prefix_needs, setting_name
+from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
 from pretrace.studies.artifacts import Artifact, Panel
@@ -139,7 +139,7 @@ def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
         {
             "method": item["method"],
             "parameters": parameters,
-            "setting": question_setting_name(item["method"], parameters),
+            "setting": setting_name(item["method"], parameters),
             "paraphraser": run.paraphraser if QUESTION_METHODS[item["method"]].options else "",
             "subsets": run.subsets,
             "lengths": run.lengths,

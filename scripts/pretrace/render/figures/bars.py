@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
-from pretrace.questions.methods import parse_question_setting
+from pretrace.methods import parse_setting
 from pretrace.render.figures.drawing import (
     CHANCE,
     CLASSES,
@@ -162,7 +162,7 @@ def by_calibration(artifact: Artifact, results: Results) -> Drawing:
 def _series(row: Mapping[str, Any]) -> str:
     if row["method"] in CONTROLS:
         return _without_model(row["method"])
-    return CALIBRATION_LABELS[str(parse_question_setting("de_cop", row["setting"])["calibration"])]
+    return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
 
 
 def _without_model(control: str) -> str:

@@ -8,8 +8,9 @@ import pandas as pd
 from pretrace.evaluation.averages import difference
 from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.metrics import ACCURACIES
+from pretrace.methods import parse_setting
 from pretrace.questions.known import is_control
-from pretrace.questions.methods import CONTROLS, QUESTION_METHODS, parse_question_setting
+from pretrace.questions.methods import CONTROLS, QUESTION_METHODS
 from pretrace.render.names import row_label
 from pretrace.render.phrases import INTERVALS, conditions
 from pretrace.render.records import (
@@ -118,10 +119,10 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 def _order(record: Record) -> tuple[Any, ...]:
     """In the order of the registry, controls last; the method as it is before its variants."""
     method = record["method"].split(";")[0]
-    values = [str(value) for value in parse_question_setting(method, record["setting"]).values()]
+    values = [str(value) for value in parse_setting(method, record["setting"]).values()]
     return is_control(method), list(QUESTION_METHODS).index(method), record["method"] != method, values
 
 
 def _label(method: str, setting: str) -> str:
-    given = parse_question_setting(method.split(";")[0], setting).get("k")
+    given = parse_setting(method.split(";")[0], setting).get("k")
     return f"{row_label(method)}, {given} tokens given" if given else row_label(method)

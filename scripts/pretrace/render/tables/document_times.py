@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pretrace.methods import METHODS, companions
+from pretrace.methods import METHODS, companions, parse_setting
 from pretrace.questions.known import is_control
-from pretrace.questions.methods import QUESTION_METHODS, parse_question_setting
+from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.render.names import panel_lines, row_label
 from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, table
@@ -104,5 +104,5 @@ def _of_questions(artifact: Artifact, results: Results, panel: Panel) -> Times:
 
 def _label(line: Line) -> str:
     method, setting = line
-    given = parse_question_setting(method, setting).get("k") if method in QUESTION_METHODS else None
+    given = parse_setting(method, setting).get("k") if method in QUESTION_METHODS else None
     return f"{row_label(method)}, {given} tokens given" if given else row_label(method)
