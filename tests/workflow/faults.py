@@ -139,6 +139,8 @@ def broken_file(
         name = f"{spoil.__name__} {pattern}"
         done = project.run(*COMMAND, check=False)
         if done.returncode == 0:
+            # a bit of a page's header is in no checksum, and changes no value where nothing fails
+            file.write_bytes(whole)
             campaign.compare(name, project, "same bytes")
             return
         assert file.name in done.stdout, done.stdout
