@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.render.provenance import passes, provenance, repositories
 from pretrace.runtime.files import read_json, write_json, write_text
 from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.provenance import passes, provenance, repositories
 from pretrace.studies.revisions import yaml_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 import tiny_models
 from pretrace import models, passes
 from pretrace.passes.job import gpu_name
-from pretrace.render import provenance
+from pretrace.runtime import provenance
 
 
 @pytest.fixture

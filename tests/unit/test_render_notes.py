@@ -10,7 +10,8 @@ from made_up_results import changed, row_of
 from pretrace.render.phrases import conditions
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.tables import blind_audit, method_table
+from pretrace.render.tables.controls import blind_audit
+from pretrace.render.tables.methods import method_table
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 
@@ -23,12 +24,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, tmp_path: Path):
     weak = changed(results, tmp_path, "tests", lambda tests: tests.assign(p_holm=1.0))
     starred, plain = (
-        method_table.render(made_up.artifact("method_table", baseline="min_k"), one)
-        for one in (results, weak)
+        method_table(made_up.artifact("method_table", baseline="min_k"), one) for one in (results, weak)
     )
     assert any(note.startswith("* above Min-K%") for note in starred.notes)
     assert not any(note.startswith("*") for note in plain.notes)
-    alone = method_table.render(made_up.artifact("method_table", methods=["dc_pdd"]), results)
+    alone = method_table(made_up.artifact("method_table", methods=["dc_pdd"]), results)
     assert any(note.startswith("Bold") for note in plain.notes)
     assert not any(note.startswith("Bold") for note in alone.notes)
 
@@ -38,7 +38,7 @@ def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results:
         return frame[(frame["metric"] == "auc") | (frame["selection"] != "held_out")]
 
     artifact = made_up.artifact("method_table", options={"metrics": ["auc", made_up.TPR]})
-    table = method_table.render(artifact, changed(results, tmp_path, "metrics", change))
+    table = method_table(artifact, changed(results, tmp_path, "metrics", change))
     assert [len(block.columns) for block in table.blocks] == [1, 2, 2]
     assert not table.frame["value"].isna().any()
     assert any(note.startswith("Settings are chosen for each metric by itself") for note in table.notes)
@@ -51,13 +51,9 @@ def test_a_method_on_other_texts_than_the_rest_is_named(results: Results, tmp_pa
 
     fewer = changed(results, tmp_path, "metrics", change)
     for renderer, name in ((method_table, "method_table"), (blind_audit, "blind_audit")):
-        (note,) = [
-            one for one in renderer.render(made_up.artifact(name), fewer).notes if "number of texts" in one
-        ]
+        (note,) = [one for one in renderer(made_up.artifact(name), fewer).notes if "number of texts" in one]
         assert note.endswith(": Zlib on tiny-135m on speeches, 64 words (260, not 320).")
-        assert not any(
-            "number of texts" in one for one in renderer.render(made_up.artifact(name), results).notes
-        )
+        assert not any("number of texts" in one for one in renderer(made_up.artifact(name), results).notes)
 
 
 def test_several_evaluation_sets_are_said_with_their_benchmarks():
@@ -80,27 +76,25 @@ def test_audit_says_who_beats_blind(results, tmp_path, difference_to_blind: floa
         tests.loc[of, ["difference", "p_holm"]] = [difference_to_blind, p_holm]
         return tests
 
-    table = blind_audit.render(made_up.artifact("blind_audit"), changed(results, tmp_path, "tests", change))
+    table = blind_audit(made_up.artifact("blind_audit"), changed(results, tmp_path, "tests", change))
     assert said in table.reading
 
 
 def test_audit_without_tests_claims_nothing(results: Results, tmp_path: Path):
     untested = changed(results, tmp_path, "tests", lambda tests: tests[tests["baseline"] != "blind"])
-    table = blind_audit.render(made_up.artifact("blind_audit"), untested)
+    table = blind_audit(made_up.artifact("blind_audit"), untested)
     assert "no method was tested against it" in table.reading
     assert row_of(table, "Loss").cells[4].value is row_of(table, "Loss").cells[4].words is None
 
 
 def test_stars_of_several_columns_say_what_chance_leaves(results: Results):
     for renderer in (method_table, blind_audit):
-        name = renderer.__name__.rpartition(".")[2]
+        name = renderer.__name__
         twice = [made_up.PANEL, made_up.PANEL | {"label": "again"}]
         of_one, of_two = (
             [
                 note
-                for note in renderer.render(
-                    made_up.artifact(name, baseline="min_k", panels=panels), results
-                ).notes
+                for note in renderer(made_up.artifact(name, baseline="min_k", panels=panels), results).notes
                 if "not over all of them" in note
             ]
             for panels in (twice[:1], twice)

@@ -15,15 +15,10 @@ from pretrace.evaluation.averages import average, difference
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
-from pretrace.render.tables import (
-    blind_audit,
-    method_table,
-    null_audit,
-    pairwise_tests,
-    pass_costs,
-    selection_gap,
-)
+from pretrace.render.tables.controls import blind_audit, null_audit
 from pretrace.render.tables.estimates import over_draws
+from pretrace.render.tables.material import pass_costs
+from pretrace.render.tables.methods import method_table, pairwise_tests, selection_gap
 from pretrace.render.tables.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -54,7 +49,7 @@ def draw(name: str, results: Results, **other):
 
 
 def table(results: Results, **other) -> Table:
-    return method_table.render(made_up.artifact("method_table", selection=["held_out"]) | other, results)
+    return method_table(made_up.artifact("method_table", selection=["held_out"]) | other, results)
 
 
 def one(metrics: pd.DataFrame, **wanted) -> pd.Series:
@@ -230,7 +225,7 @@ def test_shifts_stand_for_every_class_kind_and_number_of_shots(results: Results)
 
 
 def test_pairs_are_mirrored_and_long_data_has_every_p(results: Results):
-    shown = pairwise_tests.render(made_up.artifact("pairwise_tests"), results)
+    shown = pairwise_tests(made_up.artifact("pairwise_tests"), results)
     block = shown.blocks[0]
     columns = [lines[0] for lines in block.columns]
     cells = {
@@ -255,17 +250,15 @@ def test_only_what_survives_holm_is_called_different(
     changed = Results(
         tests={pair: tmp_path / "tests.parquet"}, **{name: getattr(results, name) for name in names}
     )
-    shown = pairwise_tests.render(made_up.artifact("pairwise_tests"), changed)
+    shown = pairwise_tests(made_up.artifact("pairwise_tests"), changed)
     assert any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
 
 
 def test_audit_of_null_models_counts_methods_and_not_controls(results: Results):
-    shown = null_audit.render(
-        made_up.artifact("null_audit", methods=["blind", "con_recall;access=zero"]), results
-    )
+    shown = null_audit(made_up.artifact("null_audit", methods=["blind", "con_recall;access=zero"]), results)
     assert "0 of 1 intervals miss 0.5, no more than chance allows" in shown.reading
     assert "no method differs from chance" in shown.reading
-    leak = null_audit.render(made_up.artifact("null_audit"), results)
+    leak = null_audit(made_up.artifact("null_audit"), results)
     assert "3 of 3 intervals miss 0.5, more than the 1 that chance allows" in leak.reading
     assert leak.blocks[0].rows[0].cells[1].bold
     assert leak.frame["p_holm"].notna().equals(~leak.frame["control"])
@@ -284,14 +277,14 @@ def test_audit_of_null_models_shows_permutation_tests(results: Results, tmp_path
     ]
     pd.concat([tests, permuted.assign(test="permutation", p=p)]).to_parquet(tmp_path / "tests.parquet")
     changed = replace(results, tests={pair: tmp_path / "tests.parquet"})
-    shown = null_audit.render(made_up.artifact("null_audit"), changed)
+    shown = null_audit(made_up.artifact("null_audit"), changed)
     assert f"3 exact permutation tests within documents {said}" in shown.reading
     assert shown.blocks[0].rows[0].cells[6].words == f"{3 * p:.3f}"
     assert shown.frame["p_permutation"].notna().equals(~shown.frame["control"])
 
 
 def test_costs_are_summed_and_name_what_was_read(results: Results):
-    shown = pass_costs.render(made_up.artifact("pass_costs"), results)
+    shown = pass_costs(made_up.artifact("pass_costs"), results)
     assert len(shown.frame) == 2 * (1 + 2 * len(made_up.SHOTS))
     by_read = {row.label: [cell.number for cell in row.cells] for row in shown.blocks[1].rows}
     assert by_read["tiny-small: the text"] == ["2", "240", "8,000", "4.0", "3.0", "2,000", "500"]
@@ -310,18 +303,18 @@ def test_loss_curves_tell_training_from_held_out(results: Results):
 def test_many_panels_are_rows_of_one_block(results: Results):
     panels = [made_up.PANEL | {"subset": subset, "label": f"{subset or 'all'}{at}"} for at in range(2)
               for subset in ("", "early", "late")]  # fmt: skip
-    audit = blind_audit.render(made_up.artifact("blind_audit", panels=panels), results)
+    audit = blind_audit(made_up.artifact("blind_audit", panels=panels), results)
     (block,) = audit.blocks
     assert [row.label for row in block.rows] == [panel["label"] for panel in panels]
     assert block.stub == "Panel"
     assert len(audit.frame) == 6 * 4
-    gap = selection_gap.render(made_up.artifact("selection_gap", panels=panels), results)
+    gap = selection_gap(made_up.artifact("selection_gap", panels=panels), results)
     means, each = gap.blocks
     assert [row.cells[0].number for row in means.rows] == ["6"] * 4
     assert len(each.rows) == 6
 
 
 def test_settings_beyond_the_methods_own_grid_are_no_choice(results: Results):
-    frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
+    frame = selection_gap(made_up.artifact("selection_gap"), results).frame.set_index("method")
     inside = sum(gamma >= 0.1 for gamma in made_up.GAMMAS) * len(made_up.SHOTS)
     assert dict(frame["settings"]) == {"loss": 1, "recall": 4, "con_recall": inside, "blind": 1}

@@ -12,7 +12,8 @@ import yaml
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.tables import accuracy_table, calibration_table, document_times, welch_table
+from pretrace.render.tables.material import document_times
+from pretrace.render.tables.questions import _in_own_unit, accuracy_table, calibration_table, welch_table
 from pretrace.render.tables.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -75,7 +76,7 @@ def test_few_documents_have_no_held_out_values_and_a_note_that_says_why(results,
 
 
 def test_accuracies_stand_beside_their_gap_for_every_setting(results):
-    table = accuracy_table.render(artifact("de_cop_table3"), results)
+    table = accuracy_table(artifact("de_cop_table3"), results)
     rows = rows_of(table)
     assert list(rows) == [
         "DE-COP",
@@ -97,26 +98,26 @@ def test_accuracies_stand_beside_their_gap_for_every_setting(results):
 
 
 def test_a_table_of_differences_alone_names_no_bootstrap(results):
-    notes = " ".join(welch_table.render(artifact("de_cop_table11"), results).notes)
+    notes = " ".join(welch_table(artifact("de_cop_table11"), results).notes)
     assert "bootstrap" not in notes
     assert "A dash means" in notes
-    assert "bootstrap" in " ".join(welch_table.render(artifact("de_cop_table1"), results).notes)
+    assert "bootstrap" in " ".join(welch_table(artifact("de_cop_table1"), results).notes)
 
 
 def test_differences_and_p_are_printed_to_a_fixed_precision():
     values = (0.01, -0.0035, 12.3, 0.0)
-    assert [welch_table._in_own_unit(value) for value in values] == ["+0.010", "−0.0035", "+12", "0.0"]  # noqa: RUF001
+    assert [_in_own_unit(value) for value in values] == ["+0.010", "−0.0035", "+12", "0.0"]  # noqa: RUF001
 
 
 def test_a_table_without_controls_says_so(tmp_path):
     alone = made_up.make_study(tmp_path, more=False)
     for slug, renderer in (("de_cop_table1", welch_table), ("de_cop_table3", accuracy_table)):
-        table = renderer.render(artifact(slug), alone)
+        table = renderer(artifact(slug), alone)
         assert any(note.startswith("No control stands here") for note in table.notes)
 
 
 def test_the_calibration_table_counts_the_documents_in_range(results):
-    table = calibration_table.render(artifact("de_cop_table12"), results)
+    table = calibration_table(artifact("de_cop_table12"), results)
     rows = rows_of(table)
     assert rows["non-members, as asked"][-2] == "0 of 8"
     assert rows["non-members, calibrated (cross-fitted)"][-2] == "8 of 8"
@@ -143,7 +144,7 @@ def test_seconds_a_document_count_every_pass_that_a_method_reads(results, tmp_pa
         manifests={pair: tmp_path / "passes.json"},
         times={pair: tmp_path / "times.json"},
     )
-    rows = rows_of(document_times.render(artifact("de_cop_table13"), timed))
+    rows = rows_of(document_times(artifact("de_cop_table13"), timed))
     assert rows == {
         "Loss": ["0.50"],
         "Zlib": ["0.50"],
@@ -194,7 +195,7 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
         tests=results.tests | {other: results.tests[made_up.MODEL, made_up.BENCHMARK]},
     )
     given = artifact("de_cop_table3", average="panel") | {"panels": [PANEL, PANEL | {"model": "better"}]}
-    table = accuracy_table.render(given, both)
+    table = accuracy_table(given, both)
     assert [column[0] for column in table.blocks[0].columns][-1] == "average"
     row = next(row for row in table.blocks[0].rows if row.label == "DE-COP").cells
     assert row[6].value == pytest.approx(row[0].value + 0.05)

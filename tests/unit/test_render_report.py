@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from pretrace.render.glossary import glossary
-from pretrace.render.provenance import provenance
 from pretrace.render.registry import render
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.provenance import provenance
 
 HOSTILE = "<script>alert('%')</script> & a_b"
 TABLE = made_up.artifact(

@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 from made_up_results import metric_row
 
+from pretrace.evaluation.measured import Found
+from pretrace.evaluation.published import compare, judge, looked_up, read_names, read_published
 from pretrace.render.figures import scatter
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
-from pretrace.render.tables.agreement import judge
-from pretrace.render.tables.measured import Found
-from pretrace.render.tables.published import compare, looked_up, read_names, read_published
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 

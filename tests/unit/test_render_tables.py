@@ -12,12 +12,8 @@ from made_up_results import changed, row_of
 from pretrace.render.names import method_label
 from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.tables import (
-    blind_audit,
-    method_table,
-    selection_gap,
-    setting_table,
-)
+from pretrace.render.tables.controls import blind_audit
+from pretrace.render.tables.methods import method_table, selection_gap, setting_table
 from pretrace.render.tables.table import latex, markdown
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -40,7 +36,7 @@ def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_on_held_out(
         return tests
 
     artifact = made_up.artifact("method_table", baseline="min_k")
-    table = method_table.render(artifact, changed(results, tmp_path, "tests", change))
+    table = method_table(artifact, changed(results, tmp_path, "tests", change))
     starred = [row.label for row in table.blocks[0].rows if row.cells[0].star]
     assert "Loss" in starred
     assert not {"Zlib", "SURP"} & set(starred)
@@ -55,13 +51,13 @@ def test_delong_and_other_selections_never_star(results: Results, tmp_path: Path
         return pd.concat([tests, other.assign(test="delong"), other.assign(selection="default")])
 
     artifact = made_up.artifact("method_table", baseline="min_k")
-    table = method_table.render(artifact, changed(results, tmp_path, "tests", change))
+    table = method_table(artifact, changed(results, tmp_path, "tests", change))
     assert not row_of(table, "Loss").cells[0].star
 
 
 def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path: Path):
     fewer = changed(results, tmp_path, "metrics", lambda frame: frame[frame["method"] != "lowercase"])
-    table = method_table.render(made_up.artifact("method_table", panels=BOTH), fewer)
+    table = method_table(made_up.artifact("method_table", panels=BOTH), fewer)
     assert [cell.value is None for cell in row_of(table, "Lowercase").cells] == [True, False]
     line = next(line for line in markdown(table).splitlines() if line.startswith("| Lowercase"))
     assert line.split("|")[2].strip() == "–"  # noqa: RUF001
@@ -72,19 +68,19 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path:
 
 
 def test_controls_stand_apart(results: Results):
-    table = method_table.render(made_up.artifact("method_table", panels=BOTH), results)
+    table = method_table(made_up.artifact("method_table", panels=BOTH), results)
     assert [row.control for row in table.blocks[0].rows] == [False] * 7 + [True]
     assert table.blocks[0].rows[-1].label == "Blind (control, no model)"
 
 
 def test_methods_stand_in_the_artifacts_order_with_controls_last(results: Results):
     artifact = made_up.artifact("method_table", methods=["blind", "zlib", "dc_pdd", "loss"])
-    labels = [row.label for row in method_table.render(artifact, results).blocks[0].rows]
+    labels = [row.label for row in method_table(artifact, results).blocks[0].rows]
     assert labels == ["Zlib", "DC-PDD", "Loss", "Blind (control, no model)"]
 
 
 def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
-    frame = method_table.render(made_up.artifact("method_table", baseline="min_k"), results).frame
+    frame = method_table(made_up.artifact("method_table", baseline="min_k"), results).frame
     metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
     of = metrics[(metrics["metric"] == "auc") & (metrics["selection"] == "held_out")].set_index("method")
     row = frame[(frame["selection"] == "held_out") & (frame["method"] == "dc_pdd")].iloc[0]
@@ -94,14 +90,14 @@ def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
 
 
 def test_a_mark_has_its_sign_in_the_cell_and_its_note_below(results: Results):
-    table = method_table.render(made_up.artifact("method_table"), results)
+    table = method_table(made_up.artifact("method_table"), results)
     assert row_of(table, "SURP", block=1).cells[0].signs == ("b",)
     assert any(note.startswith("b: ") and "convention" in note for note in table.notes)
     assert not any(note.startswith("a: ") for note in table.notes)
 
 
 def test_the_blind_audit_ranks_each_method_among_its_placebos(results: Results):
-    table = blind_audit.render(made_up.artifact("blind_audit", panels=BOTH), results)
+    table = blind_audit(made_up.artifact("blind_audit", panels=BOTH), results)
     frame = table.frame.set_index(["benchmark", "method"])
     values = np.array(made_up.PLACEBO_VALUES)
     for method in ("loss", "dc_pdd", "blind"):
@@ -119,14 +115,14 @@ def test_the_blind_audit_ranks_each_method_among_its_placebos(results: Results):
 
 def test_setting_table_varies_one_parameter_and_marks_the_default(results: Results):
     artifact = made_up.artifact("setting_table", options={"method": "dc_pdd", "parameter": "a"})
-    table = setting_table.render(artifact, results)
+    table = setting_table(artifact, results)
     assert table.blocks[0].columns == (("0.001",), ("0.01", "default"), ("0.1",), ("1",), ("10",))
     assert [cell.bold for cell in table.blocks[0].rows[0].cells] == [False, False, True, False, False]
     assert list(table.frame["setting"]) == [f"a={a:g}" for a in made_up.A_GRID]
 
 
 def test_selection_gap_counts_the_grid_without_ablation_switches(results: Results):
-    frame = selection_gap.render(made_up.artifact("selection_gap"), results).frame.set_index("method")
+    frame = selection_gap(made_up.artifact("selection_gap"), results).frame.set_index("method")
     assert dict(frame["settings"]) == {
         "loss": 1, "zlib": 1, "lowercase": 1, "min_k": 10, "min_k_pp": 10, "surp": 30, "dc_pdd": 5,
         "blind": 1,
@@ -152,7 +148,7 @@ def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_
         lambda frame: pd.concat([frame, frame.assign(length=32)], ignore_index=True),
     )
     panel = {key: made_up.PANEL[key] for key in ("model", "benchmark")}
-    (block, *_) = method_table.render(made_up.artifact("method_table", panels=[panel]), both).blocks
+    (block, *_) = method_table(made_up.artifact("method_table", panels=[panel]), both).blocks
     assert [column[-1] for column in block.columns] == ["32 words", "64 words"]
 
 
@@ -183,15 +179,15 @@ def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: 
 
     both = changed(results, tmp_path, "metrics", change)
     with pytest.raises(InputError, match="dc_pdd has rows of several reference: new_speeches, old_speeches"):
-        method_table.render(made_up.artifact("method_table"), both)
+        method_table(made_up.artifact("method_table"), both)
     named = made_up.artifact("method_table", panels=[made_up.PANEL | {"references": ["new_speeches"]}])
-    assert row_of(method_table.render(named, both), "DC-PDD").cells[0].value == 0.99
+    assert row_of(method_table(named, both), "DC-PDD").cells[0].value == 0.99
 
 
 def test_a_setting_table_has_its_controls_in_columns_of_their_own(results: Results):
     options = {"method": "dc_pdd", "parameter": "a"}
     artifact = made_up.artifact("setting_table", methods=["blind"], options=options)
-    table = setting_table.render(artifact, results)
+    table = setting_table(artifact, results)
     assert table.blocks[0].columns[-1] == ("Blind (control, no model)",)
     metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK]).set_index(
         ["method", "selection", "metric"]
@@ -211,11 +207,11 @@ def marked_at_the_edge(frame: pd.DataFrame) -> pd.DataFrame:
 def test_choices_at_a_grids_edge_are_marked_in_every_table_that_shows_choices(
     results: Results, tmp_path: Path, renderer
 ):
-    name = renderer.__name__.rpartition(".")[2]
+    name = renderer.__name__
     edge = changed(results, tmp_path, "metrics", marked_at_the_edge)
     for panels in ([made_up.PANEL], [made_up.PANEL | {"label": f"{at}"} for at in range(5)]):
         artifact = made_up.artifact(name, panels=panels)
-        text = markdown(renderer.render(artifact, edge))
+        text = markdown(renderer(artifact, edge))
         assert re.search(r"DC-PDD.*\(f\)", text)
         assert "- f: the chosen setting" in text
-        assert "(f)" not in markdown(renderer.render(artifact, results))
+        assert "(f)" not in markdown(renderer(artifact, results))

@@ -10,10 +10,10 @@ import hub_datasets as made
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.corpora.readers.shards import stream_shard
 from pretrace.models import fetch_model
-from pretrace.render.provenance import repositories
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
 from pretrace.runtime.hub import names_in, pinned, repositories_of
+from pretrace.runtime.provenance import repositories
 from pretrace.studies.registries import Registry
 from pretrace.studies.revisions import asked_for, load_revisions, yaml_of
 from tiny_models import tiny_model

@@ -30,7 +30,7 @@ def setting_name(id: str, params: Mapping[str, Any]) -> str:
     method = _find(id)
     values = method.defaults | {name: _value(method, name, value) for name, value in params.items()}
     shown = (name for name in method.defaults if name in method.grid or values[name] != method.defaults[name])
-    return ";".join(f"{name}={_written(values[name])}" for name in shown)
+    return ";".join(f"{name}={written_value(values[name])}" for name in shown)
 
 
 def parse_setting(id: str, setting: str) -> dict[str, Value]:
@@ -43,6 +43,11 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
             raise InputError(f"setting '{setting}' of '{id}': '{part}' is not key=value.")
         params[name] = _value(method, name, _read(value))
     return params
+
+
+def written_parameters(setting: str) -> dict[str, str]:
+    """`a=0.01;upper_bound=false` as a mapping of strings, empty for the empty setting."""
+    return dict(part.split("=", 1) for part in setting.split(";")) if setting else {}
 
 
 def default_setting(id: str) -> str:
@@ -114,7 +119,7 @@ def _value(method: Method | QuestionMethod, name: str, value: Any) -> Value:
 _NAMES = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
-def _written(value: Value) -> str:
+def written_value(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return value if isinstance(value, str) else format(value, "g")

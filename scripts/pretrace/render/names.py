@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 
 PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
@@ -207,19 +208,9 @@ def parameter_label(method: str, parameter: str) -> str:
 
 def setting_words(method: str, setting: str) -> list[str]:
     """Each parameter of a setting as it is called in print: `upper bound a = 0.01`."""
-    return [f"{parameter_label(method, name)} = {value}" for name, value in parse_setting(setting).items()]
-
-
-def parse_setting(setting: str) -> dict[str, str]:
-    """`a=0.01;upper_bound=false` as a mapping of strings, empty for the empty setting."""
-    return dict(part.split("=", 1) for part in setting.split(";")) if setting else {}
-
-
-def format_value(value: Any) -> str:
-    """A parameter's value as settings spell it: booleans lower case, numbers by `format(x, "g")`."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return format(value, "g") if isinstance(value, int | float) else str(value)
+    return [
+        f"{parameter_label(method, name)} = {value}" for name, value in written_parameters(setting).items()
+    ]
 
 
 def place_label(panel: Mapping[str, Any]) -> str:

@@ -10,9 +10,8 @@ import pandas as pd
 
 from pretrace.evaluation.evaluate import KEYS as CURVE_KEYS
 from pretrace.render.names import panel_label, place_label, where
-from pretrace.render.records import number
 from pretrace.render.registry import Artifact
-from pretrace.render.selecting import (
+from pretrace.render.rows import (
     Panel,
     Record,
     by,
@@ -22,6 +21,7 @@ from pretrace.render.selecting import (
     is_meant,
     listing,
     nothing,
+    number,
     of_methods,
     places,
     records_of,

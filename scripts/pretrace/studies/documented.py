@@ -14,8 +14,8 @@ from typing import Any
 
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.corpora.sources import CORPORA
+from pretrace.evaluation.published_names import NamesFile
 from pretrace.models.entries import Api, ModelEntry, Training
-from pretrace.render.names_file import NamesFile
 from pretrace.runtime.schema import Slug, Sources, json_schema, key_texts
 from pretrace.studies.keys import (
     ArtifactEntry,

@@ -28,10 +28,9 @@ from pretrace.render.names import (
     panel_lines,
     where,
 )
-from pretrace.render.records import long_frame, number_record, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, records_of
+from pretrace.render.rows import Panel, long_frame, number_record, panel_record, records_of
 from pretrace.runtime.errors import InputError, nearest
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))

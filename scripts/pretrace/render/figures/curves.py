@@ -23,10 +23,9 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
-from pretrace.render.records import estimate, long_frame, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, one_setting
+from pretrace.render.rows import Panel, Record, estimate, long_frame, one_setting, panel_record
 
 STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 

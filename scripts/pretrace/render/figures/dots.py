@@ -31,10 +31,9 @@ from pretrace.render.names import (
     where,
 )
 from pretrace.render.phrases import joined
-from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel
+from pretrace.render.rows import Panel, long_frame, panel_record
 from pretrace.runtime.errors import InputError, nearest
 
 NAMED = 30

@@ -21,7 +21,7 @@ from matplotlib.text import Text
 from pretrace.questions.known import is_control
 from pretrace.render.names import METHOD_LABELS, chance_level
 from pretrace.render.phrases import is_wide
-from pretrace.render.records import csv_text
+from pretrace.render.rows import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 from pretrace.runtime.logs import log
 

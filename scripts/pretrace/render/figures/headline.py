@@ -19,10 +19,19 @@ from pretrace.render.names import (
     place_label,
 )
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.records import estimate, is_starred, long_frame, number, number_record, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.render.rows import (
+    Panel,
+    Record,
+    estimate,
+    is_starred,
+    long_frame,
+    number,
+    number_record,
+    panel_record,
+    records_of,
+)
 from pretrace.runtime.errors import InputError
 
 LINES = 7

@@ -7,19 +7,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
+from pretrace.methods.settings import written_parameters
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
 from pretrace.render.names import (
     EMPTY,
     metric_label,
     panel_label,
     parameter_label,
-    parse_setting,
     where,
 )
-from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel
+from pretrace.render.rows import Panel, long_frame, panel_record
 from pretrace.runtime.errors import InputError
 
 
@@ -35,10 +34,10 @@ def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """One row a cell: x, y, value, and whether it is hatched, the best, the default."""
     options = artifact["options"]
     grid = results.grid(artifact, panel, options["method"])
-    default = parse_setting(results.default_setting(artifact, panel, options["method"]))
+    default = written_parameters(results.default_setting(artifact, panel, options["method"]))
     records = []
     for setting, row in grid.items():
-        parsed = parse_setting(setting)
+        parsed = written_parameters(setting)
         if set(parsed) == {options["x"], options["y"]}:
             records.append(
                 panel_record(panel)

@@ -12,6 +12,7 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.evidence import LEVEL
+from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLACK,
@@ -33,12 +34,19 @@ from pretrace.render.names import (
     ordered,
     panel_label,
     parameter_label,
-    parse_setting,
 )
-from pretrace.render.records import long_frame, number_record, panel_record
 from pretrace.render.registry import SELECTIONS, Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, best_by_parameter, by_parameter, one_setting
+from pretrace.render.rows import (
+    Panel,
+    Record,
+    best_by_parameter,
+    by_parameter,
+    long_frame,
+    number_record,
+    one_setting,
+    panel_record,
+)
 from pretrace.runtime.errors import InputError
 
 FEW_LINES = 3
@@ -209,14 +217,16 @@ def _over_parameter(artifact: Artifact, results: Results, x: str) -> list[Facet]
 def _facet_of(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
     selection = one_setting(artifact)
     chosen = results.selected(artifact, panel, selection)
-    with_x = [method for method in ordered(artifact, chosen) if x in parse_setting(chosen[method]["setting"])]
+    with_x = [
+        method for method in ordered(artifact, chosen) if x in written_parameters(chosen[method]["setting"])
+    ]
     if not with_x:
         raise InputError(
             f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no method has a parameter '{x}'"
         )
     records: list[tuple[float | None, float | None, Panel, str, Record]] = []
     for method in with_x:
-        usual = parse_setting(results.default_setting(artifact, panel, method))
+        usual = written_parameters(results.default_setting(artifact, panel, method))
         rows = results.grid(artifact, panel, method)
         grid = by_parameter(rows, x, usual) if selection == "default" else best_by_parameter(rows, x, method)
         by_place = sorted((float(value), row) for value, row in grid.items())

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
+from pretrace.evaluation.published import NAMES, frame_of, rates, read_names
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -26,10 +27,10 @@ from pretrace.render.figures.drawing import (
     sheet,
 )
 from pretrace.render.names import panel_label
-from pretrace.render.records import long_frame, panel_record
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.tables.published import NAMES, compared_of, frame_of, rates, read_names
+from pretrace.render.rows import long_frame, panel_record
+from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
 STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}

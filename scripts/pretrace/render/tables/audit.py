@@ -11,10 +11,9 @@ from pretrace.evaluation.shift import SIZES, WORDS
 from pretrace.evaluation.significance import wilson
 from pretrace.render.names import in_order, method_label, row_label
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.records import number
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, records_of
+from pretrace.render.rows import Panel, Record, number, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, lay_out, rows_of, table_of
 
 MOST_ROWS = 50

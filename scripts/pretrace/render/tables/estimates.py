@@ -9,17 +9,19 @@ from pretrace.evaluation.averages import average
 from pretrace.questions.known import is_control
 from pretrace.render.names import metric_label, ordered, panel_lines, row_label
 from pretrace.render.phrases import joined
-from pretrace.render.records import (
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results
+from pretrace.render.rows import (
+    Panel,
+    Record,
     estimate,
     is_starred,
     long_frame,
     number_record,
     panel_record,
+    records_of,
     test_record,
 )
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
-from pretrace.render.selecting import Panel, Record, records_of
 from pretrace.render.tables.table import Place, Placed, best, cell_of
 from pretrace.runtime.errors import InputError
 

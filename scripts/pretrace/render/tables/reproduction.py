@@ -4,22 +4,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from pretrace.render.names import method_label, metric_label
-from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results
-from pretrace.render.tables.agreement import CRITERIA
-from pretrace.render.tables.published import (
+from pretrace.evaluation.published import (
+    CRITERIA,
     NAMES,
     Compared,
     Names,
-    compared_of,
+    compare,
     frame_of,
     judged,
     rates,
     read_names,
 )
+from pretrace.render.names import method_label, metric_label
+from pretrace.render.phrases import joined
+from pretrace.render.registry import Artifact, table
+from pretrace.render.results import Results
 from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
+from pretrace.runtime.errors import InputError
 
 FARTHEST = 10
 
@@ -46,6 +47,17 @@ def render(artifact: Artifact, results: Results) -> Table:
     blocks = [*lay_out(summaries, "Table or figure"), *lay_out(_farthest(compared), "Number")]
     reading = _reading(names, papers, compared)
     return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
+
+
+def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
+    """Every published number that the study could measure, by protocol; raises where there is none."""
+    gone = {one["model"]: one["reason"] for one in artifact.get("missing", ())}
+    compared = compare(results, artifact["options"]["artifacts"], gone)
+    if not compared:
+        raise InputError(
+            f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
+        )
+    return compared
 
 
 def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> list[Placed]:

@@ -13,8 +13,8 @@ import pandas as pd
 from pretrace.questions.known import is_control
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, method_label, ordered, panel_label
 from pretrace.render.phrases import DASH, is_wide, signed
-from pretrace.render.records import Record, csv_text, number
 from pretrace.render.registry import Artifact
+from pretrace.render.rows import Record, csv_text, number
 from pretrace.runtime.files import write_text
 
 LONG = 20

@@ -3,18 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
 from pretrace.evaluation.averages import average
 from pretrace.evaluation.selection import variant_of
+from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS
-from pretrace.render.names import parse_setting
-from pretrace.render.records import number
-from pretrace.render.results import Pair, Results
-from pretrace.render.selecting import EACH, records_of
+
+Pair = tuple[str, str]
+"""A model and a benchmark."""
+
+EACH = "*"
+"""A subset that stands for every one."""
 
 COUNTS = ("n_texts", "member_ratio", "nonmember_ratio")
 BEST = {"best_eps_e": "eps", "best_k": "percentile"}
@@ -23,6 +27,25 @@ BEST = {"best_eps_e": "eps", "best_k": "percentile"}
 SELECTIONS = ("default", "best_on_test", "grid")
 _KEYS = ["unit", "method", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
 _NO_LENGTH = -1
+
+
+class Evaluated(Protocol):
+    """What a study evaluated: files by pair, by benchmark and by paper, and how they are read."""
+
+    @property
+    def metrics(self) -> Mapping[Pair, Path]: ...
+    @property
+    def tests(self) -> Mapping[Pair, Path]: ...
+    @property
+    def benchmarks(self) -> Mapping[str, Path]: ...
+    @property
+    def published(self) -> Mapping[str, Path]: ...
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+    def benchmark(self, benchmark: str) -> pd.DataFrame: ...
+
+    def every_row(self, pair: Pair, what: str = "metrics") -> pd.DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,7 @@ def mean_of(parts: Sequence[Found], benchmark: str) -> Found:
 class Measured:
     """The numbers of a study, indexed once."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: "Evaluated") -> None:
         self._results = results
         self._indexed: dict[Pair, dict[tuple[Any, ...], pd.DataFrame]] = {}
 
@@ -139,13 +162,13 @@ class Measured:
         return first if len(draws) == 1 else replace(first, value=mean(draws), low=None, high=None)
 
     def _best_of(self, rows: pd.DataFrame, pair: Pair, lookup: Lookup) -> Found:
-        best = records_of(rows.sort_values("value", ascending=False, kind="stable"))[0]
+        best = rows.sort_values("value", ascending=False, kind="stable").iloc[0].to_dict()
         with_interval = rows[(rows["setting"] == best["setting"]) & rows["low"].notna()]
-        row = records_of(with_interval)[0] if len(with_interval) else best
+        row = with_interval.iloc[0].to_dict() if len(with_interval) else best
         if lookup.metric in BEST:
-            value = float(parse_setting(best["setting"])[BEST[lookup.metric]])
+            value = float(written_parameters(best["setting"])[BEST[lookup.metric]])
             return Found(value, None, None, best["setting"], pair[1], best["reference"])
-        low, high = number(row["low"]), number(row["high"])
+        low, high = (None if pd.isna(row[end]) else float(row[end]) for end in ("low", "high"))
         return Found(float(row["value"]), low, high, row["setting"], pair[1], row["reference"])
 
     def _candidates(self, pair: Pair, lookup: Lookup, subset: str, metric: str) -> pd.DataFrame:
@@ -226,7 +249,9 @@ def _is_meant(lookup: Lookup, setting: str) -> bool:
         return False
     method = METHODS.get(lookup.method)
     given = {
-        name: float(value) for name, value in parse_setting(setting).items() if method and name in method.grid
+        name: float(value)
+        for name, value in written_parameters(setting).items()
+        if method and name in method.grid
     }
     for name, value in given.items():
         if name in lookup.fixed:

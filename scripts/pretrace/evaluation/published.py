@@ -1,4 +1,9 @@
-"""The papers' numbers, each with what this study measured in its place under each protocol."""
+"""The papers' numbers, each with what this study measured in its place under each protocol, and whether they agree.
+
+Where a benchmark was released, both numbers are of the same texts and share their sampling error, so they must
+coincide but for number formats and kernels (a fixed tolerance) or for what is drawn (the draws' standard deviation).
+Where it was rebuilt, the texts are others, and our 95 % interval decides.
+"""
 
 import csv
 import math
@@ -9,14 +14,54 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.measured import Evaluated, Found, Lookup, Measured, mean_of
+from pretrace.evaluation.published_names import NamesFile
 from pretrace.questions.known import METHODS
-from pretrace.render.names_file import NamesFile
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
-from pretrace.render.tables.agreement import Agreement, judge
-from pretrace.render.tables.measured import Found, Lookup, Measured, mean_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import check, read_yaml
+
+CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
+"""By their name in the long data, what they are called in print."""
+
+_EXACT = 1e-9
+"""What floating-point arithmetic adds to a difference of printed digits."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """`criterion` is a key of `CRITERIA`, `tolerance` the largest difference it allows (none for an interval).
+
+    Without a criterion `agrees` is None, and `unjudged` says why.
+    """
+
+    criterion: str = ""
+    tolerance: float | None = None
+    agrees: bool | None = None
+    unjudged: str = ""
+
+
+def judge(published: str, printed_sd: str, found: Found, lookup: Lookup, *, rebuilt: bool) -> Agreement:
+    """The agreement of a number as printed with ours, to its last digit.
+
+    `printed_sd`: the standard deviation over resamples that the paper prints beside it, "" without one.
+    """
+    rounding = 0.5 * 10.0 ** -len(published.partition(".")[2]) + _EXACT
+    apart = abs(found.value - float(published))
+    if lookup.unjudged:
+        return Agreement(unjudged=lookup.unjudged)
+    if rebuilt:
+        if found.low is None or found.high is None:
+            return Agreement(unjudged="of a rebuilt benchmark, and without an interval")
+        inside = found.low - rounding <= float(published) <= found.high + rounding
+        return Agreement("interval", None, inside)
+    if len(found.draws) == 1 and not printed_sd:
+        return Agreement(
+            unjudged="shots are drawn, and this study has one draw: no standard deviation of draws"
+        )
+    drawn = float(printed_sd) if printed_sd else found.sd
+    allowed = max(lookup.tolerance, drawn or 0.0) + rounding
+    return Agreement("tolerance" if drawn is None else "draws", allowed, apart <= allowed)
+
 
 NAMES = "names"
 """The key of config/published/names.yaml among the published files, whose others are papers."""
@@ -84,7 +129,7 @@ def read_names(path: Path) -> Names:
     return Names(given["rules"], given["parameters"], given["papers"])
 
 
-def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
+def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
     """Every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
 
     `gone`: models that the study leaves out -> why. Averages over models or subsets are those of the measured
@@ -195,7 +240,7 @@ def _compared(
     return Compared(row, protocol, lookup, reason=gone.get(lookup.model) or measured.why_not(lookup))
 
 
-def _judged(one: Compared, results: Results) -> Compared:
+def _judged(one: Compared, results: Evaluated) -> Compared:
     if one.found is None or one.lookup is None:
         return one
     rebuilt = bool(results.entries.get(one.found.benchmark, {}).get("rebuilt", False))
@@ -222,17 +267,6 @@ def _averaged(compared: Sequence[Compared]) -> list[Compared]:
 def _beside(row: Row, over: str) -> tuple[str, ...]:
     keys = ("artifact", "benchmark", "subset", "length", "model", "method", "metric")
     return tuple(row[key] for key in keys if key != over)
-
-
-def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
-    """Every published number that the study could measure, by protocol; raises where there is none."""
-    gone = {one["model"]: one["reason"] for one in artifact.get("missing", ())}
-    compared = compare(results, artifact["options"]["artifacts"], gone)
-    if not compared:
-        raise InputError(
-            f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
-        )
-    return compared
 
 
 def frame_of(compared: Sequence[Compared]) -> pd.DataFrame:
