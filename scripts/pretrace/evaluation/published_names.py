@@ -41,30 +41,24 @@ class Rule(Keys, total=False):
 
 
 class Parameter(Keys, total=False):
-    """What a published setting is called here."""
+    """What a published setting is called here, and what its value is multiplied by."""
 
     ours: Required[Annotated[str, Field(alias="is")]]
-    """Our parameter."""
     times: float
-    """What the published value is multiplied by (default, 1)."""
 
 
 class Protocol(Keys, total=False):
-    """What a paper says, or what its code does."""
+    """What a paper says, or what its code does: a sentence that is printed under the table, and its rules."""
 
     says: Required[str]
-    """What it is; printed under the table."""
     rules: Required[list[Rule]]
-    """Of this protocol alone."""
 
 
 class PaperNames(Keys, total=False):
-    """A paper and its protocols."""
+    """A paper's name in print, and its protocols."""
 
     title: Required[str]
-    """The name in print."""
     protocols: Required[Some[dict[str, Protocol]]]
-    """What the paper says, and what its code does."""
 
 
 class NamesFile(Keys, total=False):

@@ -51,41 +51,30 @@ FILES = {
 }
 """What each file of config/ may hold."""
 
-TABLES: dict[str, dict[Any, list[str]]] = {
-    "config": {Config: []},
-    "study": {StudyFile: []},
-    "artifacts of a study": {WrittenArtifact: []},
-    "panels": {WrittenPanel: []},
-    "runs": {WrittenRun: []},
-    "models": {ModelEntry: []},
-    "training": {Training: []},
-    "api": {Api: []},
-    "benchmarks": kinds_of(BENCHMARKS),
-    "corpora": kinds_of(CORPORA),
-    "artifacts": {ArtifactEntry: []},
-    "downloads": {Download: []},
+TABLES = {"BenchmarkEntry": kinds_of(BENCHMARKS), "CorpusEntry": kinds_of(CORPORA)} | {
+    kind.__name__: {kind: []}
+    for kind in (
+        Config,
+        StudyFile,
+        WrittenArtifact,
+        WrittenPanel,
+        WrittenRun,
+        ModelEntry,
+        Training,
+        Api,
+        ArtifactEntry,
+    )
 }
 """The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
 
 
-def schemas() -> dict[str, str]:
-    """File name -> its JSON schema."""
-    return {
-        f"{name}.schema.json": json.dumps(json_schema(kind), ensure_ascii=False) + "\n"
-        for name, kind in FILES.items()
-    }
-
-
 def with_tables(readme: str) -> str:
     """The text of config/README.md, with its tables as the keys have it."""
-    for name, kinds in TABLES.items():
-        begin, end = f"<!-- keys: {name} -->\n", "<!-- end -->\n"
-        before, _, rest = readme.partition(begin)
-        _, found, after = rest.partition(end)
-        if not found:
-            raise ValueError(f"config/README.md has no place for the keys of {name}: {begin}{end}")
-        readme = before + begin + "".join(f"{line}\n" for line in _table(kinds)) + end + after
-    return readme
+
+    def table(marker: re.Match[str]) -> str:
+        return marker[1] + "".join(f"{line}\n" for line in _table(TABLES[marker[2]]))
+
+    return re.sub(r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, readme, flags=re.DOTALL)
 
 
 def _table(kinds: dict[Any, list[str]]) -> Iterable[str]:
@@ -108,8 +97,9 @@ def _sentence(text: str) -> str:
 
 
 def main(root: Path) -> None:
-    for name, text in schemas().items():
-        (root / "workflow" / "schemas" / name).write_text(text, encoding="utf-8")
+    for name, kind in FILES.items():
+        path = root / "workflow" / "schemas" / f"{name}.schema.json"
+        path.write_text(json.dumps(json_schema(kind), ensure_ascii=False) + "\n", encoding="utf-8")
     readme = root / "config" / "README.md"
     readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -163,25 +163,31 @@ def _placed(panel: dict[str, Any]) -> dict[str, Any]:
 Panels = Some[list[str | Annotated[WrittenPanel, AfterValidator(_placed)]]]
 
 
-class WrittenArtifact(Keys, total=False):
-    """What a study says of an artifact, in place of what artifacts.yaml says."""
+class ArtifactKeys(Keys, total=False):
+    """What artifacts.yaml says of an artifact, and a study can say in its place."""
+
+    caption: str
+    """What it shows; printed under it."""
+    selection: Selection
+    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test` (default, all three in a table of
+    methods); figures draw the first (curves of scores never `held_out`, which has a setting a fold)."""
+    methods: Several
+    """Only these methods, in this order."""
+    options: dict[str, Any]
+    """What the renderer alone understands."""
+    unavailable: str
+    """Why it cannot be rendered; shown in its place."""
+
+
+class WrittenArtifact(ArtifactKeys, total=False):
+    """What a study says of an artifact."""
 
     panels: Panels
     """What stands in its columns or panels (default, every run)."""
     title: str
     """Its heading."""
-    caption: str
-    """What is printed under it."""
-    selection: Selection
-    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test`."""
-    methods: Several
-    """Only these methods, in this order."""
-    options: dict[str, Any]
-    """Options of the renderer."""
     inferred: str
     """What the paper does not state of it and is guessed here, printed under it."""
-    unavailable: str
-    """Why this study cannot render it; shown in its place."""
 
 
 def _free(name: str) -> str:
@@ -214,20 +220,15 @@ class StudyFile(Keys, total=False):
     `de_cop_table3` where runs only ask questions)."""
 
 
-class ArtifactEntry(Keys, total=False):
+class ArtifactEntry(ArtifactKeys, total=False):
     """A table or figure."""
 
     title: Required[str]
     """The heading in the report."""
     renderer: Required[str]
     """The name of a renderer of `scripts/pretrace/render/`, a table's or a figure's."""
-    caption: str
-    """What it shows; printed under it."""
     metric: str
     """The metric it prints (default, `auc`)."""
-    selection: Selection
-    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test` (default, all three in a table of
-    methods); figures draw the first (curves of scores never `held_out`, which has a setting a fold)."""
     evaluation_set: Literal["all", "without_prefixes", "balanced"]
     """Which texts are evaluated (default, `all` where the slug begins with `dc_pdd_`, `surp_` or `de_cop_`, else
     `without_prefixes`)."""
@@ -235,12 +236,6 @@ class ArtifactEntry(Keys, total=False):
     """Only rows with this start token (default, the run's)."""
     baseline: str
     """A star is a significant gain over this method."""
-    methods: Several
-    """Only these methods, in this order."""
-    options: dict[str, Any]
-    """What the renderer alone understands."""
-    unavailable: str
-    """Why it cannot be rendered; shown in its place."""
 
 
 class Download(Keys, total=False):
