@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 from pretrace.methods import METHODS, companions, prefix_needs, setting_name
-from pretrace.passes.manifest import PLAIN
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
@@ -96,8 +95,18 @@ def _requests_of(run: Run, view: str) -> list[Request]:
 
 
 def _request(run: Run, view: str, **changes: Any) -> Request:
-    own = {"start_token": run.start_token, "subsets": run.subsets, "lengths": run.lengths}
-    return PLAIN | {"view": view, "statistics": "logprobs"} | own | changes
+    return {
+        "view": view,
+        "companion": "",
+        "prefix": "",
+        "draw": None,
+        "shots": None,
+        "start_token": run.start_token,
+        "inner_start": False,
+        "statistics": "logprobs",
+        "subsets": run.subsets,
+        "lengths": run.lengths,
+    } | changes
 
 
 def _without_repeats(requests: list[Request]) -> list[Request]:
