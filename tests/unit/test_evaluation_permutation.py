@@ -9,7 +9,7 @@ from evaluation_tables import LABEL, SETTINGS, noise, only, run, scores, texts
 from scipy.stats import binom
 
 from pretrace.evaluation import permutation
-from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.permutation import _midranks, relabelled_aucs, relabellings
 from pretrace.evaluation.selection import Rankings, choose
 from pretrace.evaluation.significance import permutation_test
@@ -21,7 +21,7 @@ DOCUMENT = np.arange(200) // 8
 def cell_of(columns, label, document=DOCUMENT):
     names = [Column(method, setting, "", "", -1, "") for method, setting in columns]
     fold = document % 5
-    return Cell(
+    return RankedUnits(
         "text", "", None, "all", None, label == 1, fold, tuple(range(5)), np.arange(len(label)), document,
         tuple(names), np.stack(list(columns.values())),
     )  # fmt: skip

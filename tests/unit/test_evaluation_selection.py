@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from pretrace.evaluation import selection
-from pretrace.evaluation.cells import Cell, Column, EvaluationSet
+from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.selection import Estimate, Part, Rankings
@@ -231,7 +231,7 @@ def test_held_out_intervals_cover_where_a_fold_has_few_documents():
     for seed in range(repetitions):
         of_document = rng.normal(size=(2, 16))[label.astype(int), document]
         values = 0.5 * of_document + rng.normal(size=240) + 0.5 * label
-        cell = Cell(
+        cell = RankedUnits(
             "text", "", None, "all", None, label, fold, tuple(range(5)), np.arange(240),
             document + 16 * label, (Column("plain", "", "", "", -1, ""),), values[None],
         )  # fmt: skip

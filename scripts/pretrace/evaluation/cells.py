@@ -136,7 +136,7 @@ class EvaluationSet:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RankedUnits:
     """The labelled units that are ranked against each other, and their scores.
 
     `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,); `scores` has shape
@@ -180,7 +180,7 @@ def cells(
     scores: ScoresByColumn,
     evaluation_sets: Sequence[EvaluationSet],
     shown: Shown = ((None, None),),
-) -> Iterator[Cell]:
+) -> Iterator[RankedUnits]:
     """The cells of one unit that are shown, in order; one that holds a single class is logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
@@ -207,10 +207,12 @@ def cells(
             yield cell
 
 
-def _cell(unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, scores: ScoresByColumn) -> Cell:
+def _cell(
+    unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, scores: ScoresByColumn
+) -> RankedUnits:
     of = {name: units[name].to_numpy()[here] for name in units}
     length = int(of["length"][0])
-    return Cell(
+    return RankedUnits(
         unit=unit,
         subset=str(of["subset"][0]),
         length=length if length >= 0 else None,

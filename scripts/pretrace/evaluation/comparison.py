@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.selection import Estimate, Part, Rankings, without_setting
@@ -53,7 +53,7 @@ class Tested:
     p_holm: float
 
 
-def plan_comparisons(cell: Cell, estimates: Sequence[Estimate]) -> list[Comparison]:
+def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Comparison]:
     """Who is compared with whom; logged where a baseline is ambiguous, or lacks scores of some texts."""
     masks = [mask.tobytes() for mask in cell.scored]
     planned, partial, ambiguous = [], 0, set()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
@@ -45,7 +45,9 @@ class WelchTest:
     p_holm: float
 
 
-def document_metrics(cell: Cell, estimates: Iterable[Estimate], weights: Floats) -> list[DocumentMetric]:
+def document_metrics(
+    cell: RankedUnits, estimates: Iterable[Estimate], weights: Floats
+) -> list[DocumentMetric]:
     """`auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
 
     `weights` (documents, resamples) are those of the cell's bootstrap. An accuracy is the mean over the documents of
@@ -102,7 +104,7 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
     return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
 
 
-def welch_tests(cell: Cell, estimates: Sequence[Estimate]) -> list[WelchTest]:
+def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[WelchTest]:
     """Welch's t-test between the scores of members and non-members, of every default setting.
 
     Holm's family is the cell's methods. A class of one document leaves nothing to test.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Cell, Column, EvaluationSet, Scores, Shown, cells, text_units
+from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, Shown, cells, text_units
 from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
 from pretrace.evaluation.documents import (
     MEAN_SCORE,
@@ -135,7 +135,7 @@ def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
 
 
 def _evaluate_cell(
-    cell: Cell,
+    cell: RankedUnits,
     names: tuple[str, ...],
     resamples: int,
     grid_intervals: set[str],
@@ -195,7 +195,7 @@ def _evaluate_cell(
 
 def _has_interval(
     estimate: Estimate,
-    cell: Cell,
+    cell: RankedUnits,
     of_lines: Collection[tuple[int, int]],
     grid_intervals: set[str],
     settings: Settings,
@@ -215,7 +215,7 @@ def _has_interval(
     return sum(value != defaults[name] for name, value in grid_values(column, settings).items()) <= 1
 
 
-def _keys(cell: Cell, estimate: Estimate) -> tuple[Any, ...]:
+def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:
     """The keys of a row: settings in fold order, or nothing where a method has none."""
     first = cell.columns[estimate.parts[0].column]
     setting = "|".join(cell.columns[part.column].setting for part in estimate.parts)
@@ -233,7 +233,7 @@ def _sizes(estimate: Estimate, rankings: Rankings) -> list[tuple[int, int]]:
 
 def _marks(
     estimate: Estimate,
-    cell: Cell,
+    cell: RankedUnits,
     sizes: Iterable[tuple[int, int]],
     interval: bool,
     empty: Flags,
@@ -260,7 +260,7 @@ def _is_cross_fitted(column: Column, settings: Settings) -> bool:
     return settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
 
 
-def _test_row(cell: Cell, one: Tested) -> tuple[Any, ...]:
+def _test_row(cell: RankedUnits, one: Tested) -> tuple[Any, ...]:
     metric = METRICS[one.row.metric]
     numbers = (one.difference, one.low, one.high, one.p, one.p_holm)
     return (*_keys(cell, one.row), one.baseline, metric, one.test, *numbers)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrace.evaluation.cells import Cell
+from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.evaluation.selection import Choices, Estimate, Settings, without_setting
@@ -39,7 +39,7 @@ def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterat
 
 
 def relabelled_aucs(
-    cell: Cell, choices: Choices, settings: Settings, count: int, seed: int
+    cell: RankedUnits, choices: Choices, settings: Settings, count: int, seed: int
 ) -> dict[Estimate, Floats]:
     """Each default and held-out AUC of a cell, shape (1 + count,): as it is, then under each of `relabellings`.
 
@@ -70,7 +70,7 @@ class _Midranks:
     ranks: NDArray[np.float32]
 
     @classmethod
-    def of(cls, cell: Cell, columns: Sequence[int], rows: Flags) -> "_Midranks":
+    def of(cls, cell: RankedUnits, columns: Sequence[int], rows: Flags) -> "_Midranks":
         taken = np.flatnonzero(rows & cell.scored[columns[0]])
         scores = cell.scores[np.asarray(columns)[:, None], taken]
         return cls(taken, np.stack([_midranks(of) for of in scores]).astype(np.float32))
@@ -93,7 +93,7 @@ def _midranks(scores: Floats) -> Floats:
     return (ascending.searchsorted(scores, "left") + ascending.searchsorted(scores, "right") + 1) / 2
 
 
-def _default(cell: Cell, column: int) -> Callable[[Floats], Floats]:
+def _default(cell: RankedUnits, column: int) -> Callable[[Floats], Floats]:
     ranks = _Midranks.of(cell, [column], np.ones(len(cell.label), dtype=bool))
 
     def auc(labels: Floats) -> Floats:
@@ -103,7 +103,7 @@ def _default(cell: Cell, column: int) -> Callable[[Floats], Floats]:
     return auc
 
 
-def _held_out(cell: Cell, among: Sequence[int]) -> Callable[[Floats], Floats]:
+def _held_out(cell: RankedUnits, among: Sequence[int]) -> Callable[[Floats], Floats]:
     """`among`: the columns to choose from, the most preferred first."""
     folds = [
         (_Midranks.of(cell, among, cell.fold == fold), _Midranks.of(cell, among, cell.fold != fold))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.cells import Cell, Column
+from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
 from pretrace.evaluation.significance import CROSS_FITTED
@@ -55,7 +55,7 @@ class Estimate:
 class Rankings:
     """The rankings of a cell's parts, each sorted once."""
 
-    cell: Cell
+    cell: RankedUnits
     _known: dict[Part, Ranking] = field(default_factory=dict)
     _sizes: dict[Part, tuple[int, int]] = field(default_factory=dict)
 
@@ -125,7 +125,7 @@ class Choices:
     of_lines: frozenset[tuple[int, int]]
 
 
-def choose(cell: Cell, rankings: Rankings, settings: Settings) -> Choices:
+def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
     """Choose settings per method, variant, view, start token, draw and reference, and by each metric for itself.
 
     `default`: the paper's value or the project's; where the run leaves it out, its first setting.
@@ -202,12 +202,12 @@ def _best_of_lines(
             yield from ((int(column), metric) for metric, column in enumerate(best))
 
 
-def training_weights(cell: Cell) -> Floats:
+def training_weights(cell: RankedUnits) -> Floats:
     """Shape (texts, folds): 1 where a text lies outside the fold and so may decide on the fold's setting."""
     return (cell.fold[:, None] != np.array(cell.folds)).astype(np.float64)
 
 
-def _candidates(cell: Cell, settings: Settings) -> dict[Column, list[int]]:
+def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
     """The columns to choose among for each key (its `setting`: the variant), the most preferred first.
 
     Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run
@@ -231,7 +231,7 @@ def _candidates(cell: Cell, settings: Settings) -> dict[Column, list[int]]:
     return candidates
 
 
-def _in_order(cell: Cell, settings: Settings, among: Sequence[int]) -> list[int]:
+def _in_order(cell: RankedUnits, settings: Settings, among: Sequence[int]) -> list[int]:
     """The grid's columns: at the defaults first, then by ascending parameters."""
     method = settings.METHODS[cell.columns[among[0]].method]
     chosen = {at: grid_values(cell.columns[at], settings) for at in among}
@@ -246,13 +246,13 @@ def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
     return {name: parsed[name] for name in settings.METHODS[column.method].grid}
 
 
-def mostly_empty(cell: Cell, settings: Settings) -> Flags:
+def mostly_empty(cell: RankedUnits, settings: Settings) -> Flags:
     """Per column: whether over 5 % of its texts score as one in which the method finds nothing to score."""
     empty = [settings.empty_score(column.method, column.setting) for column in cell.columns]
     level = np.array([np.nan if score is None else score for score in empty])
     return (cell.scores == level[:, None]).sum(axis=1) > 0.05 * cell.scored.sum(axis=1)
 
 
-def widening(cell: Cell, settings: Settings) -> Floats:
+def widening(cell: RankedUnits, settings: Settings) -> Floats:
     """Per column: how much wider than its bootstrap its intervals must be, 1 where the bootstrap says it all."""
     return np.array([CROSS_FITTED if settings.cross_fitted(c.method) else 1.0 for c in cell.columns])
