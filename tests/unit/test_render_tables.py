@@ -116,7 +116,7 @@ def test_the_blind_audit_ranks_each_method_among_its_placebos(results: Results):
 def test_setting_table_varies_one_parameter_and_marks_the_default(results: Results):
     artifact = made_up.artifact("setting_table", options={"method": "dc_pdd", "parameter": "a"})
     table = setting_table(artifact, results)
-    assert table.blocks[0].columns == (("0.001",), ("0.01", "default"), ("0.1",), ("1",), ("10",))
+    assert table.blocks[0].columns == (("0.001",), ("0.01 (default)",), ("0.1",), ("1",), ("10",))
     assert [cell.bold for cell in table.blocks[0].rows[0].cells] == [False, False, True, False, False]
     assert list(table.frame["setting"]) == [f"a={a:g}" for a in made_up.A_GRID]
 

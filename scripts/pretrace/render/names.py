@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 
 PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
@@ -55,11 +54,6 @@ SELECTION_NOTES = {
     "held_out": "settings chosen on the other folds; the headline",
     "default": "each method's default setting",
     "best_on_test": "settings chosen on the evaluated texts themselves, as papers report it; optimistic",
-}
-
-SETTING_PHRASES = {
-    "default": "at default settings",
-    "best_on_test": "at the settings that are best on these very texts (optimistic)",
 }
 
 EVALUATION_SET_LABELS = {
@@ -204,13 +198,6 @@ def chance_level(metric: str) -> float | None:
 
 def parameter_label(method: str, parameter: str) -> str:
     return PARAMETER_LABELS.get((method, parameter), parameter)
-
-
-def setting_words(method: str, setting: str) -> list[str]:
-    """Each parameter of a setting as it is called in print: `upper bound a = 0.01`."""
-    return [
-        f"{parameter_label(method, name)} = {value}" for name, value in written_parameters(setting).items()
-    ]
 
 
 def place_label(panel: Mapping[str, Any]) -> str:

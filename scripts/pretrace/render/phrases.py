@@ -9,7 +9,6 @@ from pretrace.questions.known import is_question
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
     METRIC_NOTES,
-    chance_level,
     metric_label,
     view_label,
 )
@@ -41,27 +40,6 @@ def with_interval(estimate: Estimate, digits: int = 3) -> str:
     return f"{value:.{digits}f}" + (
         f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
     )
-
-
-def signed_interval(estimate: Estimate, digits: int = 2) -> str:
-    """A difference with its sign, its interval to so many digits."""
-    value, low, high = estimate
-    ends = f" [{signed(low, digits)}, {signed(high, digits)}]" if low is not None and high is not None else ""
-    return signed(value, 3) + ends
-
-
-def contains(estimate: Estimate, value: float) -> bool:
-    """Whether the interval holds the value; never where no interval was drawn."""
-    _, low, high = estimate
-    return low is not None and high is not None and low <= value <= high
-
-
-def against_chance(estimate: Estimate, metric: str) -> str:
-    """A clause that says when the interval holds what chance reaches, else nothing."""
-    chance = chance_level(metric)
-    if chance is None or not contains(estimate, chance):
-        return ""
-    return f", an interval that includes chance ({chance:g})"
 
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:

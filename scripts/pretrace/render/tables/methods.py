@@ -191,7 +191,7 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
         Placed(
             "",
             Place(row["panel"], (panel_label(panels[row["panel"]]),)),
-            Place((0, float(value)), (value, "default") if value in defaults else (value,))
+            Place((0, float(value)), (f"{value} (default)" if value in defaults else value,))
             if (value := row["parameter_value"])
             else Place((1, order.index(row["method"])), (row_label(row["method"]),)),
             cell_of(row),
