@@ -8,11 +8,11 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
-from pretrace.render.glossary import glossary
 from pretrace.render.registry import render
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
+from pretrace.studies.glossary import glossary
 
 HOSTILE = "<script>alert('%')</script> & a_b"
 TABLE = made_up.artifact(

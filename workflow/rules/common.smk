@@ -13,10 +13,10 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from pretrace.benchmarks.loaders.local import check as check_texts
 from pretrace.questions.collected import check as check_answers
-from pretrace.render.glossary import glossary
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
+from pretrace.studies.glossary import glossary
 from pretrace.studies.priorities import SOON, priorities
 from pretrace.studies.profiles import check_profile
 from pretrace.studies.revisions import asked_for, load_revisions

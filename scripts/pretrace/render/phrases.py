@@ -6,12 +6,7 @@ from typing import Any
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_question
-from pretrace.render.names import (
-    EVALUATION_SET_LABELS,
-    METRIC_NOTES,
-    metric_label,
-    view_label,
-)
+from pretrace.render.names import EVALUATION_SET_LABELS, METRIC_NOTES, metric_label, view_label
 from pretrace.render.registry import Artifact
 
 MINUS = "\N{MINUS SIGN}"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pretrace.render.glossary import Glossary
 from pretrace.render.names import PAPERS
 from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
@@ -67,7 +66,7 @@ def render_report(
     configuration: str,
     provenance: Mapping[str, Any],
     warnings: Sequence[str] = (),
-    names: Glossary = (),
+    names: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (),
     left_out: Sequence[Mapping[str, Any]] = (),
     shots: Sequence[tuple[str, str]] = (),
 ) -> str:

@@ -21,13 +21,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import (
-    CALIBRATION_LABELS,
-    method_label,
-    metric_label,
-    panel_lines,
-    where,
-)
+from pretrace.render.names import CALIBRATION_LABELS, method_label, metric_label, panel_lines, where
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, number_record, panel_record, records_of

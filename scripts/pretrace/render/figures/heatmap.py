@@ -9,13 +9,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from pretrace.methods.settings import written_parameters
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
-from pretrace.render.names import (
-    EMPTY,
-    metric_label,
-    panel_label,
-    parameter_label,
-    where,
-)
+from pretrace.render.names import EMPTY, metric_label, panel_label, parameter_label, where
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record

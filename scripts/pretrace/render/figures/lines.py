@@ -28,13 +28,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import (
-    method_label,
-    metric_label,
-    ordered,
-    panel_label,
-    parameter_label,
-)
+from pretrace.render.names import method_label, metric_label, ordered, panel_label, parameter_label
 from pretrace.render.registry import SELECTIONS, Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import (
