@@ -10,8 +10,9 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
 from pretrace.evaluation.answers import mean_of_groups
-from pretrace.evaluation.cells import EvaluationSet
-from pretrace.evaluation.curves import PLACES, densities, roc_points
+from pretrace.evaluation.cells import EvaluationSet, scores_of
+from pretrace.evaluation.curves import PLACES, densities, roc_points, score_curves
+from pretrace.evaluation.estimates import frame_of
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
@@ -154,3 +155,22 @@ def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
     assert (found["n"], found["answers"], found["value"]) == (2, 4, 0.5)
     assert (found["low"], found["high"]) == (0, 1)
     assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)
+
+
+def test_what_two_figures_ask_for_stands_once(tmp_path):
+    benchmark, table = made_up_prefixes.texts(), made_up.pass_table()
+    sets = {("all", None): EvaluationSet()}
+    of = Passes(
+        made_up_prefixes.manifest(tmp_path, benchmark), tmp_path / "store", benchmark, sets, 20, "tiny"
+    )
+    every, late = (made_up_prefixes.SHIFT | {"subset": subset} for subset in (None, "late"))
+    assert len(frame_of(shift_estimates(of, [every, late]))) == len(shift_estimates(of, [every]))
+    tokens = [made_up.TOKENS, made_up.TOKENS | {"length": None}]
+    assert len(token_curves(made_up.passes(table), tokens)) == len(
+        token_curves(made_up.passes(table), tokens[:1])
+    )
+    twice = [made_up.ROC, made_up.ROC | {"length": made_up.LENGTH}]
+    scores = made_up.scores_frame({"loss": 0.3}, 1)
+    metrics, texts = made_up.typed(made_up.metrics_frame(scores)), made_up.texts_frame()
+    given = (metrics, scores_of([scores], texts), [EvaluationSet()])
+    assert len(score_curves(*given, twice)) == len(score_curves(*given, twice[:1]))

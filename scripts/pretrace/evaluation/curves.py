@@ -1,6 +1,6 @@
 """Curves of single columns of scores: ROC points, and the densities of both classes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,10 @@ def score_curves(
     `density`), `selection` and, each None for every one, `subset` and `length`. A density of equal scores is left out.
     """
     rows = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]
-    chosen = [(one["statistic"], row) for one in asked for row in _rows(rows, one)]
+    chosen = {(one["statistic"], at): row for one in asked for at, row in _rows(rows, one).items()}
     ids = {(one.name, one.draw): one.ids for one in evaluation_sets}
     frames = []
-    for curve, row in chosen:
+    for (curve, _), row in chosen.items():
         units, columns = scores["text"]
         here = (units["subset"] == row["subset"]) | (row["subset"] == "")
         here &= units["length"] == (-1 if pd.isna(row["length"]) else row["length"])
@@ -60,12 +60,13 @@ def nothing() -> pd.DataFrame:
     return pd.DataFrame(columns=COLUMNS).astype(dict.fromkeys(("draw", "length", "label"), "Int64") | numbers)
 
 
-def _rows(metrics: pd.DataFrame, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(metrics: pd.DataFrame, asked: Mapping[str, Any]) -> dict[Hashable, dict[str, Any]]:
+    """The rows that are asked for, by their index."""
     keep = (metrics["selection"] == asked["selection"]) & (metrics["selection"] != "held_out")
     for key in ("subset", "length"):
         if asked[key] is not None:
             keep &= metrics[key].eq(asked[key]).fillna(False)
-    return [{str(key): value for key, value in row.items()} for row in metrics[keep].to_dict("records")]
+    return {at: {str(key): row[key] for key in row.index} for at, row in metrics[keep].iterrows()}
 
 
 def _column(scores: Mapping[Column, Floats], row: Mapping[str, Any], draw: int | None) -> Floats:

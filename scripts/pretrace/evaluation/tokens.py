@@ -34,8 +34,8 @@ HEXAGONS = (34, 17)
 
 Row = dict[str, Any]
 Asked = Mapping[str, Any]
-"""`subset` and `length` (None: every one), `view`, `start_token` (None: the passes' one), `evaluation_set`, `draw`; of
-shifts `separator`, of surprising tokens `eps` and `percentile`."""
+"""`subset` and `length` (None: every one), `view`, `start_token` (None: the passes' one); of shifts `evaluation_set`,
+`draw` and `separator`, of surprising tokens `eps` and `percentile`."""
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,18 @@ class Tokens:
 
 def token_curves(of: Passes, asked: Iterable[Asked]) -> pd.DataFrame:
     """The curves `share`, `token` and `mean` of `curves.COLUMNS`, of members and non-members."""
-    frames = [nothing()]
+    frames, seen = [nothing()], set()
     for one in asked:
         setting = f"eps={one['eps']:g};percentile={one['percentile']:g}"
         for place, texts in of.places(one):
+            at = (setting, one["view"], one["start_token"], place["subset"], str(place["length"]))
+            if at in seen:
+                continue
+            seen.add(at)
             tokens = tokens_of(of, one, texts)
             about = place | {"unit": "text", "method": "surp", "setting": setting, "view": one["view"]}
             about |= {"start_token": one["start_token"] or "", "draw": pd.NA, "reference": ""}
-            about |= {"evaluation_set": one["evaluation_set"], "selection": "grid"}
+            about |= {"evaluation_set": "all", "selection": "grid"}
             frames += [part.assign(**about) for part in (*_shares(tokens), *_points(tokens), *_means(tokens))]
     return pd.concat(frames, ignore_index=True)
 

@@ -260,7 +260,7 @@ ASKED = {
     "roc": ("selection", "subset", "length"),
     "density": ("selection", "subset", "length"),
     "shift": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "separator"),
-    "tokens": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "eps", "percentile"),
+    "tokens": ("subset", "length", "view", "start_token", "eps", "percentile"),
     "power": ("length", "start_token", "references", "methods"),
     "accuracy_by_order": ("document",),
 }

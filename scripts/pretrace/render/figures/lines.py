@@ -139,7 +139,11 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
         facet
         for one in ([x] if isinstance(x, str) else x)
         for of in ({**artifact, "metric": metric} for metric in metrics)
-        for facet in (_over_places(of, results, one) if one in PLACES else _over_parameter(of, results, one))
+        for facet in (
+            _over_places(of, results, one)
+            if one in PLACES
+            else [_over_parameter(of, results, one, panel) for panel in results.panels(of)]
+        )
     ]
     if not facets:
         raise InputError(f"artifact {artifact['artifact']}: no two of its panels differ in {x} alone")
@@ -204,11 +208,7 @@ def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Pa
     return _metric_facet(artifact, title, x, label, records, ticks=dict(zip(places, names, strict=True)))
 
 
-def _over_parameter(artifact: Artifact, results: Results, x: str) -> list[Facet]:
-    return [_facet_of(artifact, results, x, panel) for panel in results.panels(artifact)]
-
-
-def _facet_of(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
+def _over_parameter(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
     selection = one_setting(artifact)
     chosen = results.selected(artifact, panel, selection)
     with_x = [
@@ -253,12 +253,10 @@ def over_shots(artifact: Artifact, results: Results) -> Drawing:
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
         frame = results.estimates_of(artifact, panel, "shift")
-        fixed = {"draw": panel.get("draw", artifact["options"].get("draw", 0))}
-        fixed |= {"separator": panel.get("separator", "none")}
-        fixed |= {"view": panel.get("view", artifact["options"].get("view", "original"))}
-        fixed |= {key: artifact[key] for key in ("evaluation_set",) if key in artifact}
-        for key, value in fixed.items():
-            frame = frame[frame[key] == value]
+        usual: dict[str, Any] = {"evaluation_set": "all", "view": "original", "draw": 0, "separator": "none"}
+        given = {**usual, **artifact, **artifact["options"], **panel}
+        for key in (*usual, *(["start_token"] if "start_token" in given else [])):
+            frame = frame[frame[key] == given[key]]
         frame = frame.rename(columns={"n": "n_texts"}).sort_values(
             ["prefix", "shots", "label"], ascending=[True, True, False]
         )
