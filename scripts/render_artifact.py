@@ -16,7 +16,7 @@ with job_log(snakemake.log[0]):
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark
         paths["manifests" if kind == "passes" else kind][key] = Path(path)
-    results = Results(**paths, entries=snakemake.params.entries, store=Path(snakemake.params.store))
+    results = Results(**paths, entries=snakemake.params.entries)
     artifact = snakemake.params.artifact
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     if snakemake.params.announced:

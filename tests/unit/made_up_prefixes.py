@@ -121,7 +121,6 @@ def make_study(folder: Path) -> Results:
         benchmarks={BENCHMARK: folder / "benchmark.parquet"},
         manifests={pair: folder / "manifest.json"},
         training={MODEL: folder / "training.parquet"},
-        store=folder / "store",
         entries={BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}},
     )
 

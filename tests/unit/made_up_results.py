@@ -245,7 +245,7 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
         write_parquet(paths["benchmarks"][benchmark], texts_frame())
         paths["manifests"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
         write_json(paths["manifests"][MODEL, benchmark], {"views": [VIEW]})
-    return Results(**paths, store=folder / "store", entries=ENTRIES)
+    return Results(**paths, entries=ENTRIES)
 
 
 PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)

@@ -23,7 +23,6 @@ rule render_table:
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
-        store="results/passes/store",
         announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
     script:
         "../../scripts/render_artifact.py"
@@ -55,7 +54,6 @@ rule render_figure:
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
-        store="results/passes/store",
         announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
     script:
         "../../scripts/render_artifact.py"

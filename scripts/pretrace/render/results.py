@@ -37,8 +37,7 @@ Pair = tuple[str, str]
 class Results:
     """Paths by (model, benchmark), by benchmark for `benchmarks` and `prefixes`, by model for `training`.
 
-    Files are read once, when asked for. `store` is the folder of the passes' store files; `entries` are the
-    benchmarks' registry entries by slug.
+    Files are read once, when asked for. `entries` are the benchmarks' registry entries by slug.
     """
 
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
@@ -52,7 +51,6 @@ class Results:
     audit: Mapping[Pair, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     published: Mapping[str, Path] = field(default_factory=dict)
-    store: Path | None = None
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
