@@ -218,13 +218,14 @@ def _mistake(error: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ..
     of_keys = error["type"] in _OF_KEYS
     for part in loc[:-1] if of_keys else loc:
         if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
-            value, path = value[part], (*path, part)
             own = [one["properties"][part] for one in choices if part in one.get("properties", {})]
-            values = [one.get(key) for one in choices for key in ("items", "additionalProperties")]
+            key = "items" if isinstance(value, list) else "additionalProperties"
+            values = [one.get(key) for one in choices]
             values += [of for one in choices for of in one.get("patternProperties", {}).values()]
             told = _told(choices)
             of_values = [{"description": told} | of if told else of for of in values if isinstance(of, dict)]
             choices = [one for of in own or of_values for one in _choices(of, schema)]
+            value, path = value[part], (*path, part)
     about = loc[-1] if of_keys else error.get("ctx", {}).get("error", error["msg"])
     return _Mistake(error["type"], path, value, choices, str(about))
 

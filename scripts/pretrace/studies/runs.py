@@ -1,7 +1,7 @@
 """A run, resolved: which model reads which part of which benchmark, and what is asked and computed."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 Chosen = dict[str, Any]
@@ -39,7 +39,7 @@ class Run:
 
     def for_jobs(self) -> dict[str, Any]:
         """What jobs are told, as plain values: all that results can depend on."""
-        return {key: value for key, value in asdict(self).items() if key not in ("id", "serves", "left_out")}
+        return {key: value for key, value in vars(self).items() if key not in ("id", "serves", "left_out")}
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
