@@ -36,7 +36,7 @@ def test_defaults_of_a_run_are_filled_in(load):
     assert (run.start_token, run.views, run.draws, run.lengths) == (
         "tokenizer",
         ["original"],
-        [0, *range(3, 11)],
+        [0, *range(3, 9)],
         None,
     )
     methods = {item["method"] for item in run.methods}
@@ -188,8 +188,8 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     loaded = load(study(runs=runs))
     asked = plan.pass_requests(loaded, "smollm2-135m", "sotu_shots")
     prefixed = {(one["prefix"], one["shots"], one["draw"]) for one in asked if one["prefix"]}
-    # the first draw, and the eight of the placebos behind three draws in all
-    draws = (0, *range(3, 11))
+    # the first draw, and the six of the placebos behind three draws in all
+    draws = (0, *range(3, 9))
     assert prefixed == {
         (kind, shots, draw) for kind in ("member", "nonmember") for shots in (3, 7) for draw in draws
     }

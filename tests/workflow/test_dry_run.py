@@ -58,11 +58,7 @@ GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
     ("content", "told"),
     [
         (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl:3", "label", "0, 1"]),
-        (texts(*GOOD, '{"text": "", "label": 1}'), ["texts.jsonl:3", "empty"]),
-        (texts(*GOOD, "{"), ["texts.jsonl:3", "JSON"]),
-        (texts(*GOOD, '{"label": 1}'), ["texts.jsonl:3", "text"]),
         (texts(GOOD[0]), ["texts.jsonl", "non-member"]),
-        ("", ["texts.jsonl"]),
     ],
 )
 def test_bad_texts_stop_the_run_before_any_job(project, content, told):
