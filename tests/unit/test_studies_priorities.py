@@ -7,7 +7,7 @@ from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
 from pretrace.studies import load_study, plan
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
-from pretrace.studies.priorities import FIRST, LONGEST, SOON, priorities, steps_waiting, work_of
+from pretrace.studies.priorities import FIRST, LONGEST, PARAMETERS, SOON, priorities, steps_waiting, work_of
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,10 @@ def test_a_chain_is_a_job_and_what_waits_for_it(tmp_path):
     order, entry = priorities(loaded), loaded.models.entries["pico-en-medium"]
     texts = loaded.benchmarks.entries["sotu_split"]["texts"]
     tokens = 2 * texts * 64 * TOKENS_A_WORD["en"]
+    parameters = max(entry["parameters"], PARAMETERS)
     large = order.chains["passes", "pico-en-medium", "sotu_split"]
-    assert large == pytest.approx(FORWARD * entry["parameters"] * tokens)
-    trained = (
-        entry["training"]["epochs"] * texts * 128 * TOKENS_A_WORD["en"] * 3 * FORWARD * entry["parameters"]
-    )
+    assert large == pytest.approx(FORWARD * parameters * tokens)
+    trained = entry["training"]["epochs"] * texts * 128 * TOKENS_A_WORD["en"] * 3 * FORWARD * parameters
     assert order.chains["model", "pico-en-medium"] == pytest.approx(large + trained)
     real = order.chains["passes", "smollm2-135m", "sotu_split"]
     assert order.chains["benchmark", "sotu_split"] == max(real, large + trained)

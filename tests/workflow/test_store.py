@@ -73,6 +73,7 @@ def test_a_changed_view_runs_alone(project):
     assert len(project.stored()) - len(after) == 1
 
 
+@pytest.mark.full
 def test_an_edited_text_is_never_answered_by_an_old_pass(project):
     import pandas as pd
 
@@ -159,6 +160,7 @@ def test_snakemake_killed_with_kill_9_is_finished_by_the_documented_commands(pro
     assert lowercase_rows(project) == 120
 
 
+@pytest.mark.full
 def test_a_damaged_pass_is_named_and_the_same_command_recomputes_it(project):
     (name, *_) = project.stored()
     file = project.path / "results" / "passes" / "store" / name
