@@ -10,7 +10,9 @@ VOCABULARY = 320
 KINDS = ("gpt_neox", "llama", "opt")
 WINDOW = 12  # tokens that a layer of the sliding-window kinds sees
 # Kinds whose caches differ: plain, sliding windows (Gemma 2 mixes both), a state, a state beside attention.
-CACHES = (*KINDS, "qwen2", "mistral", "gpt2", "olmo", "gemma2", "mamba", "jamba", "rwkv")
+CACHES = (
+    *KINDS, "qwen2", "mistral", "mixtral", "gpt2", "gpt_neo", "olmo", "gemma2", "mamba", "jamba", "rwkv",
+)  # fmt: skip
 # What each kind's tokenizer puts before a text by itself, as Pythia's, Llama's and OPT's do.
 STARTS = dict.fromkeys(CACHES, "") | {"llama": "<s>", "opt": "</s>", "mistral": "<s>"}
 _SPECIAL = ("<|endoftext|>", "<s>", "</s>", "<pad>")
@@ -87,6 +89,10 @@ def _model(kind: str, vocabulary: int, context: int):
         "opt": lambda: transformers.OPTConfig(ffn_dim=64, word_embed_proj_dim=16, **sizes),
         "qwen2": lambda: transformers.Qwen2Config(**grouped),
         "mistral": lambda: transformers.MistralConfig(sliding_window=WINDOW, **grouped),
+        "mixtral": lambda: transformers.MixtralConfig(num_local_experts=4, **grouped),
+        "gpt_neo": lambda: transformers.GPTNeoConfig(
+            num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], window_size=WINDOW, **sizes
+        ),
         "gpt2": lambda: transformers.GPT2Config(**sizes),
         "olmo": lambda: transformers.OlmoConfig(**grouped),
         "gemma2": lambda: transformers.Gemma2Config(sliding_window=WINDOW, head_dim=8, **grouped),

@@ -41,7 +41,8 @@ def prompts_of(passages: int, option: int, header: int, vocabulary: int) -> list
 
 def read(reader: Reader, root: Branch, found: dict[int, torch.Tensor]) -> None:
     with torch.inference_mode():
-        reader.last(root, lambda places, features: found.update(dict.fromkeys(places, features.float())))
+        for places, features in reader.answers(root, torch.Tensor.float):
+            found.update(dict.fromkeys(places, features))
 
 
 def generated(model: Any, prompts: list[Ids]) -> None:

@@ -91,9 +91,9 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):
     ran = []
-    attempt = Engine._attempt
+    run = Engine._run
     monkeypatch.setattr(
-        Engine, "_attempt", lambda self, batch, *rest: ran.extend(batch) or attempt(self, batch, *rest)
+        Engine, "_run", lambda self, batch, *rest: ran.extend(batch) or run(self, batch, *rest)
     )
     stored = rows(job, job(texts=["one text", "another", "one text", "one text"]))
     assert len(ran) == 2

@@ -64,12 +64,11 @@ def read(model, root, prompts, batch_tokens=10_000):
     reader, found = Reader(Features(model), "tiny", batch_tokens), {}
     every = torch.arange(reader.features.vocabulary)
 
-    def keep(places, features):
-        logits = reader.features.logits(features[None], every)[0].numpy()
-        found.update(dict.fromkeys(places, logits))
-
     with torch.inference_mode():
-        reader.last(root, keep)
+        for places, logits in reader.answers(
+            root, lambda features: reader.features.logits(features[None], every)[0]
+        ):
+            found.update(dict.fromkeys(places, logits.numpy()))
     return np.array([found[place] for place in range(len(prompts))]), reader
 
 
@@ -140,10 +139,10 @@ def test_prompts_of_several_headers_and_equal_prompts(target):
 def test_out_of_memory_halves_the_batch(target, monkeypatch):
     model, forward = target("llama").load(), Reader._forward
 
-    def short_of_memory(self, batch, past):
+    def short_of_memory(self, batch, answer, past):
         if sum(len(branch.ids) for branch in batch) > 30:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return forward(self, batch, past)
+        return forward(self, batch, answer, past)
 
     pairs = [(*OPTIONS[0][:14], *one[:15]) for one in OPTIONS]
     monkeypatch.setattr(Reader, "_forward", short_of_memory)

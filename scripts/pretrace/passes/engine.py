@@ -1,20 +1,24 @@
 """Requests -> statistics: length-sorted batches under a token budget that halves when memory runs out."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
-from pretrace.passes.features import Features
+from pretrace.passes.features import Features, sent
 from pretrace.passes.lead import Lead
-from pretrace.passes.memory import is_out_of_memory, smaller_budget
+from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import Encoded, Way, way_of
 from pretrace.passes.statistics import ROWS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
+
+_Started = tuple[list[list[int]], torch.Tensor]
+"""A batch, each text by its places in the window, and its statistics, which a GPU may still be computing."""
 
 
 class Engine:
@@ -58,19 +62,12 @@ class Engine:
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(lead) is None]
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
-        ahead = 0 if self._shares(lead) else len(lead.ids)
-        while todo:
-            longest = ahead + len(window[todo[0][0]].tokens)
-            batch = todo[: max(1, self.batch_tokens // longest)]
-            computed = self._attempt([window[indices[0]] for indices in batch], lead, full)
-            if computed is None:
-                self._back_off(len(batch), longest, window[batch[0][0]])
-                continue
-            for indices, values in zip(batch, computed, strict=True):
+        for batch, computed in _collected_late(self._started(todo, window, lead, full), self.features.gpus):
+            arrays = self._arrays([window[indices[0]] for indices in batch], lead, computed)
+            for indices, values in zip(batch, arrays, strict=True):
                 for index in indices:
                     results[index] = values
-            progress(sum(map(len, batch)), sum(values.shape[1] for values in computed))
-            del todo[: len(batch)]
+            progress(sum(map(len, batch)), computed.shape[1])
         return results
 
     @staticmethod
@@ -78,22 +75,35 @@ class Engine:
         """The requests as they were scored: as they were asked (an API may know tokens that are not known here)."""
         return window
 
-    def _attempt(self, batch: list[Request], lead: Lead, full: bool) -> list[np.ndarray] | None:
-        """The statistics of one batch, or None where memory does not suffice."""
-        try:
-            computed = self._run(batch, lead, full)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return None
-        for request, values in zip(batch, computed, strict=True):
+    def _started(
+        self, todo: list[list[int]], window: list[Request], lead: Lead, full: bool
+    ) -> Iterator[_Started]:
+        """Empties `todo`, texts by their places in the window, from its beginning."""
+        while todo:
+            first = window[todo[0][0]]
+            shares = attempt(self._shares, lead)
+            longest = (0 if shares else len(lead.ids)) + len(first.tokens)
+            batch = todo[: max(1, self.batch_tokens // longest)]
+            requests = [window[indices[0]] for indices in batch]
+            computed = None if shares is None else attempt(self._run, requests, lead, full)
+            if computed is None:
+                self._back_off(len(batch), longest, first)
+                continue
+            del todo[: len(batch)]
+            yield batch, computed
+
+    def _arrays(self, batch: list[Request], lead: Lead, computed: torch.Tensor) -> list[np.ndarray]:
+        """The statistics of each text of a batch, once the device has computed them."""
+        ends = np.cumsum([len(request.scored(lead)) for request in batch])[:-1]
+        arrays = np.split(computed.cpu().numpy(), ends, axis=1)
+        for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
                 raise InputError(
                     f"{self.name} gives a probability that is not a number for text '{request.text_id}': "
                     "weights or activations overflow. Set dtype: float32 for this model; if it is float32, "
                     "its weights are damaged: fetch or save the checkpoint again."
                 )
-        return computed
+        return arrays
 
     def _back_off(self, texts: int, longest: int, request: Request) -> None:
         self.batch_tokens = smaller_budget(
@@ -122,8 +132,11 @@ class Engine:
             self._encoded = self._way(self.features, lead.parts)
         return self._encoded
 
-    def _run(self, batch: list[Request], lead: Lead, full: bool) -> list[np.ndarray]:
-        """Right padding under causal attention needs no mask; the last token need not be read."""
+    def _run(self, batch: list[Request], lead: Lead, full: bool) -> torch.Tensor:
+        """Statistics [3 or 1, tokens of all texts], which a GPU may not have computed yet.
+
+        Right padding under causal attention needs no mask; the last token need not be read.
+        """
         with torch.inference_mode():
             encoded = self._encoding(lead)
             ahead = lead.ids if encoded is None else ()
@@ -137,19 +150,18 @@ class Engine:
                 self._forward(inputs[at : at + step], targets[at : at + step], lead, encoded, full)
                 for at in range(0, len(rows), step)
             ]
-        ends = np.cumsum([len(ids) for ids in targets])[:-1]
-        return np.split(torch.cat(values, dim=1).cpu().numpy(), ends, axis=1)
+            return torch.cat(values, dim=1)
 
     def _forward(
         self, inputs: np.ndarray, targets: list[np.ndarray], lead: Lead, encoded: Encoded | None, full: bool
     ) -> torch.Tensor:
         """`inputs` [texts, tokens] -> float32 [3 or 1, all targets]; each text's targets are its last tokens."""
-        read = self._read(self._sent(inputs), lead, encoded)
+        read = self._read(sent(inputs, self.features.device), lead, encoded)
         width = read.shape[1]
         before = 0 if encoded else max(len(lead.ids), 1) - 1  # positions that predict no target
         scored = [before + number * width + np.arange(len(ids)) for number, ids in enumerate(targets)]
-        rows = read.flatten(0, 1).index_select(0, self._sent(np.concatenate(scored)))
-        return self.features.statistics(rows, self._sent(np.concatenate(targets)), full=full)
+        rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
+        return self.features.statistics(rows, sent(np.concatenate(targets), read.device), full=full)
 
     def _read(self, inputs: torch.Tensor, lead: Lead, encoded: Encoded | None) -> torch.Tensor:
         """Features of each input token; after a shared lead, before them those of the lead's last token."""
@@ -160,5 +172,12 @@ class Engine:
             return last
         return torch.cat([last, encoded.read(inputs, lead.parts)], dim=1)
 
-    def _sent(self, values: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(values).to(self.features.device)
+
+def _collected_late(batches: Iterable[_Started], count: int) -> Iterator[_Started]:
+    """Each batch when `count` more have been started, so that no GPU waits for the next one."""
+    waiting: deque[_Started] = deque()
+    for batch in batches:
+        waiting.append(batch)
+        if len(waiting) > count:
+            yield waiting.popleft()
+    yield from waiting

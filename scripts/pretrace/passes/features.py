@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 
 from pretrace.passes.statistics import ROWS, Reduction, output_layer
@@ -12,8 +13,17 @@ from pretrace.passes.statistics import ROWS, Reduction, output_layer
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
 
 
+def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
+    """A copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for what it is doing."""
+    tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
+    return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
+
+
 class Features:
-    """The base model's last hidden states where one linear layer makes logits of them, else the logits."""
+    """The base model's last hidden states where one linear layer makes logits of them, else the logits.
+
+    `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them.
+    """
 
     def __init__(self, model: Any, attention: str = "sdpa") -> None:
         """`attention`: `sdpa` or `eager`, for texts after a prefix that they share; `Target.prefix_attention` says
@@ -23,8 +33,9 @@ class Features:
             self._head = output_layer(model)
         self._module = model if self._head is None else model.base_model
         self._attention = attention
-        weight = next(model.parameters())
-        self.device, self.dtype = weight.device, model.dtype
+        devices = [weight.device for weight in model.parameters()]
+        self.device, self.dtype = devices[0], model.dtype
+        self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
             # transformers reads it at each attention with a mask, as texts after a shared lead have: on a CPU
             # grouped heads need not be repeated, which takes a seventh of such a pass
@@ -62,7 +73,7 @@ class Features:
 
     def _of(self, output: Any) -> torch.Tensor:
         found: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
-        return found.to(self.device)  # of a model spread over devices, it comes from the last
+        return found
 
     def texts_at_once(self, tokens: int) -> int | None:
         """How many texts of so many tokens may be alive; None where only the budget of batches says so."""

@@ -1,14 +1,36 @@
 """When memory runs out: how that is told from other errors, and the smaller batches that follow."""
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
 import torch
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
+Arguments = ParamSpec("Arguments")
+Computed = TypeVar("Computed")
+
+_IN_WORDS = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA has an exception of its own; the CPU allocator says it in words."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in str(error)
+    """CUDA has an exception of its own; the CPU's allocator and cuBLAS say it in words."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return any(words in str(error) for words in _IN_WORDS)
+
+
+def attempt(
+    compute: Callable[Arguments, Computed], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Computed | None:
+    """What `compute` returns, or None where memory does not suffice."""
+    try:
+        return compute(*args, **kwargs)
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return None
 
 
 def smaller_budget(

@@ -11,10 +11,14 @@ from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Ids
+from pretrace.passes.memory import is_out_of_memory
 from pretrace.runtime.logs import log
 
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 """Relative to the features' norm; a model that ignores the lead is off by about 1."""
+
+_OF_DEVICES = ("same device", "CUDA")
+"""In the words of a RuntimeError that tells of the devices, not of the model."""
 
 _STRETCHED = {"dynamic", "longrope"}
 """Rotary embeddings whose angles depend on how long the input is: what was read before would change."""
@@ -120,14 +124,17 @@ Way = type[SharedCache] | type[SteppedState]
 
 def way_of(features: Features, name: str) -> Way | None:
     """How this model shares a lead, or None where it is put before every text."""
-    chosen = next((way for way in (SharedCache, SteppedState) if _agrees(way, features)), None)
+    chosen = next((way for way in (SharedCache, SteppedState) if _agrees(way, features, name)), None)
     how = f"shared {chosen.way}" if chosen else "put before every text: this model cannot share it"
     log.info("%s: a prefix is %s", name, how)
     return chosen
 
 
-def _agrees(way: Way, features: Features) -> bool:
-    """Whether texts after a shared lead have the features of texts that the lead is put before."""
+def _agrees(way: Way, features: Features, name: str) -> bool:
+    """Whether texts after a shared lead have the features of texts that the lead is put before.
+
+    A device that fails is no answer: that is raised.
+    """
     if features.rope_type in _STRETCHED:
         return False
     ids = torch.arange(24, device=features.device).remainder(features.vocabulary)
@@ -137,8 +144,12 @@ def _agrees(way: Way, features: Features) -> bool:
         encoded = way(features, parts)
         asked = [parts[:2], parts] if encoded.serves(parts[:2]) else [parts]
         return all(_close(encoded, of, texts, features) for of in asked)
-    except (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError):
-        return False  # what a model says that has no such cache differs from one to the next
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        # what a model says that has no such cache differs from one to the next
+        if is_out_of_memory(error) or any(words in str(error) for words in _OF_DEVICES):
+            raise
+        log.info("%s: a prefix is not shared %s (%s: %s)", name, way.way, type(error).__name__, error)
+        return False
 
 
 def _close(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features) -> bool:

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import torch
 
 from pretrace.models import Target, start_token_ids
 from pretrace.models.generation import written
-from pretrace.passes.features import Features
+from pretrace.passes.features import Features, sent
 from pretrace.passes.lead import Ids
-from pretrace.passes.sharing import SharedCache, way_of
+from pretrace.passes.memory import attempt
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply
-from pretrace.questions.tree import Branch, Reader, separate, tree_of
+from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -43,14 +44,18 @@ class LocalAnswerer:
 
         spellings = self._plain_spellings if written else self._spellings
 
-        def read(places: list[int], features: torch.Tensor) -> None:
-            found = self._letters_at(features, spellings)
-            for place in places:
-                answers[fitting[place]] = found
-            progress(len(places))
-
+        tree = self._reader.tree([ids[place] for place in fitting], written)
+        read, probabilities = [], []
         with torch.inference_mode():
-            self._reader.last(self._tree([ids[place] for place in fitting], written), read)
+            for places, row in self._reader.answers(tree, partial(self._probabilities, spellings)):
+                read.append(places)
+                probabilities.append(row)
+                progress(len(places))
+            rows = torch.stack(probabilities).tolist()  # all at once: a GPU never waits for this process
+        for places, row in zip(read, rows, strict=True):
+            letters = self._letters(tuple(row))
+            for place in places:
+                answers[fitting[place]] = letters
         return answers
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
@@ -63,7 +68,10 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                added = written(self._model, self._tokenizer, [ids[one] for one in batch], units)
+                added = attempt(written, self._model, self._tokenizer, [ids[one] for one in batch], units)
+                if added is None:
+                    self._reader.back_off(len(batch), length + units)
+                    continue
                 for place, new in zip(batch, added, strict=True):
                     replies[place] = Reply(self._text(new))
                 progress(len(batch))
@@ -118,32 +126,20 @@ class LocalAnswerer:
             )  # fmt: skip
         return found
 
-    def _tree(self, ids: Sequence[Ids], written: int) -> Branch:
-        if not self._shares and written:
-            raise InputError(
-                f"{self._name} cannot go on from what was read, and its benchmark's question asks for the letter after "
-                f"{written} tokens that the model writes; ask it with another question of config/prompts/de_cop.yaml."
-            )
-        if not self._shares:
-            return separate(ids)
-        root = tree_of(ids, written)
-        log.info(
-            "%s: %d prompts of %d tokens are read as %d tokens",
-            self._name, len(ids), sum(map(len, ids)), root.tokens,
-        )  # fmt: skip
-        return root
-
-    def _letters_at(self, features: torch.Tensor, spellings: list[list[int]]) -> Letters:
-        wanted = torch.tensor([id for ids in spellings for id in ids], device=features.device)
+    def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
+        """Of each letter, float32 [4], on the device of the features."""
+        wanted = sent(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
-        probabilities = torch.stack(sums).softmax(0).tolist()
+        return torch.stack(sums).softmax(0)
+
+    def _letters(self, probabilities: tuple[float, float, float, float]) -> Letters:
         if not all(map(math.isfinite, probabilities)):
             raise InputError(
                 f"{self._name} gives a probability that is not a number: weights or activations overflow. Set "
                 "dtype: float32 for this model; if it is float32, its weights are damaged."
             )
-        return Letters(tuple(probabilities), LETTERS[probabilities.index(max(probabilities))])
+        return Letters(probabilities, LETTERS[probabilities.index(max(probabilities))])
 
     @cached_property
     def _model(self) -> Any:
@@ -153,11 +149,6 @@ class LocalAnswerer:
     def _reader(self) -> Reader:
         features = Features(self._model, self._target.prefix_attention())
         return Reader(features, self._name, self._batch_tokens)
-
-    @cached_property
-    def _shares(self) -> bool:
-        with torch.inference_mode():
-            return way_of(self._reader.features, self._name) is SharedCache
 
     @property
     def _plain_spellings(self) -> list[list[int]]:

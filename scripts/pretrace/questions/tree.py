@@ -5,17 +5,21 @@ options are read instead of 96, and one header instead of 24. Prompts are compar
 has to say where a header ends, and a tree gives what each prompt gives alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
-from pretrace.passes.features import Features
+from pretrace.passes.features import Features, sent
 from pretrace.passes.lead import Ids
-from pretrace.passes.memory import is_out_of_memory, smaller_budget
-from pretrace.passes.sharing import PrefixLayer
+from pretrace.passes.memory import attempt, smaller_budget
+from pretrace.passes.sharing import PrefixLayer, SharedCache, way_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
 
 WORTH = 16
 """Tokens that prompts must share further to be read as one branch: less is quicker read again. Two at least, of
@@ -23,6 +27,9 @@ which one stays for the prompt that ends first."""
 
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
 """Keys and values [1, heads, tokens, width] of each layer, of all that stands before a branch."""
+
+Answer = Callable[[torch.Tensor], torch.Tensor]
+"""Features [width] of a prompt's last token -> what is asked of it, on the same device."""
 
 
 @dataclass
@@ -88,7 +95,7 @@ class _Remembering(PrefixLayer):
 
 
 class Reader:
-    """Reads trees; of each prompt the features of its last token.
+    """Reads trees, and answers each prompt from the features of its last token.
 
     `batch_tokens` bounds the tokens read at a time, padding counted and what stands before a branch not; it is
     halved when memory does not suffice, and only ever falls.
@@ -97,59 +104,70 @@ class Reader:
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
         self.features, self.name, self.batch_tokens = features, name, batch_tokens
 
-    def last(self, root: Branch, read: Callable[[list[int], torch.Tensor], None]) -> None:
-        """Calls `read(places, features [width])` once for each branch that ends, in no particular order."""
+    def tree(self, prompts: Sequence[Ids], written: int) -> Branch:
+        """One tree of all, where the model goes on from keys and values that it read before; else each by itself.
+
+        Raises `InputError` where it does not, and tokens are to be `written`.
+        """
+        longest = max(map(len, prompts))
+        while (shares := attempt(lambda: self._shares)) is None:
+            self.back_off(min(len(prompts), max(1, self.batch_tokens // longest)), longest)
+        if not shares and written:
+            raise InputError(
+                f"{self.name} cannot go on from what was read, and its benchmark's question asks for the letter after "
+                f"{written} tokens that the model writes; ask it with another question of config/prompts/de_cop.yaml."
+            )
+        if not shares:
+            return separate(prompts)
+        root = tree_of(prompts, written)
+        log.info(
+            "%s: %d prompts of %d tokens are read as %d tokens",
+            self.name, len(prompts), sum(map(len, prompts)), root.tokens,
+        )  # fmt: skip
+        return root
+
+    @cached_property
+    def _shares(self) -> bool:
+        with torch.inference_mode():
+            return way_of(self.features, self.name) is SharedCache
+
+    def answers(self, root: Branch, answer: Answer) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """(places, `answer` of the features) once for each branch that ends, in no particular order."""
         if not root.ids and not any(branch.branches or branch.written for branch in root.branches):
-            self._read(root.branches, read, None)
+            yield from self._read(root.branches, answer, None)
             return
         with self.features.after_prefix():
-            self._read([root] if root.ids else root.branches, read, None)
+            yield from self._read([root] if root.ids else root.branches, answer, None)
 
     def _read(
-        self, branches: list[Branch], read: Callable[[list[int], torch.Tensor], None], past: Past
-    ) -> None:
+        self, branches: list[Branch], answer: Answer, past: Past
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
         todo = sorted(branches, key=lambda branch: -len(branch.ids))
         while todo:
             longest = len(todo[0].ids)
             size = max(1, self.batch_tokens // longest)
             batch = todo[: min(size, self.features.texts_at_once(longest) or size)]
-            computed = self._attempt(batch, past)
+            computed = attempt(self._forward, batch, answer, past)
             if computed is None:
-                self._back_off(len(batch), longest)
+                self.back_off(len(batch), longest)
                 continue
-            last, after = computed
+            following, after = computed
             del todo[: len(batch)]
-            for row, branch in enumerate(batch):
-                if branch.branches or branch.written:
-                    end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
-                    own = [
-                        (keys[row : row + 1, :, :end], values[row : row + 1, :, :end])
-                        for keys, values in after
-                    ]
-                    self._read(branch.branches or [self._next(branch, last[row])], read, own)
-                else:
-                    read(branch.prompts, last[row])
+            for row, (branch, then) in enumerate(zip(batch, following, strict=True)):
+                if isinstance(then, torch.Tensor):
+                    yield branch.prompts, then
+                    continue
+                end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
+                own = [
+                    (keys[row : row + 1, :, :end], values[row : row + 1, :, :end]) for keys, values in after
+                ]
+                yield from self._read(then, answer, own)
 
-    def _next(self, branch: Branch, features: torch.Tensor) -> Branch:
-        """What follows a branch that ends in these features [width]: the token that the model writes."""
-        every = torch.arange(self.features.vocabulary, device=features.device)
-        id = int(self.features.logits(features[None], every)[0].argmax())
-        return Branch((id,), branch.prompts, written=branch.written - 1)
-
-    def _attempt(
-        self, batch: list[Branch], past: Past
-    ) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]] | None:
-        try:
-            return self._forward(batch, past)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return None
-
-    def _back_off(self, branches: int, longest: int) -> None:
+    def back_off(self, items: int, longest: int) -> None:
+        """Halve the budget, after so many items, the longest of so many tokens, did not fit into memory."""
         self.batch_tokens = smaller_budget(
             self.batch_tokens,
-            items=branches,
+            items=items,
             longest=longest,
             device=self.features.device,
             name=self.name,
@@ -157,28 +175,50 @@ class Reader:
         )
 
     def _forward(
-        self, batch: list[Branch], past: Past
-    ) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
-        """Features [branches, width] of the last tokens, and keys and values up to there where branches follow.
+        self, batch: list[Branch], answer: Answer, past: Past
+    ) -> tuple[list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]]:
+        """Of each branch those that follow it, or its answer; and keys and values up to there where some follow.
 
         Right padding under causal attention needs no mask: what follows a branch is read from before it.
         """
-        inputs = torch.zeros(len(batch), max(len(branch.ids) for branch in batch), dtype=torch.long)
+        inputs = np.zeros((len(batch), max(len(branch.ids) for branch in batch)), dtype=np.int64)
         for row, branch in zip(inputs, batch, strict=True):
-            row[: len(branch.ids)] = torch.tensor(branch.ids)
-        ends = torch.tensor([len(branch.ids) - 1 for branch in batch], device=self.features.device)
+            row[: len(branch.ids)] = branch.ids
+        ends = [number * inputs.shape[1] + len(branch.ids) - 1 for number, branch in enumerate(batch)]
         goes_on = any(branch.branches or branch.written for branch in batch)
         cache = _cache(past, goes_on)
         read = self.features(
-            inputs.to(self.features.device),
+            sent(inputs, self.features.device),
             **({"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}),
         )
-        last = read[torch.arange(len(batch), device=read.device), ends]
+        last = read.flatten(0, 1).index_select(0, sent(np.array(ends), read.device))
+        following = self._following(batch, last, answer)
         if cache is None or not goes_on:
-            return last, []
+            return following, []
         if past is None:
-            return last, [(layer.keys, layer.values) for layer in cache.layers]
-        return last, [layer.seen for layer in cache.layers]
+            return following, [(layer.keys, layer.values) for layer in cache.layers]
+        return following, [layer.seen for layer in cache.layers]
+
+    def _following(
+        self, batch: list[Branch], last: torch.Tensor, answer: Answer
+    ) -> list[list[Branch] | torch.Tensor]:
+        """What follows branches that end in features [branches, width]: branches, a written token, or the answer."""
+        every = torch.arange(self.features.vocabulary, device=last.device)
+        likeliest = [
+            self.features.logits(features[None], every)[0].argmax()
+            for branch, features in zip(batch, last, strict=True)
+            if branch.written and not branch.branches
+        ]
+        ids = iter(torch.stack(likeliest).tolist() if likeliest else [])
+        following: list[list[Branch] | torch.Tensor] = []
+        for branch, features in zip(batch, last, strict=True):
+            if branch.branches:
+                following.append(branch.branches)
+            elif branch.written:
+                following.append([Branch((next(ids),), branch.prompts, written=branch.written - 1)])
+            else:
+                following.append(answer(features))
+        return following
 
 
 def _cache(past: Past, goes_on: bool) -> Cache | None:

@@ -1,0 +1,176 @@
+"""GPUs that are only names, for a machine without one: what is computed on them is computed on the CPU.
+
+As on CUDA, operations on tensors of two devices are refused, and so is `numpy()`. Counted is what makes the CPU wait.
+FakeTensorMode does not do: it has no numbers.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+aten = torch.ops.aten
+CPU = torch.device("cpu")
+_COPIES = {aten.to, aten._to_copy, aten.copy_}
+_INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._unsafe_index, aten._index_put_impl_}
+# the CPU goes on when it knows the number, or how large the result is
+_READ = {
+    aten.item, aten._local_scalar_dense, aten.equal, aten.is_nonzero, aten.nonzero, aten.masked_select, aten._unique2,
+}  # fmt: skip
+
+
+class GPUTensor(torch.Tensor):
+    """`on_cpu` holds the numbers; to torch's own code it is a tensor of the device `meta`."""
+
+    @staticmethod
+    def __new__(cls, on_cpu: torch.Tensor, gpu: torch.device) -> "GPUTensor":
+        return torch.Tensor._make_wrapper_subclass(
+            cls, on_cpu.size(), strides=on_cpu.stride(), storage_offset=on_cpu.storage_offset(),
+            dtype=on_cpu.dtype, layout=on_cpu.layout, device="meta",
+        )  # fmt: skip
+
+    def __init__(self, on_cpu: torch.Tensor, gpu: torch.device) -> None:
+        self.on_cpu, self.gpu = on_cpu, gpu
+
+    device = property(lambda self: self.gpu)
+    is_cuda = property(lambda self: True)
+    is_cpu = is_meta = property(lambda self: False)
+
+    def __repr__(self) -> str:
+        return f"GPUTensor({tuple(self.shape)}, {self.dtype}, {self.gpu})"
+
+    @classmethod
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+        raise RuntimeError(f"{operation} on a GPU that is no longer simulated")
+
+    def numpy(self, **_: Any) -> None:
+        raise TypeError(f"can't convert {self.gpu} device type tensor to numpy. Use Tensor.cpu() first.")
+
+    def __getitem__(self, index: Any) -> torch.Tensor:
+        """Torch's own code would bring a list to the device `meta`."""
+        index = index if isinstance(index, tuple) else (index,)
+        return super().__getitem__(tuple(torch.tensor(at) if isinstance(at, list) else at for at in index))
+
+    def tolist(self) -> list:
+        return self.cpu().tolist()
+
+
+class SimulatedGPUs(TorchDispatchMode):
+    """A machine with GPUs while it is entered.
+
+    `waits`: how often the CPU had to wait for a GPU. `operations`: how many ran on GPUs. At the operations of these
+    numbers in `full`, memory does not suffice.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = self.operations = 0
+        self.full: set[int] = set()
+
+    def __enter__(self):
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(torch.cuda, "_lazy_init", lambda: None)
+        self._patch.setattr(torch.cuda, "get_device_capability", lambda gpu=None: (8, 0))
+        self._patch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=) comes here as a copy
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        torch._C._set_only_lift_cpu_tensors(False)
+        self._patch.undo()
+        return super().__exit__(*error)
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        kwargs, packet = kwargs or {}, operation.overloadpacket
+        tensors: list[torch.Tensor] = []
+        real = _real(args, tensors), {name: _real(value, tensors) for name, value in kwargs.items()}
+        given = [*args, *kwargs.values()]
+        asked = next((_numbered(value) for value in given if isinstance(value, torch.device)), None)
+        where = self._where(packet, tensors, asked, at_once=any(value is True for value in given))
+        if (
+            packet is aten._to_copy
+            and where == tensors[0].device
+            and kwargs.get("dtype") in (None, tensors[0].dtype)
+        ):
+            return tensors[0]
+        if where != CPU:
+            self.operations += 1
+            if self.operations in self.full:
+                raise torch.OutOfMemoryError(f"CUDA out of memory: operation {self.operations}")
+        if packet is aten.histc:  # of whole numbers CUDA alone has it
+            real = (real[0][0].float(), *real[0][1:]), real[1]
+        arguments = {id(_real(tensor, [])): tensor for tensor in tensors}
+
+        def placed(value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(placed(part) for part in value)
+            if not isinstance(value, torch.Tensor):
+                return value
+            argument = arguments.get(id(value))
+            if argument is not None and argument.device == where:
+                return argument  # of an operation in place
+            with torch.inference_mode(False):
+                value = value if argument is None else value.clone()
+                return value if where == CPU else GPUTensor(value, where)
+
+        return placed(operation(*real[0], **real[1]))
+
+    def _where(
+        self, operation: Any, tensors: list[torch.Tensor], asked: torch.device | None, *, at_once: bool
+    ) -> torch.device:
+        """The device of the result; raises as CUDA does for tensors that lie on several.
+
+        `at_once`: the CPU goes on before what it sends to a GPU is there.
+        """
+        if operation in _COPIES:
+            source, target = tensors[0].device, asked or tensors[-1].device
+            if operation is aten.copy_:
+                source, target = target, source
+            across = (source == CPU) != (target == CPU) and tensors[0].numel() > 0
+            self.waits += across and (target == CPU or not at_once)
+            return target
+        # numbers of the CPU go along with each call, and tensors index from there
+        placed = [
+            tensor
+            for place, tensor in enumerate(tensors)
+            if tensor.device != CPU or (tensor.dim() and not (place and operation in _INDEXED))
+        ]
+        devices = {tensor.device: None for tensor in placed}
+        if len(devices) > 1:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{' and '.join(map(str, devices))}! ({operation})"
+            )
+        where = asked or next(iter(devices), CPU)
+        self.waits += operation in _READ and where != CPU
+        return where
+
+
+def _numbered(device: torch.device) -> torch.device:
+    return torch.device("cuda", 0) if device.type == "cuda" and device.index is None else device
+
+
+def _real(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """An argument as the CPU computes with it; adds its tensors to `tensors`."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return value.on_cpu if isinstance(value, GPUTensor) else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_real(part, tensors) for part in value)
+    return CPU if isinstance(value, torch.device) else value
+
+
+def spread(model: Any, gpus: int) -> Any:
+    """The model on one simulated GPU, or its layers on two, as accelerate places them for transformers."""
+    if gpus == 1:
+        return model.to("cuda:0")
+    from accelerate import dispatch_model, infer_auto_device_map
+
+    size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    parts = infer_auto_device_map(
+        model, max_memory={0: 0.7 * size, 1: 2 * size}, no_split_module_classes=model._no_split_modules
+    )
+    assert set(parts.values()) == {0, 1}, parts
+    named = {module: f"cuda:{gpu}" for module, gpu in parts.items()}
+    return dispatch_model(model, named, main_device="cuda:0", skip_keys=model._skip_keys_device_placement)
