@@ -1,10 +1,10 @@
 """What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
 
-import contextlib
 import json
 import os
 import sys
 import zipfile
+from dataclasses import replace
 from subprocess import run
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 
 import tiny_models
 from pretrace import models
-from pretrace.models import gguf
+from pretrace.models import checkpoint, gguf
 from pretrace.runtime.errors import InputError
 
 
@@ -109,6 +109,53 @@ def test_a_file_changed_after_registration_is_not_used(directory, tmp_path):
     (directory / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"tokenizer\.json is missing"):
         models.load_checkpoint(record)
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The names of the files that are hashed."""
+    names = []
+
+    def watched(file, whole=checkpoint.sha256_file):
+        names.append(file.name)
+        return whole(file)
+
+    monkeypatch.setattr(checkpoint, "sha256_file", watched)
+    return names
+
+
+def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(directory, tmp_path, hashed):
+    found = models.register_local(directory, tmp_path / "checkpoint.json")
+    weights = directory / "model.safetensors"
+
+    def verified():
+        hashed.clear()
+        found.verify(found.weights, tmp_path)
+        return hashed == ["model.safetensors"]
+
+    assert [verified(), verified()] == [True, True], "a file of this moment may yet change within its time"
+    os.utime(weights, (1e9, 1e9))
+    assert [verified(), verified()] == [True, False]
+    os.utime(weights, (2e9, 1e9 + 1))
+    assert [verified(), verified()] == [True, False]
+    found.verify(found.weights)
+    assert hashed == ["model.safetensors"], "without a folder nothing is remembered"
+    spoilt = bytearray(weights.read_bytes())
+    spoilt[-1] ^= 1
+    weights.write_bytes(spoilt)
+    os.utime(weights, (2e9, 1e9 + 1))
+    with pytest.raises(InputError, match=r"model\.safetensors is not the file"):
+        verified()
+
+
+def test_what_is_remembered_is_of_one_record(directory, tmp_path, hashed):
+    """As after other weights were registered and those of before were put back."""
+    os.utime(directory / "model.safetensors", (1e9, 1e9))
+    found = models.register_local(directory, tmp_path / "checkpoint.json")
+    found.verify(found.weights, tmp_path)
+    other = replace(found, files=found.files | {"model.safetensors": "0" * 64})
+    with pytest.raises(InputError, match=r"model\.safetensors is not the file"):
+        other.verify(other.weights, tmp_path)
 
 
 def test_an_edited_record_is_not_used(directory, tmp_path):
@@ -208,7 +255,7 @@ def test_the_embedding_table_is_read_without_the_model(kind, tmp_path, monkeypat
 def test_an_embedding_table_under_another_name_comes_with_the_model(directory, tmp_path, monkeypatch):
     target = models.load_checkpoint(_registered(directory, tmp_path), dtype="float32", device="cpu")
     expected = target.embeddings()
-    monkeypatch.setattr("safetensors.safe_open", lambda *_, **__: contextlib.nullcontext({}))
+    monkeypatch.setattr(models.target, "_EMBEDDINGS", ())
     np.testing.assert_array_equal(target.embeddings(), expected)
 
 

@@ -1,5 +1,6 @@
 """Jobs of one machine share its GPUs out among themselves."""
 
+import math
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -7,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 import tiny_models
-from pretrace.models import devices, load_checkpoint, register_local
+from pretrace.models import devices, load_checkpoint, register_local, target
+from pretrace.runtime.errors import InputError
 
 HOLD = """
 import sys
@@ -133,9 +136,26 @@ def test_a_job_takes_the_gpus_that_another_has_not(tmp_path, four_gpus, no_locks
         assert placed(tmp_path, device_map="auto", gpus=3)["max_memory"] == {1: 9, 2: 9, 3: 9}
 
 
-def test_one_gpu_is_enough_where_nothing_is_spread(tmp_path, four_gpus, no_locks):
-    assert placed(tmp_path, gpus=2) == {}
-    assert list(no_locks) == [0]
+def test_one_gpu_is_enough_where_nothing_is_spread_and_weights_go_there_at_once(
+    tmp_path, four_gpus, no_locks
+):
+    jobs = [taken := job(tmp_path, 1, "GPU-0")]
+    with ended(jobs):
+        assert held_by(taken) == "0"
+        assert placed(tmp_path, gpus=2) == {"device_map": {"": "cuda:1"}}
+    assert list(no_locks) == [1]
+
+
+def test_quantised_weights_compute_in_their_own_type(tmp_path, four_gpus, monkeypatch):
+    monkeypatch.setattr(target, "find_spec", lambda package: package == "bitsandbytes")
+    how = placed(tmp_path, quantise=4, dtype="float16")
+    assert how["device_map"] == {"": "cuda:0"}
+    asked = how["quantization_config"]
+    assert (asked.load_in_4bit, asked.bnb_4bit_quant_type, asked.bnb_4bit_compute_dtype) == (
+        True, "nf4", torch.float16,
+    )  # fmt: skip
+    asked = placed(tmp_path, quantise=8)["quantization_config"]
+    assert (asked.load_in_8bit, asked.load_in_4bit) == (True, False)
 
 
 def test_a_gpu_that_is_named_is_shared_on_purpose(tmp_path, four_gpus, no_locks):
@@ -145,16 +165,27 @@ def test_a_gpu_that_is_named_is_shared_on_purpose(tmp_path, four_gpus, no_locks)
 
 
 def test_the_cpu_is_the_cpu_even_where_there_are_gpus(tmp_path, four_gpus, no_locks):
-    assert placed(tmp_path, device="cpu", device_map="auto", gpus=2) == {"device_map": {"": "cpu"}}
+    assert placed(tmp_path, device="cpu", device_map="auto", gpus=2) == {}
     assert not no_locks
 
 
-@pytest.mark.parametrize(
-    ("device", "gpus", "told"), [("auto", 1, True), ("auto", 0, False), ("cpu", 1, False)]
-)
-def test_a_model_that_asks_for_a_gpu_and_finds_none_says_that_it_runs_on_the_cpu(
-    tmp_path, monkeypatch, warnings, device, gpus, told
-):
+def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weights():
+    bytes_of = {"float32": 4, "float16": 2, "bfloat16": 2}
+    registry = yaml.safe_load((SCRIPTS.parent / "config" / "models.yaml").read_text())
+    found = {name: entry for name, entry in registry.items() if entry["source"] == "hub"}
+    for name, entry in found.items():
+        size = entry["parameters"] * bytes_of[entry["dtype"]]
+        needed = math.ceil(size / (target._SHARE_FOR_WEIGHTS * 80e9))
+        assert (name, entry["resources"]["gpu"]) == (name, needed)
+        assert ("device_map" in entry) == (needed > 1), name
+    assert {name for name, entry in found.items() if entry["resources"]["gpu"] > 1} == {
+        "llama-2-70b",
+        "mixtral-8x7b",
+    }
+
+
+def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    placed(tmp_path, device=device, gpus=gpus)
-    assert ("it runs on the CPU" in warnings()) == told
+    with pytest.raises(InputError, match=r"asks for 2 GPU\(s\) .* finds none here.* --config device=cpu"):
+        placed(tmp_path, gpus=2)
+    assert placed(tmp_path, device="cpu", gpus=2) == placed(tmp_path, gpus=0) == {}

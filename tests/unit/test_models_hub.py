@@ -86,19 +86,6 @@ def test_a_gated_model_says_what_its_access_is(hub, tiny, tmp_path, monkeypatch)
     assert fetch_model("meta-llama/Llama-2-7b-chat-hf", "main", tmp_path / "a.json").weights
 
 
-def test_weights_spread_by_a_device_map_give_the_same_numbers(hub, tiny, tmp_path):
-    hub.add("models", ID, files(tiny))
-    fetch_model(ID, "main", tmp_path / "a.json")
-    ids = torch.tensor([[5, 6, 7, 8]])
-    plain, spread = (
-        load_checkpoint(tmp_path / "a.json", dtype="float32", device="cpu", device_map=how)
-        .load()(input_ids=ids)
-        .logits
-        for how in (None, "auto")
-    )
-    assert torch.equal(plain, spread.to(plain.device))
-
-
 def test_quantised_weights_need_a_gpu(hub, tiny, tmp_path):
     hub.add("models", ID, files(tiny))
     fetch_model(ID, "main", tmp_path / "a.json")

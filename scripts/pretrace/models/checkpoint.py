@@ -2,11 +2,11 @@
 
 import json
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ BESIDE = (
     "chat_template.jinja",
 )
 RECORD = "checkpoint.json"
+_VERIFIED = "verified.json"
+_SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 _FOREIGN = "is not a safetensors file; replace it by a whole one"
@@ -67,25 +69,52 @@ class Checkpoint:
         """Configuration and tokenizer: everything but the weights."""
         return [name for name in self.files if not name.endswith(".safetensors")]
 
-    def verify(self, names: Iterable[str]) -> None:
-        """Raise `InputError` where a file is not, or no longer, the one that the record names."""
+    def verify(self, names: Iterable[str], folder: Path | None = None) -> None:
+        """Raise `InputError` where a file is not, or no longer, the one that the record names.
+
+        Large weights take a minute. With `folder` a file is hashed there once: verified.json keeps its hash, size and
+        times, and counts as long as all are equal.
+        """
+        memory = None if folder is None else folder / _VERIFIED
+        known = read_json(memory) if memory and memory.is_file() else {}
+        hashed = {}
         for name in names:
-            if sha256_file(self._file(name)) != self.files[name]:
+            file = self._file(name)
+            seen = [self.files[name], *_stamp(file)]
+            if known.get(name) == seen:
+                continue
+            # a file that was written just now could change without a change of its times
+            settled = time.time() - file.stat().st_mtime > _SETTLED
+            if sha256_file(file) != self.files[name]:
                 raise InputError(
                     f"{self.path / name} is not the file that checkpoint.json records (sha256). {_REMEDY}"
                 )
+            if settled and seen[1:] == _stamp(file):
+                hashed[name] = seen
+        if memory and hashed:
+            write_json(memory, known | hashed)
+
+    def tensors(self) -> Iterator[tuple[str, str, list[int]]]:
+        """(file, name, shape) of each of the weights."""
+        for file in self.weights:
+            for name, entry in _header(self._file(file))[1].items():
+                yield file, name, entry["shape"]
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """[rows, columns] of the weights that are matrices -> how many have it."""
-        tensors = chain.from_iterable(_header(self._file(name))[1].values() for name in self.weights)
-        shapes = (entry["shape"] for entry in tensors)
-        return Counter((shape[0], shape[1]) for shape in shapes if len(shape) == 2)
+        return Counter((shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2)
 
     def _file(self, name: str) -> Path:
         file = self.path / name
         if not file.is_file():
             raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
         return file
+
+
+def _stamp(file: Path) -> list[int]:
+    """Changes with the file: its size, and in ns when its bytes and when anything about it was changed last."""
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 _REMEDY = (

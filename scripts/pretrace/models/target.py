@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
+_EMBEDDINGS = tuple(
+    f"{name}.weight" for name in ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
+)
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -57,7 +60,7 @@ class Target:
         import torch
         import transformers
 
-        self.checkpoint.verify(self.checkpoint.weights)
+        self.checkpoint.verify(self.checkpoint.weights, self.measured)
         placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
         with blamed_on(self.checkpoint.path, "load"):
@@ -76,9 +79,7 @@ class Target:
                 f"{self.checkpoint.path} lacks weights of its architecture ({', '.join(unset[:3])}): they "
                 "would be random. Save the whole causal language model there."
             )
-        if not placement:
-            model = model.to(self.device)
-        elif any(weight.device.type == "meta" for weight in model.parameters()):
+        if any(weight.device.type == "meta" for weight in model.parameters()):
             raise InputError(
                 f"{self.checkpoint.path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
                 "or set quantise: 8 or 4 for this model."
@@ -92,26 +93,20 @@ class Target:
         return model.eval()
 
     def embeddings(self) -> "npt.NDArray[np.float32]":
-        """The input embedding table [vocabulary, width], read without the other weights where a file names it."""
-        import torch
-        import transformers
+        """The input embedding table [vocabulary, width]; the other weights are read only where its name is unknown."""
         from safetensors import safe_open
 
-        self.checkpoint.verify(self.checkpoint.weights)
-        with torch.device("meta"), blamed_on(self.checkpoint.path, "build"):
-            config = transformers.AutoConfig.from_pretrained(
-                self.checkpoint.path, local_files_only=True, trust_remote_code=self.checkpoint.remote_code
-            )
-            empty = transformers.AutoModelForCausalLM.from_config(
-                config, trust_remote_code=self.checkpoint.remote_code
-            )
-        table = empty.get_input_embeddings().weight
-        (name,) = (name for name, weight in empty.named_parameters() if weight is table)
-        for file in self.checkpoint.weights:
-            with safe_open(self.checkpoint.path / file, framework="pt") as weights:
-                if name in weights.keys():  # noqa: SIM118 (no mapping)
-                    return weights.get_tensor(name).float().numpy()
-        return self.load().get_input_embeddings().weight.detach().float().numpy()
+        self.checkpoint.verify(self.checkpoint.weights, self.measured)
+        tables = [
+            (file, name)
+            for file, name, shape in self.checkpoint.tensors()
+            if name.endswith(_EMBEDDINGS) and shape[0] == self.vocabulary
+        ]
+        if len(tables) != 1:
+            return self.load().get_input_embeddings().weight.detach().float().numpy()
+        file, name = tables[0]
+        with safe_open(self.checkpoint.path / file, framework="pt") as weights:
+            return weights.get_tensor(name).float().numpy()
 
     def _placement(self) -> dict[str, Any]:
         """What tells transformers to place, and quantise, the weights while it loads them."""
@@ -124,11 +119,15 @@ class Target:
         if self.device_map and gpus:
             free = {gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0]) for gpu in gpus}
             placement = {"device_map": self.device_map, "max_memory": free}
-        elif self.device_map or bits:
-            placement = {"device_map": {"": self.device}}
+        elif self.device != "cpu":
+            placement = {"device_map": {"": f"cuda:{gpus[0]}" if gpus else self.device}}
         if bits:
-            quantised = transformers.BitsAndBytesConfig(load_in_8bit=bits == "8", load_in_4bit=bits == "4")
-            placement["quantization_config"] = quantised
+            placement["quantization_config"] = transformers.BitsAndBytesConfig(
+                load_in_8bit=bits == "8",
+                load_in_4bit=bits == "4",
+                bnb_4bit_quant_type="nf4",
+                bnb_4bit_compute_dtype=getattr(torch, self.dtype.partition("-")[0]),
+            )
         return placement
 
     def _gpus(self) -> list[int]:
@@ -156,8 +155,9 @@ def load_checkpoint(
     `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU where it is clearly faster than float32,
     measured with the threads that torch has now (`speeds`); else float32. `device` auto is cuda where there is one,
     else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over which
-    `device_map` auto spreads the weights; a warning says so where `device` auto then finds none. `quantise` loads
-    them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a checkpoint that cannot be used.
+    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises
+    `InputError` for a checkpoint that cannot be used, and where the job asked for GPUs, `device` is auto and there is
+    none.
     """
     import transformers
 
@@ -206,13 +206,14 @@ def _device(device: str, gpus: int) -> str:
     import torch
 
     if device == "auto":
-        found = torch.cuda.is_available()
-        if gpus and not found:
-            log.warning(
-                "the model asks for %d GPU(s) (resources: gpu), and torch finds none here: it runs on the CPU. Have "
-                "the scheduler give the job a GPU, or set device: cuda to stop instead", gpus,
-            )  # fmt: skip
-        return "cuda" if found else "cpu"
+        if torch.cuda.is_available():
+            return "cuda"
+        if gpus:
+            raise InputError(
+                f"the model asks for {gpus} GPU(s) (resources: gpu), and torch finds none here. Have the scheduler "
+                "give the job a GPU, or compute on the CPU on purpose: --config device=cpu"
+            )
+        return "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' or 'cpu'")
     return device
