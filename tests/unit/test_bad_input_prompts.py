@@ -31,7 +31,7 @@ def kind(request) -> str:
         (b"- a\n- b\n", "holds a list; a mapping of keys is needed"),
         (b"prompts: [a\n", "line 2: not valid YAML"),
         (b"prompts: {\xff}\n", "is not UTF-8 (byte 10)"),
-        (b"prompts: [a]\nprompts: [b]\n", "the key 'prompts' stands twice"),
+        (b"prompts: [a]\nprompts: [b]\n", "the key 'prompts' is given twice"),
         (None, "does not exist"),
     ],
 )

@@ -79,7 +79,7 @@ def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(hub,
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\na,1\n")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         table_of(tmp_path / "a.csv")
     with pytest.raises(InputError, match=r"cannot read a folder with \[ \] in its path"):
         table_of(written(tmp_path / "a[1]", books()))

@@ -113,7 +113,7 @@ GOOD = '{"input": "a text", "label": 1}\n'
     ("content", "said"),
     [
         (GOOD + "{not json}\n", r"t\.jsonl:2: this line is not valid JSON \(.*\); write one object a line"),
-        (GOOD + "[1]\n", r"t\.jsonl:2: this line is no JSON object"),
+        (GOOD + "[1]\n", r"t\.jsonl:2: this line is not a JSON object"),
         (
             GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
             r"t\.jsonl:2: .* not UTF-8 .*save the file as UTF-8",

@@ -1,9 +1,12 @@
 """Turns of phrase that readers had to read twice do not come back."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
@@ -36,12 +39,43 @@ def prose(document: str) -> str:
     return KEYS.sub("", text) if document in TABLES_APART else text
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_a_document_is_in_plain_english(document: str):
-    met = [
-        f"{document}: {match.group()!r} in {line.strip()!r}: write {better}"
-        for line in prose(document).splitlines()
+def complaints(where: str, text: str) -> list[str]:
+    return [
+        f"{where}: {match.group()!r} in {line.strip()!r}: write {better}"
+        for line in text.splitlines()
         for pattern, better in BETTER.items()
         for match in re.finditer(pattern, line, re.IGNORECASE)
     ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_document_is_in_plain_english(document: str):
+    met = complaints(document, prose(document))
+    assert not met, "\n".join(met)
+
+
+def test_captions_are_in_plain_english():
+    artifacts = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+    shown = ("title", "caption", "unavailable")
+    met = [
+        line
+        for name, entry in artifacts.items()
+        for key in shown
+        for line in complaints(name, entry.get(key, ""))
+    ]
+    assert not met, "\n".join(met)
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The strings of a module with more than one word, docstrings left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value if " " in node.value else ""
+
+
+def test_messages_are_in_plain_english():
+    paths = sorted((ROOT / "scripts").rglob("*.py"))
+    met = [line for path in paths for text in messages(path) for line in complaints(path.name, text)]
     assert not met, "\n".join(met)

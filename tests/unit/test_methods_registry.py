@@ -189,10 +189,10 @@ def test_an_id_is_registered_once(spare_register: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"grid": {"kk": (1,)}}, "'kk' is no parameter"),
+        ({"grid": {"kk": (1,)}}, "'kk' is not a parameter"),
         ({"grid": {"k": (0.5,)}}, "lacks its default 0.2"),
-        ({"convention": ("q",)}, "'q' is no parameter"),
-        ({"empty_score": "empty"}, "'empty' is no parameter"),
+        ({"convention": ("q",)}, "'q' is not a parameter"),
+        ({"empty_score": "empty"}, "'empty' is not a parameter"),
         ({"needs": ("logprob",)}, "unknown need 'logprob': did you mean 'logprobs'"),
         ({"needs": ("reference", "frequencies")}, "cannot need several"),
         ({"needs": ("neighbours", "reference")}, "cannot need several"),

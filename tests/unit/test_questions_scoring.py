@@ -165,7 +165,7 @@ def test_two_models_must_agree_on_a_documents_label(tmp_path, answers):
 
 def test_answers_about_strange_documents_are_refused(tmp_path, answers, benchmark):
     few = benchmark[benchmark["document"] != "d03"]
-    with pytest.raises(InputError, match="'d03', 64 words is no document of the benchmark"):
+    with pytest.raises(InputError, match="'d03', 64 words is not a document of the benchmark"):
         scored(answers, few)
 
 

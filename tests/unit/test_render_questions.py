@@ -113,7 +113,7 @@ def test_a_table_without_controls_says_so(tmp_path):
     alone = made_up.make_study(tmp_path, more=False)
     for slug, renderer in (("de_cop_table1", welch_table), ("de_cop_table3", accuracy_table)):
         table = renderer(artifact(slug), alone)
-        assert any(note.startswith("No control stands here") for note in table.notes)
+        assert any(note.startswith("No control is shown") for note in table.notes)
 
 
 def test_the_calibration_table_counts_the_documents_in_range(results):

@@ -118,7 +118,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
             ["benchmarks.b.path", "does not exist"],
         ),
         ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
-        ("study: mine\nstudy: yours\n", ["line 2", "'study' stands twice"]),
+        ("study: mine\nstudy: yours\n", ["line 2", "'study' is given twice"]),
         ("- a\n- b\n", ["a mapping of keys is needed"]),
         ("", ["nothing", "a mapping of keys is needed"]),
     ],

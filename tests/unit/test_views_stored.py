@@ -103,8 +103,8 @@ def test_a_benchmark_brings_paraphrases_in_a_file(
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"id": "t9", "text": "x"}, "id 't9' is no text of the benchmark"),
-        ({"text": "x"}, "id 'None' is no text"),
+        ({"id": "t9", "text": "x"}, "id 't9' is not a text of the benchmark"),
+        ({"text": "x"}, "id 'None' is not a text"),
         ({"id": "t1", "text": " "}, "no text in column 'text'"),
         ({"id": "t1"}, "no text in column 'text'"),
         ({"id": "t1", "text": "x", "variant": "first"}, "variant is 'first'; it must be a whole number"),

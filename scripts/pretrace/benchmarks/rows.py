@@ -70,7 +70,9 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
                 f"{where}: this line is not valid JSON ({error}); write one object a line."
             ) from error
         if not isinstance(row, dict):
-            raise InputError(f'{where}: this line is no JSON object; write {{"input": ..., "label": ...}}.')
+            raise InputError(
+                f'{where}: this line is not a JSON object; write {{"input": ..., "label": ...}}.'
+            )
         yield where, row
 
 
@@ -97,7 +99,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
             )
     except csv.Error as error:
         raise InputError(
-            f"{path}:{reader.line_num}: this is not valid CSV ({error}); quote it anew."
+            f"{path}:{reader.line_num}: this is not valid CSV ({error}); save it again with quotes."
         ) from error
 
 

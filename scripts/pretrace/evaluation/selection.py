@@ -170,7 +170,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
                  cell.name, len(cell.label), LEAST_DOCUMENTS)  # fmt: skip
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
-        log.info("%s: in %d of %d folds the other folds lack a class; the default stands there",
+        log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",
                  cell.name, undecided, len(cell.folds))  # fmt: skip
     return Choices(criteria[:, :, 0], candidates, estimates, of_variants, at_edge, frozenset(of_lines))
 

@@ -38,7 +38,7 @@ def evaluation_sets(
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
         sets += [EvaluationSet(name, draw, ids[name], nonmembers) for name in names]
         log.info(
-            "draw %d: of %d texts, %d stand without its prefixes, %d balanced",
+            "draw %d: %d texts, %d without its prefixes, %d balanced",
             draw,
             len(benchmark),
             len(ids["without_prefixes"]),

@@ -172,7 +172,7 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
     for name in named:
         if name not in entry.defaults:
             raise InputError(
-                f"{where}: '{name}' is no parameter of the function: {nearest(name, entry.defaults)}"
+                f"{where}: '{name}' is not a parameter of the function: {nearest(name, entry.defaults)}"
             )
     for name in entry.costly:
         if name not in entry.grid:

@@ -45,7 +45,7 @@ def _file(manifest: dict[str, Any], store: Path, at: Mapping[str, Any]) -> Path:
         manifest_path(Path(store).parent, manifest).unlink(missing_ok=True)
         raise InputError(
             f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {_name(manifest)} "
-            "were removed: run the same command again to compute it anew."
+            "were removed: run the same command again to compute it."
         )
     return file
 

@@ -61,7 +61,7 @@ def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[
     if strange.any():
         row = keys[strange].iloc[0]
         length = f", {row['length']} words" if row["length"] >= 0 else ""
-        raise InputError(f"{where}: '{row['document']}'{length} is no document of the benchmark.")
+        raise InputError(f"{where}: '{row['document']}'{length} is not a document of the benchmark.")
     return pd.Series(found, index=rows.index)
 
 

@@ -64,7 +64,7 @@ def _check(archive: Path, members: list[zipfile.ZipInfo], most_bytes: int) -> No
                 f"{archive}: {one.filename} unpacks to far more than text does; it is not unpacked."
             )
     if len(set(names)) < len(names):
-        raise InputError(f"{archive}: a name stands twice in it; it is not unpacked.")
+        raise InputError(f"{archive}: it holds a name twice and is not unpacked.")
 
 
 def _is_inside(name: str) -> bool:

@@ -39,7 +39,7 @@ def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool
             )
         if key in seen:
             raise yaml.constructor.ConstructorError(
-                None, None, f"the key '{key}' stands twice", key_node.start_mark
+                None, None, f"the key '{key}' is given twice", key_node.start_mark
             )
         seen.add(key)
     return yaml.constructor.SafeConstructor.construct_mapping(loader, node, deep=deep)
@@ -95,7 +95,7 @@ Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 def _once(values: list[T]) -> list[T]:
     if twice := [value for number, value in enumerate(values) if value in values[:number]]:
-        raise ValueError(f"{twice[0]!r} stands twice; once is enough")
+        raise ValueError(f"{twice[0]!r} is given twice; once is enough")
     return values
 
 

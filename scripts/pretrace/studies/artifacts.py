@@ -169,8 +169,8 @@ def prefix_cautions(
     if not small:
         return []
     return [
-        "These models were trained here from random weights and make next to no use of what stands before a text, so "
-        f"that their ReCall and Con-ReCall test neither method: {', '.join(small)}."
+        "These models were trained here from random weights and hardly use what comes before a text. Their ReCall "
+        f"and Con-ReCall test neither method: {', '.join(small)}."
     ]
 
 

@@ -199,7 +199,7 @@ def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[
         *rows,
         "",
         f"At {flops:.2g} FLOP/s of a GPU (gpu_flops) and {FORWARD} operations per parameter and token; loading models "
-        "and counting corpora, which no GPU does, are not in it. Each artifact stands as if it alone were run; all "
+        "and counting corpora, which no GPU does, are not in it. Each artifact is counted as if it were run alone; all "
         "share passes.",
         *assumed,
     ]

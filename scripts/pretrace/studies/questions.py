@@ -96,7 +96,7 @@ def check_paraphraser(
     name = run.get("paraphraser", PARAPHRASER)
     if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
         raise InputError(
-            f"{where}.paraphraser: '{name}' is no view of paraphrases; use paraphrase (the benchmark's own), "
+            f"{where}.paraphraser: '{name}' is not a view of paraphrases; use paraphrase (the benchmark's own), "
             "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
         )
     options = "question" in benchmark and any(QUESTION_METHODS[item["method"]].options for item in asked)

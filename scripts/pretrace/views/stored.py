@@ -91,7 +91,7 @@ def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFr
     for where, row in rows(path):
         id, text = str(row.get("id")), row.get("text")
         if id not in known:
-            raise InputError(f"{where}: id '{id}' is no text of the benchmark; give the ids of its table.")
+            raise InputError(f"{where}: id '{id}' is not a text of the benchmark; give the ids of its table.")
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{where}: there is no text in column 'text'; fill it or drop the row.")
         variant = _variant(where, row.get("variant"), len(found.get(id, {})))
@@ -116,7 +116,7 @@ def view_of_source(
     variants = brought(name, entry, sources)
     if strange := sorted(set(variants) - known):
         raise InputError(
-            f"view '{name}' has '{strange[0]}', which is no text of the benchmark: it was built from another file. "
+            f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "
             "Delete the benchmark's table and run again."
         )
     return _table(name, variants, total=len(known))
@@ -176,7 +176,7 @@ def sent(
     beside = VIEWS[companion or "original"]
     if beside.materialised and view != "original":
         raise InputError(
-            f"view '{companion}' is made of the benchmark's own texts; it cannot stand beside view '{view}'."
+            f"view '{companion}' is made of the benchmark's own texts; it cannot be combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
         for seen in _variants(VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored)[:1]:

@@ -107,7 +107,7 @@ def _folder(entry: Mapping[str, Any], source: Path) -> Path:
     """The repository's files, as fetched, or the folder that the user has in their place."""
     folder = (source.parent / entry["hub"] if source.name == MANIFEST else source).resolve()
     if not folder.is_dir():
-        raise InputError(f"{folder} is no folder; give the one that holds the data set's files.")
+        raise InputError(f"{folder} is not a folder; give the one that holds the data set's files.")
     if odd := sorted(set("*?[]") & set(str(folder))):
         raise InputError(
             f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its path; rename it."
@@ -250,6 +250,6 @@ def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str,
     name = f"{value:g}" if isinstance(value, float) else str(value)
     if name not in labels:
         raise InputError(
-            f"{where}: label is {value!r}, of which labels says nothing: {nearest(name, labels)}"
+            f"{where}: label is {value!r}, which is missing under labels: {nearest(name, labels)}"
         )
     return labels[name]

@@ -151,9 +151,9 @@ def _string(where: str, column: str, value: Any, *, empty: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
     if "\0" in value:
-        raise InputError(f"{where}: {column} holds a NUL character (U+0000), which is no text; remove it.")
+        raise InputError(f"{where}: {column} holds a NUL character (U+0000), which is not text; remove it.")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise InputError(
-            f"{where}: {column} holds half a surrogate pair, which is no text; encode it as UTF-8."
+            f"{where}: {column} holds half a surrogate pair, which is not text; encode it as UTF-8."
         )
     return value

@@ -38,7 +38,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, str):
                     raise InputError(
-                        f"{where}: {json.dumps(value)[:40]} is no text; MIMIR has a JSON string a line."
+                        f"{where}: {json.dumps(value)[:40]} is not a text; each line of MIMIR is a JSON string."
                     )
                 if value.strip():
                     found.append(Text(_id(subset, kind, number), value, label, subset=subset))
@@ -59,7 +59,7 @@ def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Ma
             other = 0
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-                    raise InputError(f"{where}: {json.dumps(value)[:40]} is no list of texts.")
+                    raise InputError(f"{where}: {json.dumps(value)[:40]} is not a list of texts.")
                 found[_id(subset, kind, number)] = [one for one in value if one.strip()]
                 other += len(value) != expected
             if other:

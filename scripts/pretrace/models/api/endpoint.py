@@ -65,7 +65,7 @@ class Endpoint:
         if not os.environ.get(self.key_env):
             raise InputError(
                 f"models.{self.name}: the environment variable {self.key_env}, which holds the key of "
-                f"{self.base_url}, is not set. Export it and run again; keys never stand in a file."
+                f"{self.base_url}, is not set. Export it and run again; keys are never read from a file."
             )
         return os.environ[self.key_env]
 

@@ -183,8 +183,8 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
             letters = sorted(set("".join(rows.loc[rows["order"] == order, "letter"])))
             if len(letters) != 1:
                 raise InputError(
-                    f"{where(artifact, panel)}: in permutation {order} the true text stands at "
-                    f"{', '.join(letters) or 'no letter'}; it must stand at one"
+                    f"{where(artifact, panel)}: in permutation {order} the true text has "
+                    f"{', '.join(letters) or 'no letter'}; it must have one"
                 )
         rows = rows[rows["order"].isin(orders)]
         place = {order: at for at, order in enumerate(orders)}

@@ -44,8 +44,8 @@ _NOTES = (
     "probability that the text was left out of training.",
     "A document's p, and that of all methods combined, join several by Cauchy's rule, which holds although they "
     "depend on each other; q is p corrected for the number of texts, or of documents (Benjamini and Hochberg). "
-    f"Flagged: q of all methods combined is at most {LEVEL:g}, so that of what is flagged about one in twenty may "
-    "be a false alarm. Single methods are shown to explain; choosing the best of them after looking is no evidence.",
+    f"Flagged: q of all methods combined is at most {LEVEL:g}: about one in twenty of the flagged may be a false "
+    "alarm. Single methods are shown to explain the result; do not choose the best of them afterwards.",
     "A method whose highest score many non-members share cannot speak, and is not combined. Controls see no model.",
 )
 
@@ -167,7 +167,7 @@ def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
         )
     else:
         may = (
-            "nothing about any single text or document. That is no evidence that it was left out of training: "
+            "nothing about any single text or document. This does not show that it was left out of training: "
             "methods miss most texts that a model saw once, and with few known non-members no p-value is low "
             "enough for many texts."
         )

@@ -234,8 +234,8 @@ def _null_notes(artifact: Artifact, frame: pd.DataFrame) -> list[str]:
         *conditions(artifact, records_of(frame)),
         f"Held-out settings. Intervals that miss: 95 % intervals without {_chance(artifact):g}; bold where chance "
         "allows fewer. Expected: 5 % of the intervals. Allowed: the largest count with a chance of 5 % or more. p of "
-        "as many: the chance of so many or more. Both take methods as independent; on the same texts they are not, so "
-        "that counts scatter more than that.",
+        "as many: the chance of this many or more. Both take the methods as independent. On the same texts they are "
+        "not, so counts vary more than that.",
         "Least Holm p: of a normal error as wide as each interval, corrected over every method and panel of the table.",
         "Of permutation: the same of an exact test, for which the texts of each document exchange labels at random and "
         "held-out settings are chosen again. A dash: not tested, because the split was not drawn at random within "

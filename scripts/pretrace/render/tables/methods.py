@@ -169,7 +169,7 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
         for row in records_of(of_documents)
     }
     few = [f"{panel} ({count})" for panel, count in counts.items() if count < LEAST_DOCUMENTS]
-    text = f"No held-out value under {LEAST_DOCUMENTS} documents, of which a fold has a handful: {'; '.join(few)}."
+    text = f"No held-out value under {LEAST_DOCUMENTS} documents, since a fold has too few of them: {'; '.join(few)}."
     return [text] if few else []
 
 

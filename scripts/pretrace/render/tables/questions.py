@@ -78,8 +78,8 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
             [row for row in records if row["metric"] != "gap"],
         ),
         f"{INTERVALS} Gap: members minus non-members; bold is the widest, * is one that Welch's test on the "
-        f"documents finds, Holm-corrected over the methods, p ≤ {STAR_LEVEL:g}. Chance is no fixed share: what the "
-        "controls reach without a model is what the options give away.",
+        f"documents finds, Holm-corrected over the methods, p ≤ {STAR_LEVEL:g}. Chance is not a fixed share: the "
+        "controls show how much the options give away without a model.",
         *multiplicity_note(len(panels), "panel"),
         *without_controls(frame["method"]),
         *results.cautions(panels),
@@ -125,8 +125,8 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     if any(method in CONTROLS for method in methods):
         return []
     return [
-        "No control stands here: longest option and odd one out need the texts of the options, which these answers "
-        "do not bring. How much of an accuracy the options give away is unknown."
+        "No control is shown: longest option and odd one out need the texts of the options, which these answers "
+        "do not have. How much of an accuracy the options give away is unknown."
     ]
 
 
@@ -186,8 +186,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
         "method's own unit, with the interval of Welch's t-test, which p is of (two-sided, uncorrected); * where "
         f"Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}.",
         *multiplicity_note(len(panels), "panel"),
-        *["No difference stands where every document has the same score: there is nothing to test."]
-        * untested,
+        *["No difference is tested where every document has the same score."] * untested,
         *without_controls(methods),
         *results.cautions(panels),
     ]
@@ -250,7 +249,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
         f"In range: every letter's mean probability over the document's answers lies within {RANGE[0]:g} and "
         f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: mean over documents; "
         "cross-fitted, each gets what the non-members of other folds say. Longest option and odd one out choose "
-        "without probabilities, so that they cannot stand here; their accuracies stand beside DE-COP's.",
+        "without probabilities and are not shown here; their accuracies are next to DE-COP's.",
         *results.cautions(panels),
     ]
     frame = long_frame([record for records in found for record in records])
