@@ -152,7 +152,7 @@ def test_a_stored_view_is_needed_and_a_stored_companion_stands_beside_the_origin
         InputError, match="'paraphrase' is a stored table, and it is not among this job's inputs"
     ):
         list(sent(IDS, ["Ah", "Oh"], view="paraphrase", companion="", stored={}))
-    with pytest.raises(InputError, match="cannot stand beside view 'delete-10'"):
+    with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
         list(sent(IDS, ["Ah", "Oh"], view="delete-10", companion="neighbours-2", stored=STORED))
 
 
