@@ -97,6 +97,7 @@ def scores_of(project, model):
     return scores[scores["unit"].eq("text") & scores["method"].ne("blind")].reset_index(drop=True)
 
 
+@pytest.mark.full
 def test_a_study_behind_an_api(served):
     project, server = served
     estimated = run(project, "cost_estimate")

@@ -44,6 +44,7 @@ def lowercase_rows(project: Project) -> int:
     return int((pd.read_parquet(project.path / SCORES).method == "lowercase").sum())
 
 
+@pytest.mark.full
 def test_an_added_view_runs_alone(project):
     before = project.stored()
     add_lowercase(project)
