@@ -33,6 +33,7 @@ def write_study(project) -> None:
     (project.path / "released.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
 
 
+@pytest.mark.full
 def test_a_study_of_answers_gives_tables_and_a_report(project):
     write_answers(project.path / "answers.csv")
     write_study(project)

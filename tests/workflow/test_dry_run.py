@@ -15,11 +15,13 @@ def test_a_dry_run_of_a_registered_study_reads_clearly(project, study):
         assert rule in planned
 
 
+@pytest.mark.full
 def test_the_workflow_file_itself_is_an_entry_too(project):
     planned = project.run("--dry-run", "--cores", "2", "--snakefile", "workflow/Snakefile").stdout
     assert "render_report" in planned
 
 
+@pytest.mark.full
 def test_the_rule_graph_draws(project):
     assert "flowchart" in project.run("--rulegraph", "mermaid-js").stdout
 
