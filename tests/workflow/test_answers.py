@@ -4,6 +4,7 @@ import csv
 import random
 from itertools import permutations
 
+import pytest
 import yaml
 
 
