@@ -92,7 +92,7 @@ def fill(project: Project, hub: Hub, folder) -> None:
             kind = architecture(slug)
             context = LONG_CONTEXT if slug.startswith(("llama-2", "mi")) else CONTEXT
             path = tiny_model(kind, folder / slug, seed=seed, context=context)
-            hub.add_folder("models", entry["hub"], path, revision=entry["revision"])
+            hub.add_folder("models", entry["hub"], path, revision=entry.get("revision", "main"))
 
 
 def shortened(table: bytes) -> bytes:
