@@ -318,3 +318,9 @@ def test_settings_beyond_the_methods_own_grid_are_no_choice(results: Results):
     frame = selection_gap(made_up.artifact("selection_gap"), results).frame.set_index("method")
     inside = sum(gamma >= 0.1 for gamma in made_up.GAMMAS) * len(made_up.SHOTS)
     assert dict(frame["settings"]) == {"loss": 1, "recall": 4, "con_recall": inside, "blind": 1}
+
+
+def test_an_average_of_which_a_value_is_missing_is_missing():
+    (value, low, high), spread = average([(0.5, 0.4, 0.6), (float("nan"), None, None)], "draw")
+    assert np.isnan(value)
+    assert (low, high, spread) == (None, None, None)

@@ -16,8 +16,10 @@ def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | No
 
     Subsets hold different texts, so their errors are independent and the interval is that of a mean of
     independent estimates (method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
-    2008). Repetitions have a standard deviation instead; what shares its texts has neither.
+    2008). Repetitions have a standard deviation instead; what shares its texts has neither. NaN if a value is missing.
     """
+    if any(math.isnan(one[0]) for one in values):
+        return (math.nan, None, None), None
     value = mean(one[0] for one in values)
     if over in REPEATED:
         return (value, None, None), stdev(one[0] for one in values) if len(values) > 1 else None
