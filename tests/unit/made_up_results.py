@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from pretrace.evaluation.cells import EvaluationSet, scores_of
 from pretrace.evaluation.curves import score_curves
@@ -215,7 +216,15 @@ TOKENS = {
 def passes(table: pd.DataFrame) -> Passes:
     """The passes whose one stored table is this."""
     sets = {("all", None): EvaluationSet()}
-    return Passes({"views": [VIEW]}, None, texts_frame(), sets, 200, "made up", lambda *_, **__: table)
+    return Passes(
+        {"views": [VIEW]},
+        None,
+        texts_frame(),
+        sets,
+        200,
+        "made up",
+        lambda *_, **__: pa.Table.from_pandas(table),
+    )
 
 
 def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:

@@ -4,6 +4,7 @@ import made_up_prefixes
 import made_up_results as made_up
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
@@ -113,7 +114,7 @@ def test_the_passes_are_read_at_the_coordinates_of_the_manifest():
 
     def read(manifest, store, **coordinates):
         seen.update(coordinates)
-        return made_up.pass_table()
+        return pa.Table.from_pandas(made_up.pass_table())
 
     sets = {("all", None): EvaluationSet()}
     of = Passes({"views": [made_up.VIEW]}, None, made_up.texts_frame(), sets, 20, "tiny on speeches", read)

@@ -10,15 +10,13 @@ from typing import Any, Protocol
 import pandas as pd
 
 from pretrace.evaluation.averages import average
+from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import variant_of
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS
 
 Pair = tuple[str, str]
 """A model and a benchmark."""
-
-EACH = "*"
-"""A subset that stands for every one."""
 
 COUNTS = ("n_texts", "member_ratio", "nonmember_ratio")
 BEST = {"best_eps_e": "eps", "best_k": "percentile"}

@@ -1,4 +1,7 @@
-"""The names of all metrics. Light to import."""
+"""The names of all metrics, and of all subsets together. Light to import."""
+
+EACH = "*"
+"""A subset that stands for every one."""
 
 LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""

@@ -92,8 +92,7 @@ class Passes:
         frames = []
         for entry in entries:
             at = {key: entry[key] for key in COORDINATES if key in entry}
-            table = self.read(self.manifest, self.store, **at)
-            frames.append(table.to_pandas() if hasattr(table, "to_pandas") else table)
+            frames.append(self.read(self.manifest, self.store, **at).to_pandas())
         frame = pd.concat(frames, ignore_index=True)
         return frame[frame["logprobs"].map(len) > 0]
 

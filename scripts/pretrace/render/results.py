@@ -188,8 +188,7 @@ class Results:
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
         or where rows of one method differ in a key that the artifact does not fix.
         """
-        paths = self.metrics if what == "metrics" else self.tests
-        frame = self._read(what, paths, (panel["model"], panel["benchmark"]))
+        frame = self.every_row((panel["model"], panel["benchmark"]), what)
         metric = artifact.get("metric", "auc")
         chosen = frame[(frame["metric"] == metric) & places(frame, panel)]
         evaluation_set = evaluation_set_of(artifact, chosen["evaluation_set"].unique())

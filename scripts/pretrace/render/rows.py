@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import variant_of
 from pretrace.methods.settings import written_parameters, written_value
 from pretrace.questions.known import METHODS
@@ -22,10 +23,6 @@ By = Mapping[str, Record]
 """Metrics rows by the parameter's value, as settings spell it."""
 
 FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
-
-
-EACH = "*"
-"""A panel's subset that stands for every one."""
 
 
 def one_setting(artifact: Artifact) -> str:
@@ -174,15 +171,21 @@ def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[st
 def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> By:
     """For each value of a parameter, the grid row in which the others are at their best among the method's own grid."""
     tried = METHODS[method.split(";")[0]].grid
-    others = {name: {written_value(value) for value in tried[name]} for name in tried if name != parameter}
     rows: dict[str, Record] = {}
     for setting, row in grid.items():
-        parsed = written_parameters(setting)
-        if parsed.keys() == tried.keys() and all(parsed[name] in others[name] for name in others):
-            value = parsed[parameter]
+        if in_grid(setting, tried, free=parameter):
+            value = written_parameters(setting)[parameter]
             if value not in rows or _order(row) > _order(rows[value]):
                 rows[value] = row
     return rows
+
+
+def in_grid(setting: str, grid: Mapping[str, Sequence[Any]], free: str = "") -> bool:
+    """Whether a setting has the grid's parameters and its values; of the parameter `free`, any value will do."""
+    parsed = written_parameters(setting)
+    return parsed.keys() == grid.keys() and all(
+        name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
+    )
 
 
 def _order(row: Record) -> tuple[float, bool]:

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+from pretrace.evaluation.metrics import EACH
 from pretrace.methods import METHODS, companions, prefix_needs, setting_name
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
@@ -253,7 +254,7 @@ def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
 
 
 def _every(subset: str | None) -> str | None:
-    return None if subset == "*" else subset
+    return None if subset == EACH else subset
 
 
 ASKED = {

@@ -21,7 +21,7 @@ from pretrace.benchmarks.gutenberg import (
     write_books,
 )
 from pretrace.benchmarks.loaders.sotu import nested_lengths
-from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
+from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segment, segments
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
@@ -60,15 +60,16 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
             )
         for _, row in rows(files[name]):
             words = row["text"].split()
+            book = f"{'member' if label else 'nonmember'}-{row['id']}"
             found += [
-                Text(
-                    text_id=f"{'member' if label else 'nonmember'}-{row['id']}-{subset}-{length:04d}-{index:05d}",
-                    text=" ".join(words[index * length : (index + 1) * length]),
+                segment(
+                    words,
+                    subset,
+                    length,
+                    index,
+                    text_id=f"{book}-{subset}-{length:04d}-{index:05d}",
                     label=label,
-                    subset=subset,
-                    length=length,
-                    document=f"{'member' if label else 'nonmember'}-{row['id']}",
-                    span=(index * length, (index + 1) * length),
+                    document=book,
                 )
                 for length in lengths
                 for subset, index in segments(len(words), length, lengths[-1])

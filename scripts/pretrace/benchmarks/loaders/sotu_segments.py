@@ -54,18 +54,24 @@ def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, tuple[i
 def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) -> list[Text]:
     words = speech.text.split()
     return [
-        Text(
+        segment(
+            words,
+            subset,
+            length,
+            index,
             text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
-            text=" ".join(words[index * length : (index + 1) * length]),
             label=label,
-            subset=subset,
-            length=length,
             document=document_of(speech),
-            span=(index * length, (index + 1) * length),
             matched=pair,
         )
         for subset, index in segments(len(words), length, longest)
     ]
+
+
+def segment(words: Sequence[str], subset: str, length: int, index: int, **about: Any) -> Text:
+    """The segment of that number, of `length` words; `about` has what else the text has, as its id and label."""
+    span = (index * length, (index + 1) * length)
+    return Text(text=" ".join(words[slice(*span)]), subset=subset, length=length, span=span, **about)
 
 
 def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:

@@ -1,13 +1,14 @@
 """Methods against models and benchmarks, by their settings, against each other, and what choosing settings adds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import LEAST_DOCUMENTS
 from pretrace.methods import METHODS
-from pretrace.methods.settings import written_parameters, written_value
+from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 from pretrace.render.names import (
     AT_EDGE,
@@ -24,12 +25,12 @@ from pretrace.render.phrases import DASHES, INTERVALS, conditions, joined
 from pretrace.render.registry import SELECTIONS, Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.rows import (
-    EACH,
     STAR_LEVEL,
     Panel,
     Record,
     by_parameter,
     estimate,
+    in_grid,
     long_frame,
     multiplicity_note,
     number_record,
@@ -391,14 +392,12 @@ def _settings(rows: pd.DataFrame) -> dict[str, int]:
     """How many settings a method could choose from: those of the run that lie in the method's own grid."""
     grid = rows[rows["selection"] == "grid"]
     return {
-        str(method): max(1, sum(_is_choice(str(method), setting) for setting in of["setting"].unique()))
+        str(method): max(
+            1, sum(in_grid(setting, _own_grid(str(method))) for setting in of["setting"].unique())
+        )
         for method, of in grid.groupby("method")
     }
 
 
-def _is_choice(method: str, setting: str) -> bool:
-    values = METHODS[method].grid if method in METHODS else {}
-    parsed = written_parameters(setting)
-    return set(parsed) == set(values) and all(
-        parsed[name] in map(written_value, values[name]) for name in parsed
-    )
+def _own_grid(method: str) -> Mapping[str, Sequence[Any]]:
+    return METHODS[method].grid if method in METHODS else {}
