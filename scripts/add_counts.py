@@ -1,13 +1,9 @@
 """Add the token counts of a corpus's shards."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import corpora
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     corpora.reduce_counts([Path(path) for path in snakemake.input.counts], Path(snakemake.output[0]))

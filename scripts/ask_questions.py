@@ -1,7 +1,6 @@
 """Ask a model behind an API the questions of a benchmark: multiple choice, completion, name cloze."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models
 from pretrace.models.api import connected
@@ -11,9 +10,6 @@ from pretrace.questions.prompts import read_wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with (
     job_log(snakemake.log[0]),

@@ -1,13 +1,8 @@
 """Audit a benchmark's unlabelled texts against known non-members, of the same benchmark or of another."""
 
-from typing import TYPE_CHECKING
-
 from pretrace.evaluation.audit import Side, audit
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 
 def side(name, scores, benchmark, prefixes):

@@ -1,14 +1,10 @@
 """Check answers that were collected elsewhere and write them as the answers table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.questions.collected import table_of
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     write_parquet(snakemake.output[0], table_of(Path(snakemake.input[0])))

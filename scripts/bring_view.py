@@ -1,14 +1,10 @@
 """Store a view that a benchmark brings: in a file of its own, or beside its texts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     view, entry = snakemake.wildcards.view, snakemake.params.entry

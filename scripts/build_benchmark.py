@@ -1,15 +1,11 @@
 """Read a benchmark's source and write its table of texts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import benchmarks
 from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     source = snakemake.input.get("source")

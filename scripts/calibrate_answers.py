@@ -1,13 +1,8 @@
 """What is added to the letters' probabilities, and each document's mean probabilities before it."""
 
-from typing import TYPE_CHECKING
-
 from pretrace.questions.calibration import calibrate
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     table = calibrate(

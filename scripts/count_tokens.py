@@ -1,13 +1,9 @@
 """Count the tokens of one shard of a reference corpus under one tokenizer."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import corpora, models
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     corpora.count_tokens(

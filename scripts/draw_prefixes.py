@@ -1,13 +1,8 @@
 """Draw the shots of a benchmark's prefixes."""
 
-from typing import TYPE_CHECKING
-
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import draw_prefixes
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     prefix = snakemake.params.prefix

@@ -1,13 +1,8 @@
 """Estimate the tokens and GPU hours of a study and of each of its artifacts; nothing is fetched or run."""
 
-from typing import TYPE_CHECKING
-
 from pretrace.runtime.files import write_text
 from pretrace.runtime.logs import job_log, log
 from pretrace.studies.compute import assumptions, compute_lines, table
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     flops = float(snakemake.config["gpu_flops"])

@@ -1,15 +1,11 @@
 """Estimate what a study's models behind APIs will be asked and what that costs; nothing is asked."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.models.api import AnswerStore, Endpoint
 from pretrace.questions.estimate import estimate, table
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     endpoints = {slug: Endpoint.of(slug, api) for slug, api in snakemake.params.apis.items()}

@@ -1,7 +1,6 @@
 """Metrics with intervals, three ways of choosing hyperparameters, tests between methods, and all else that is shown."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.estimates import estimates_and_curves
@@ -11,9 +10,6 @@ from pretrace.evaluation.sets import evaluation_sets
 from pretrace.questions import known
 from pretrace.runtime.files import read_json, read_parquet, read_parquet_parts, write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     benchmark = read_parquet(snakemake.input.benchmark)

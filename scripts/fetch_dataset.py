@@ -1,14 +1,10 @@
 """Fetch a benchmark's texts, or the views that it brings, from where its authors put them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     fetch_dataset(

@@ -1,14 +1,10 @@
 """Fetch a model from the Hugging Face hub and record the commit and the hash of each of its files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     entry = snakemake.params.entry

@@ -1,13 +1,9 @@
 """Download one file of the Python package index, checked by its SHA-256."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.runtime.downloads import fetch_package
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     download = snakemake.params.download

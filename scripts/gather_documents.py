@@ -1,13 +1,8 @@
 """Write the table of a benchmark without texts: the passages that its models' answers are about."""
 
-from typing import TYPE_CHECKING
-
 from pretrace.questions.documents import benchmark_of_answers
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     columns = ["document", "label", "subset", "length", "passage"]

@@ -1,15 +1,11 @@
 """Make a stored view of a benchmark: what a model puts in place of its texts' words."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.models import torch_settings
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     table = stored.make_view(

@@ -1,15 +1,11 @@
 """Record what a study's results were made with: commit, versions, hardware, configuration, checkpoints."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.runtime.files import read_json, write_json, write_text
 from pretrace.runtime.logs import job_log, log
 from pretrace.runtime.provenance import passes, provenance, repositories
 from pretrace.studies.revisions import yaml_of
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])

@@ -2,14 +2,10 @@
 
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.logs import job_log, log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     paths: dict[str, dict] = defaultdict(dict)

@@ -1,7 +1,6 @@
 """Gather a study's tables and figures on one page that opens from disk, and what was found for a terminal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -9,9 +8,6 @@ from pretrace.render.figures.headline import lines
 from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)

@@ -1,16 +1,12 @@
 """Run a model over a benchmark: every view that the study asks for, once."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models, passes
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.stored import read_views
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
     benchmark = read_parquet(snakemake.input.benchmark)

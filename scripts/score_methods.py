@@ -1,16 +1,12 @@
 """Score every text, and of questions every document, by every method and setting of a model's runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import methods
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     references = zip(snakemake.params.references, snakemake.input.references, strict=True)

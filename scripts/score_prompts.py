@@ -1,7 +1,6 @@
 """Have a model behind an API score a benchmark's texts: log-probabilities, in the store of all passes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import models, passes
 from pretrace.models.api import connected
@@ -10,9 +9,6 @@ from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.stored import read_views
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with (
     job_log(snakemake.log[0]),

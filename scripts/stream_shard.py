@@ -1,15 +1,11 @@
 """Fetch one file of a corpus of the hub, write its documents, and delete it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.corpora.readers.shards import stream_shard
 from pretrace.runtime.files import write_json
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     fetched = stream_shard(

@@ -1,14 +1,10 @@
 """Train a small controlled model on exactly the members of its benchmark."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.models import training
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     training.train_model(

@@ -1,14 +1,10 @@
 """Train a controlled model again on other halves of its benchmark, and score the texts under each."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.models import training
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     scores = training.train_shadows(

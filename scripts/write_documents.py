@@ -1,13 +1,9 @@
 """Write one shard of a reference corpus as documents."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace import corpora
 from pretrace.runtime.logs import job_log
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 with job_log(snakemake.log[0]):
     source = snakemake.input.get("source")

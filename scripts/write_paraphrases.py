@@ -1,16 +1,12 @@
 """Have a model write three paraphrases of each passage of a benchmark: a checkpoint, or a model behind an API."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.questions.paraphrasing import paraphrase, read_prompts
 from pretrace.questions.writing import writer_of
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
-
-if TYPE_CHECKING:
-    from snakemake.iocontainers import snakemake
 
 name = f"paraphrases of {snakemake.wildcards.benchmark} by {snakemake.wildcards.maker}"
 
