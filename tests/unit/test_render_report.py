@@ -201,6 +201,10 @@ def test_methods_left_out_and_the_texts_of_shots_are_listed(folder: Path):
         ("b, draw 0, 64 words, members", "t2, t3"),
         ("b, draw 0, 64 words, nonmembers", "t1, t4"),
     ]
+    assert shots_of("b", drawn.assign(length=pd.array([None] * 4, "Int64"))) == [
+        ("b, draw 0, members", "t2, t3"),
+        ("b, draw 0, nonmembers", "t1, t4"),
+    ]
     text = page_of(folder, left_out=left_out, shots=shots)
     assert "<li>ref, dc_pdd of tiny on b: the run names no corpus.</li>" in text
     assert "<dt>b, draw 0, 64 words, members</dt><dd>t2, t3</dd>" in text

@@ -6,17 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.names import PAPERS
 from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
@@ -117,12 +115,12 @@ def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[Part]:
     return [Part(slug, titles[slug], tuple(sections)) for slug, sections in parts.items() if sections]
 
 
-def shots_of(benchmark: str, prefixes: "pd.DataFrame") -> list[tuple[str, str]]:
+def shots_of(benchmark: str, prefixes: pd.DataFrame) -> list[tuple[str, str]]:
     """The texts that play shots: where (benchmark, draw, subset, length, class) and their ids in the order read."""
     found = []
     for place, of in prefixes.groupby(["draw", "subset", "length", "kind"], dropna=False, sort=True):
         draw, subset, length, kind = place if isinstance(place, tuple) else (place,)
-        words = [f"draw {draw}", str(subset), "" if length != length else f"{length} words", f"{kind}s"]
+        words = [f"draw {draw}", str(subset), "" if pd.isna(length) else f"{length} words", f"{kind}s"]
         ids = of.sort_values("position")["text_id"]
         found.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
     return found
