@@ -36,7 +36,7 @@ SETTINGS = SimpleNamespace(
 def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
     label = np.asarray(label, dtype=float)
     ids = [f"{subset}{length}-{at:05d}" for at in range(len(label))]
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "text_id": ids,
             "text": ids if text is None else text,
@@ -47,7 +47,6 @@ def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
             "fold": np.arange(len(ids)) % 5 if fold is None else fold,
         }
     )
-    return frame
 
 
 def scores(benchmark, columns, *, view="original", start_token="", draw=None, reference=""):
@@ -72,9 +71,12 @@ def scores(benchmark, columns, *, view="original", start_token="", draw=None, re
     return pd.concat(blocks, ignore_index=True).dropna(subset="score").reset_index(drop=True)
 
 
-def run(scores, benchmark, *, resamples=50, settings=SETTINGS, **options):
+def run(given, benchmark=None, *, resamples=50, settings=SETTINGS, **options):
+    """The tables metrics and tests of a table of scores, of its parts, or of columns as `scores` takes them."""
+    benchmark = texts(LABEL) if benchmark is None else benchmark
+    table = scores(benchmark, given) if isinstance(given, dict) else given
     names = {"study": "study", "model": "model", "benchmark_name": "benchmark"}
-    parts = [scores] if isinstance(scores, pd.DataFrame) else scores
+    parts = [table] if isinstance(table, pd.DataFrame) else table
     return evaluate(
         scores_of(parts, benchmark), benchmark, resamples=resamples, settings=settings, **names, **options
     )

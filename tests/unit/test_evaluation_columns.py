@@ -46,12 +46,6 @@ def test_a_column_holds_each_labelled_texts_own_score_wherever_the_parts_end(row
     assert set(map(type, found.scores)) == {Column}
 
 
-def test_metrics_and_tests_do_not_depend_on_the_parts():
-    whole = run(TABLE, BENCHMARK)
-    for frame, same in zip(run(iter(parts_of(TABLE, 111)), BENCHMARK), whole, strict=True):
-        pd.testing.assert_frame_equal(frame, same)
-
-
 @pytest.mark.parametrize("rows", [100, 10_000])
 def test_a_score_that_is_given_twice_is_refused_in_whichever_part_it_is(rows):
     again = pd.concat([TABLE, TABLE[450:451]], ignore_index=True)

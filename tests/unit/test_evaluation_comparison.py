@@ -7,14 +7,14 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.cells import Column, EvaluationSet
 from pretrace.evaluation.comparison import partner
+from pretrace.evaluation.significance import holm
 
 
 def test_every_method_against_every_other_and_chance():
-    benchmark = texts(LABEL)
     columns = {
         (m, ""): noise(200, seed=at) + at * LABEL / 4 for at, m in enumerate(("plain", "other", "third"))
     }
-    metrics, tests = run(scores(benchmark, columns), benchmark, resamples=300)
+    metrics, tests = run(columns, resamples=300)
     count = tests.groupby(["selection", "test", "metric"]).size().to_dict()
     four = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
     expected = {(s, "bootstrap", m): 9 for s in ("default", "held_out") for m in four}
@@ -29,26 +29,14 @@ def test_every_method_against_every_other_and_chance():
     assert (back["difference"], back["low"], back["high"], back["p"]) == pytest.approx(
         (-forth["difference"], -forth["high"], -forth["low"], forth["p"])
     )
-
-
-def test_holm_family_is_all_methods_against_one_baseline():
-    benchmark = texts(LABEL)
-    columns = {
-        (m, ""): noise(200, seed=at) + at * LABEL / 5 for at, m in enumerate(("plain", "other", "third"))
-    }
-    _, tests = run(scores(benchmark, columns), benchmark, resamples=300)
-    family = tests[(tests["baseline"] == "chance") & (tests["test"] == "delong")].sort_values("p")
-    p = family["p"].tolist()
-    first = min(1, 3 * p[0])
-    second = max(first, min(1, 2 * p[1]))
-    assert family["p_holm"].tolist() == pytest.approx([first, second, max(second, p[2])])
+    family = tests[(tests["baseline"] == "chance") & (tests["test"] == "delong")]
+    assert family["p_holm"].to_numpy() == pytest.approx(holm(family["p"].to_numpy()))
 
 
 def test_the_same_resamples_serve_every_method():
-    benchmark = texts(LABEL)
     values = noise(200) + LABEL
     columns = {("plain", ""): values, ("other", ""): 3 * values - 7, ("third", ""): noise(200, seed=5)}
-    metrics, tests = run(scores(benchmark, columns), benchmark)
+    metrics, tests = run(columns)
     rows = metrics[metrics["selection"] == "default"].set_index(["method", "metric"])[
         ["value", "low", "high"]
     ]
@@ -59,34 +47,21 @@ def test_the_same_resamples_serve_every_method():
 
 
 def test_cells_are_separate():
-    parts = [texts(LABEL, subset=s, length=length) for s in ("a", "b") for length in (32, 64)]
+    parts = [texts(LABEL, subset=s, length=length) for s in ("a", "b") for length in (32, None)]
     benchmark = pd.concat(parts, ignore_index=True)
-    table = scores(benchmark, {("plain", ""): noise(800)})
-    metrics, tests = run(table, benchmark)
-    assert metrics.groupby(["subset", "length"]).ngroups == tests.groupby(["subset", "length"]).ngroups == 4
-    alone, _ = run(scores(parts[2], {("plain", ""): noise(800)[400:600]}), parts[2])
+    metrics, tests = run({("plain", ""): noise(800)}, benchmark)
+    for frame in (metrics, tests):
+        assert frame.groupby(["subset", "length"], dropna=False).ngroups == 4
+    alone, _ = run({("plain", ""): noise(800)[400:600]}, parts[2])
     same = metrics[(metrics["subset"] == "b") & (metrics["length"] == 32)].reset_index(drop=True)
     pd.testing.assert_frame_equal(same, alone)
 
 
-def test_no_length_is_a_cell_of_its_own():
-    benchmark = texts(LABEL, length=None)
-    metrics, tests = run(scores(benchmark, {("plain", ""): noise(200)}), benchmark)
-    assert metrics["length"].isna().all()
-    assert tests["length"].isna().all()
-    assert len(metrics) == 28
-
-
 def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
     benchmark = texts(LABEL)
-    table = pd.concat(
-        [
-            scores(benchmark, {("plain", ""): noise(200)}),
-            scores(benchmark, {("other", ""): noise(200, seed=1)}, draw=0),
-            scores(benchmark, {("other", ""): noise(200, seed=2)}, draw=1),
-        ],
-        ignore_index=True,
-    )
+    table = pd.concat([scores(benchmark, {("plain", ""): noise(200)})] + [
+        scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw) for draw in (0, 1)
+    ])  # fmt: skip
     sets = [EvaluationSet()] + [
         EvaluationSet("without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :]))
         for draw in (0, 1)
@@ -104,10 +79,8 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
     }  # fmt: skip
     assert found["without_prefixes", "plain", 1][1] == pytest.approx(auc(noise(200)[20:], LABEL[20:]))
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "delong")]
-    assert set(zip(pairs["evaluation_set"], pairs["draw"], strict=True)) == {
-        ("without_prefixes", 0),
-        ("without_prefixes", 1),
-    }
+    found = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
+    assert found == {("without_prefixes", 0), ("without_prefixes", 1)}
 
 
 def test_views_start_tokens_and_references_keep_apart():
@@ -131,17 +104,15 @@ def test_views_start_tokens_and_references_keep_apart():
 
 def test_folds_that_all_lack_a_class_leave_nothing_to_compare_and_no_error():
     benchmark = texts([1, 1, 0, 0], fold=[0, 1, 2, 3])
-    made = scores(benchmark, {("plain", ""): [3, 1, 2, 0], ("other", ""): [1, 2, 3, 4]})
-    metrics, tests = run(made, benchmark)
+    metrics, tests = run({("plain", ""): [3, 1, 2, 0], ("other", ""): [1, 2, 3, 4]}, benchmark)
     assert metrics.loc[metrics["selection"] == "held_out", "value"].isna().all()
     assert only(metrics, method="plain", selection="default", metric="auc")["value"] == 0.75
     assert tests.loc[tests["selection"] == "held_out", "difference"].isna().all()
 
 
 def test_a_method_that_scores_one_class_alone_differs_from_none():
-    benchmark = texts(LABEL)
     members = np.where(LABEL == 1, noise(200), np.nan)
-    _, tests = run(scores(benchmark, {("plain", ""): noise(200, seed=1), ("other", ""): members}), benchmark)
+    _, tests = run({("plain", ""): noise(200, seed=1), ("other", ""): members})
     lame = tests[(tests["method"] == "other") | (tests["baseline"] == "other")]
     assert len(lame)
     assert lame[["difference", "p", "p_holm"]].isna().all(axis=None)

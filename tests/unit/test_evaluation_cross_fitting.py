@@ -24,27 +24,17 @@ WORDS = np.array([f"w{number}" for number in range(150)])
 COMMON = 1 / np.arange(3, len(WORDS) + 3)
 
 
-def speech(draw: np.random.Generator, own: np.ndarray, words: int = 15) -> str:
+def speech(draw: np.random.Generator, own: np.ndarray | float = 1.0, words: int = 15) -> str:
     """Words of which a document uses some more than others do."""
     weights = COMMON * own
     return " ".join(draw.choice(WORDS, words, p=weights / weights.sum()))
-
-
-def split_at_random(draw: np.random.Generator) -> list[Text]:
-    """160 texts, each by itself, half of them members."""
-    labels = draw.permutation(np.arange(160) % 2)
-    return [
-        Text(f"t{at:03d}", speech(draw, np.ones(len(WORDS))), int(label)) for at, label in enumerate(labels)
-    ]
 
 
 def with_whole_documents(draw: np.random.Generator) -> list[Text]:
     """Three documents of non-members alone, and twelve that give to both classes what makes these equal."""
     labels = [[0] * 24] * 3 + [[1] * 9 + [0] * 3] * 12
     return [
-        Text(
-            f"t{document:02d}-{at:02d}", speech(draw, np.ones(len(WORDS))), label, document=f"d{document:02d}"
-        )
+        Text(f"t{document:02d}-{at:02d}", speech(draw), label, document=f"d{document:02d}")
         for document, of_document in enumerate(labels)
         for at, label in enumerate(of_document)
     ]
@@ -62,20 +52,6 @@ def halves_of_documents(draw: np.random.Generator) -> list[Text]:
     return texts
 
 
-def in_pairs(draw: np.random.Generator) -> list[Text]:
-    """Fifteen pairs of documents on one subject; a coin says which of the two is the member."""
-    texts = []
-    for pair in range(15):
-        subject = np.exp(draw.normal(size=len(WORDS)))
-        for place, label in enumerate(draw.permutation([0, 1])):
-            document = f"d{pair:02d}-{place}"
-            texts += [
-                Text(f"{document}-{at}", speech(draw, subject), int(label), document=document, matched=f"p{pair:02d}")
-                for at in range(3)
-            ]  # fmt: skip
-    return texts
-
-
 def drawn(
     make: Callable[[np.random.Generator], list[Text]], seed: int
 ) -> tuple[list[Text], list[int], list[float]]:
@@ -89,22 +65,18 @@ def drawn(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("make", [with_whole_documents, in_pairs])
-def test_the_mean_auc_is_one_half(make: Callable[[np.random.Generator], list[Text]]) -> None:
-    """Decision values of several classifiers, ranked as they are, or pairs cut apart, would lie far below."""
-    benchmarks = [drawn(make, seed) for seed in range(80)]
+def test_the_mean_auc_is_one_half() -> None:
+    """Decision values of several classifiers, ranked as they are, would lie far below."""
+    benchmarks = [drawn(with_whole_documents, seed) for seed in range(80)]
     values = [auc(scores, np.array([text.label for text in texts])) for texts, _, scores in benchmarks]
     assert abs(np.mean(values) - 0.5) < 3 * sem(values)
     assert sem(values) < 0.015
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("make", "draws"), [(split_at_random, 120), (halves_of_documents, 80)])
-def test_no_more_intervals_miss_one_half_than_may(
-    make: Callable[[np.random.Generator], list[Text]], draws: int
-) -> None:
+def test_no_more_intervals_miss_one_half_than_may() -> None:
     """5 % of the default rows may; taken from the bootstrap as it is, one in five would."""
-    rows = pd.DataFrame([auc_row(*drawn(make, seed), seed) for seed in range(draws)])
+    rows = pd.DataFrame([auc_row(*drawn(halves_of_documents, seed), seed) for seed in range(80)])
     assert set(rows["marks"]) == {"cross_fitted"}
     allowed = binom.ppf(0.99, len(rows), 0.05)
     assert missed(rows).sum() <= allowed
@@ -130,12 +102,9 @@ def auc_row(texts: list[Text], folds: list[int], scores: list[float], seed: int)
 
 
 def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> None:
-    benchmark = evaluation_tables.texts(LABEL)
-    table = evaluation_tables.scores(
-        benchmark, {("plain", ""): LABEL + noise(200), ("other", ""): noise(200, seed=1)}
-    )
+    columns = {("plain", ""): LABEL + noise(200), ("other", ""): noise(200, seed=1)}
     learned = SimpleNamespace(**vars(SETTINGS) | {"cross_fitted": lambda method: method == "plain"})
-    given, wider = (run(table, benchmark, resamples=300, settings=known) for known in (SETTINGS, learned))
+    given, wider = (run(columns, resamples=300, settings=known) for known in (SETTINGS, learned))
     for method, factor in (("plain", CROSS_FITTED), ("other", 1)):
         row = {"method": method, "selection": "default", "metric": "auc"}
         before, after = only(given[0], **row), only(wider[0], **row)

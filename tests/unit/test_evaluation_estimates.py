@@ -4,7 +4,6 @@ import made_up_prefixes
 import made_up_results as made_up
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
@@ -109,24 +108,6 @@ def test_a_handful_of_surprising_tokens_has_no_mean():
     assert set(curves["curve"]) == {"share", "token"}
 
 
-def test_the_passes_are_read_at_the_coordinates_of_the_manifest():
-    seen = {}
-
-    def read(manifest, store, **coordinates):
-        seen.update(coordinates)
-        return pa.Table.from_pandas(made_up.pass_table())
-
-    sets = {("all", None): EvaluationSet()}
-    of = Passes({"views": [made_up.VIEW]}, None, made_up.texts_frame(), sets, 20, "tiny on speeches", read)
-    token_curves(of, [made_up.TOKENS])
-    assert seen == {
-        "view": "original", "companion": "", "prefix": "", "start_token": made_up.TOKEN, "inner_start": False,
-        "subset": "", "length": made_up.LENGTH,
-    }  # fmt: skip
-    with pytest.raises(InputError, match="tiny on speeches: there is no such pass"):
-        token_curves(of, [made_up.TOKENS | {"start_token": "none"}])
-
-
 def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(tmp_path):
     benchmark = made_up_prefixes.texts()
     kept = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
@@ -146,8 +127,12 @@ def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(tmp
     assert row["n"] == kept.sum()
     assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
     assert row["low"] < row["value"] < row["high"]
-    with pytest.raises(InputError, match="no pass with member shots of draw 1"):
-        shift_estimates(of, [made_up_prefixes.SHIFT | {"draw": 1, "evaluation_set": "all"}])
+    for wrong, words in (
+        ({"draw": 1}, "no pass with member shots of draw 1"),
+        ({"start_token": "x"}, "no such pass"),
+    ):
+        with pytest.raises(InputError, match=f"tiny on eras: there is {words}"):
+            shift_estimates(of, [made_up_prefixes.SHIFT | {"evaluation_set": "all"} | wrong])
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():

@@ -1,14 +1,11 @@
 """The tables of metrics and tests: what enters, how it is marked, and that they are the same every time."""
 
-import logging
-
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run, scores, texts
+from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.evaluate import METRIC_COLUMNS, TEST_COLUMNS
-from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -18,9 +15,7 @@ def test_unlabelled_texts_enter_no_metric():
     values = noise(200)
     values[:40] = 1000.0
     benchmark = texts(label)
-    row = only(
-        run(scores(benchmark, {("plain", ""): values}), benchmark)[0], selection="default", metric="auc"
-    )
+    row = only(run({("plain", ""): values}, benchmark)[0], selection="default", metric="auc")
     assert row["value"] == pytest.approx(auc(values[40:], LABEL[40:]))
     assert (row["n_members"], row["n_nonmembers"]) == (80, 80)
 
@@ -29,12 +24,12 @@ def test_unlabelled_texts_enter_no_metric():
 def test_one_class_alone_is_an_error_with_a_remedy(label):
     benchmark = texts(label)
     with pytest.raises(InputError, match=r"'benchmark' has \d+ members .* need both classes. Add"):
-        run(scores(benchmark, {("plain", ""): noise(20)}), benchmark)
+        run({("plain", ""): noise(20)}, benchmark)
 
 
 def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
     benchmark = pd.concat([texts(LABEL, subset="both"), texts(np.ones(20), subset="lone")], ignore_index=True)
-    metrics, tests = run(scores(benchmark, {("plain", ""): noise(220)}), benchmark)
+    metrics, tests = run({("plain", ""): noise(220)}, benchmark)
     assert set(metrics["subset"]) == set(tests["subset"]) == {"both"}
     assert "text/lone/64/all, view original: no metrics, since one class alone is there" in caplog.text
 
@@ -45,26 +40,17 @@ def test_scores_of_another_benchmark_are_an_error():
         run(scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)}), benchmark)
 
 
-@pytest.mark.parametrize("what", ["is there twice", "is not a number"])
-def test_a_broken_scores_table_is_an_error(what):
-    benchmark = texts(LABEL)
-    table = scores(benchmark, {("plain", ""): noise(200)})
-    if what == "is there twice":
-        table = pd.concat([table, table.iloc[:1]])
-    else:
-        table.loc[3, "score"] = np.nan
-    with pytest.raises(InputError, match=what):
-        run(table, benchmark)
+def test_a_score_that_is_no_number_is_an_error():
+    table = scores(texts(LABEL), {("plain", ""): noise(200)})
+    table.loc[3, "score"] = np.nan
+    with pytest.raises(InputError, match="is not a number"):
+        run(table)
 
 
-def test_tests_rest_on_the_texts_that_both_methods_score(caplog):
-    caplog.set_level(logging.INFO, "pretrace")
+def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     full, partial = noise(200) + LABEL, noise(200, seed=1)
     partial[:50] = np.nan
-    benchmark = texts(LABEL)
-    metrics, tests = run(
-        scores(benchmark, {("plain", ""): full, ("other", ""): partial}), benchmark, resamples=200
-    )
+    metrics, tests = run({("plain", ""): full, ("other", ""): partial}, resamples=200)
     assert only(metrics, method="other", selection="default", metric="auc")["n_members"] == 75
     assert only(metrics, method="plain", selection="default", metric="auc")["n_members"] == 100
     both = slice(50, None)
@@ -78,53 +64,40 @@ def test_tests_rest_on_the_texts_that_both_methods_score(caplog):
         assert row["low"] < expected < row["high"]
     alone = only(tests, method="plain", baseline="chance", selection="default", metric="auc", test="delong")
     assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
-    assert "rest on the texts that both methods score" in caplog.text
+    assert "rest on the texts that both methods score" in log_lines.text
 
 
 def test_marks():
     benchmark = texts(LABEL[:60])
     surprised = noise(60)
     surprised[:4] = 0.0
-    table = scores(
-        benchmark,
-        {("surprised", "k=1"): surprised, ("surprised", "k=2"): noise(60), ("plain", ""): noise(60)},
-    )
-    metrics, _ = run(table, benchmark)
-    marks = lambda **wanted: only(metrics, **wanted)["marks"]  # noqa: E731
-    assert (
-        marks(method="surprised", selection="default", metric="auc")
-        == "convention_default;over_5_percent_empty"
-    )
-    assert marks(method="surprised", selection="grid", setting="k=1", metric="auc") == "over_5_percent_empty"
-    assert marks(method="surprised", selection="grid", setting="k=2", metric="auc") == ""
-    assert marks(method="plain", selection="default", metric="tpr_at_1_fpr") == "level_below_resolution"
-    assert marks(method="plain", selection="default", metric="tpr_at_5_fpr") == ""  # 1/30 is below 5 %
-    assert (
-        marks(method="plain", selection="held_out", metric="tpr_at_5_fpr") == "level_below_resolution"
-    )  # 1/6 is not
+    columns = {("surprised", "k=1"): surprised, ("surprised", "k=2"): noise(60), ("plain", ""): noise(60)}
+    metrics, _ = run(columns, benchmark)
+    rows = metrics.set_index(["method", "selection", "metric", "setting"])["marks"]
+    assert rows["surprised", "default", "auc", "k=1"] == "convention_default;over_5_percent_empty"
+    assert rows["surprised", "grid", "auc", "k=1"] == "over_5_percent_empty"
+    assert rows["surprised", "grid", "auc", "k=2"] == ""
+    assert rows["plain", "default", "tpr_at_1_fpr", ""] == "level_below_resolution"
+    assert rows["plain", "default", "tpr_at_5_fpr", ""] == ""  # 1/30 is below 5 %
+    assert rows["plain", "held_out", "tpr_at_5_fpr", ""] == "level_below_resolution"  # 1/6 is not
 
 
 def test_a_level_of_one_non_member_is_resolved():
     for nonmembers, mark in ((99, "level_below_resolution"), (100, "")):
         benchmark = texts(np.arange(nonmembers + 20) < 20)
-        metrics, _ = run(scores(benchmark, {("plain", ""): noise(nonmembers + 20)}), benchmark)
+        metrics, _ = run({("plain", ""): noise(nonmembers + 20)}, benchmark)
         assert only(metrics, selection="default", metric="tpr_at_1_fpr")["marks"] == mark
 
 
 def test_intervals_of_few_documents_are_marked():
     document = np.where(LABEL == 1, [f"speech-{at % 20}" for at in range(200)], "address")
     benchmark = texts(LABEL, document=document)
-    metrics, _ = run(scores(benchmark, {("plain", ""): noise(200)}), benchmark)
+    metrics, _ = run({("plain", ""): noise(200)}, benchmark)
     auc_rows = metrics[metrics["metric"] == "auc"].set_index("selection")["marks"]
     assert auc_rows.to_dict() == {
         "grid": "", "default": "conditional_on_documents", "best_on_test": "conditional_on_documents",
         "held_out": "conditional_on_documents",
     }  # fmt: skip
-
-
-def as_bytes(frame, tmp_path):
-    write_parquet(tmp_path / "table.parquet", frame)
-    return (tmp_path / "table.parquet").read_bytes()
 
 
 def messy():
@@ -142,8 +115,10 @@ def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
     table, benchmark = messy()
     first = run(table, benchmark)
     mixed = run(table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2))
-    for one, other in zip(first, mixed, strict=True):
-        assert as_bytes(one, tmp_path) == as_bytes(other, tmp_path)
+    for pair in zip(first, mixed, strict=True):
+        for name, frame in zip("ab", pair, strict=True):
+            write_parquet(tmp_path / name, frame)
+        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_columns_and_types_are_the_contracts(tmp_path):
@@ -167,38 +142,21 @@ def test_columns_and_types_are_the_contracts(tmp_path):
 
 
 def test_seed_comes_from_the_names_of_the_run():
-    benchmark = texts(LABEL)
-    table = scores(benchmark, {("plain", ""): noise(200)})
-    low = [only(run(table, benchmark.assign(**at))[0], selection="default", metric="auc")["low"]
+    table = scores(texts(LABEL), {("plain", ""): noise(200)})
+    low = [only(run(table, texts(LABEL).assign(**at))[0], selection="default", metric="auc")["low"]
            for at in ({}, {}, {"subset": "x"})]  # fmt: skip
     assert low[0] == low[1] != low[2]
 
 
 def test_too_few_resamples_are_an_error():
-    benchmark = texts(LABEL)
     with pytest.raises(InputError, match="9 resamples are too few"):
-        run(scores(benchmark, {("plain", ""): noise(200)}), benchmark, resamples=9)
-
-
-def test_registered_methods_are_known_without_being_told():
-    benchmark = texts(LABEL)
-    table = scores(
-        benchmark, {("min_k", f"k=0.{k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("loss", ""): noise(200)}
-    )
-    metrics, _ = run(table, benchmark, settings=known)
-    assert only(metrics, method="min_k", selection="default", metric="auc")["setting"] == "k=0.2"
-
-
-def test_stub_and_register_offer_the_same():
-    from pretrace import methods
-
-    assert all(hasattr(methods, name) for name in vars(SETTINGS))
+        run({("plain", ""): noise(200)}, resamples=9)
 
 
 def test_only_cells_that_are_shown_are_evaluated():
     benchmark = pd.concat([texts(LABEL, subset=name) for name in ("a", "b")], ignore_index=True)
-    table = scores(benchmark, {("plain", ""): noise(400)})
-    whole, _ = run(table, benchmark, pooled=True)
-    metrics, tests = run(table, benchmark, pooled=True, shown=[("", 64), ("b", 32)])
+    columns = {("plain", ""): noise(400)}
+    whole, _ = run(columns, benchmark, pooled=True)
+    metrics, tests = run(columns, benchmark, pooled=True, shown=[("", 64), ("b", 32)])
     assert set(metrics["subset"]) == set(tests["subset"]) == {""}
     pd.testing.assert_frame_equal(metrics, whole[whole["subset"] == ""].reset_index(drop=True))

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from pretrace.evaluation import permutation
 from pretrace.evaluation.cells import Column, RankedUnits
-from pretrace.evaluation.permutation import _midranks, relabelled_aucs, relabellings
+from pretrace.evaluation.permutation import relabelled_aucs, relabellings
 from pretrace.evaluation.selection import Rankings, choose
 from pretrace.evaluation.significance import permutation_test
 
@@ -133,13 +133,3 @@ def test_only_a_randomised_split_has_permutation_tests_and_learned_scores_have_n
     assert row["difference"] == pytest.approx(value - 0.5, abs=0.02)
     assert row["low"] < row["difference"] < row["high"]
     assert "permutation" not in set(run(table, benchmark, settings=learned)[1]["test"])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_midranks_are_those_of_scipy(seed):
-    from scipy.stats import rankdata
-
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(0, 9, 40).astype(float)
-    scores[rng.random(40) < 0.2] = -np.inf
-    np.testing.assert_array_equal(_midranks(scores), rankdata(scores))

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from evaluation_tables import run, scores, texts
 from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation import cells
-from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import KEYS, placebos
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods.blind import blind
@@ -24,53 +24,32 @@ OF_EACH = 20
 @pytest.fixture(scope="module")
 def benchmark() -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    rows = [
-        {
-            "text_id": f"{document}-{place:02d}",
-            "text": " ".join(
-                [document] * int(rng.integers(0, 3)) + [f"{document}w{place}n{n}" for n in range(30)]
-            ),
-            "label": int(document != "new"),
-            "subset": "",
-            "length": 32,
-            "document": document,
-            "fold": place % 5,
-        }
-        for document in DOCUMENTS
-        for place in range(OF_EACH)
-    ]
-    return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
+    document = np.repeat(DOCUMENTS, OF_EACH)
+    words = [[name] * int(rng.integers(0, 3)) + [f"{name}w{at % OF_EACH}n{n}" for n in range(30)]
+             for at, name in enumerate(document)]  # fmt: skip
+    fold = np.arange(len(document)) % OF_EACH % 5
+    return texts(document != "new", fold=fold, document=document, length=32, text=list(map(" ".join, words)))
 
 
 def scores_of(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:
-    """`loss` of every text, `blind`, and, for each draw, `recall` with 7 shots: random, with an effect of documents."""
+    """`loss` of every text, `blind`, and `recall` for each draw: random, with an effect of documents."""
     rng = np.random.default_rng(1)
-    effect = dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True))
-    plain = {"unit": "text", "view": "original", "start_token": "none", "reference": "", "draw": pd.NA}
-    rows: list[dict[str, Any]] = []
-    for method, draw, setting in [("loss", pd.NA, ""), *(("recall", one, "") for one in draws)]:
-        rows += [
-            plain
-            | {
-                "method": method,
-                "setting": setting,
-                "draw": draw,
-                "id": id,
-                "score": effect[document] + noise,
-            }
-            for id, document, noise in zip(
-                benchmark["text_id"], benchmark["document"], rng.normal(size=len(benchmark)), strict=True
-            )
-        ]
-    rows += [
-        plain | {"method": "blind", "setting": "", "id": id, "score": score}
-        for id, score in blind_scores(benchmark).items()
-    ]
-    return pd.DataFrame(rows).astype({"draw": "Int64"})
+    effect = benchmark["document"].map(dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True)))
+
+    def values() -> np.ndarray:
+        return effect + rng.normal(size=len(benchmark))
+
+    learned = benchmark["text_id"].map(blind_scores(benchmark))
+    plain = scores(benchmark, {("loss", ""): values(), ("blind", ""): learned})
+    return pd.concat([plain, *(scores(benchmark, {("recall", ""): values()}, draw=draw) for draw in draws)])
 
 
-def read(benchmark: pd.DataFrame) -> cells.Scores:
-    return cells.scores_of([scores_of(benchmark)], benchmark)
+def placebos_of(
+    table: pd.DataFrame, benchmark: pd.DataFrame, prefixes: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    sets = evaluation_sets(benchmark, prefixes)
+    given = cells.scores_of([table], benchmark)
+    return placebos(given, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known)
 
 
 def blind_scores(table: pd.DataFrame) -> dict[str, float]:
@@ -95,20 +74,12 @@ def values_of(found: pd.DataFrame, **keys: Any) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def found(benchmark: pd.DataFrame) -> pd.DataFrame:
-    sets = evaluation_sets(benchmark)
-    return placebos(
-        read(benchmark),
-        benchmark,
-        name="b",
-        evaluation_sets=sets,
-        shown=((None, None),),
-        settings=known,
-    )
+    return placebos_of(scores_of(benchmark), benchmark)
 
 
 def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchmark, found):
-    scores = scores_of(benchmark)
-    loss = scores[scores["method"] == "loss"].set_index("id")["score"]
+    table = scores_of(benchmark)
+    loss = table[table["method"] == "loss"].set_index("id")["score"]
     rows = values_of(found, method="loss")
     assert set(rows.index) == set(DOCUMENTS)
     for document in DOCUMENTS[1:]:
@@ -119,14 +90,7 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchma
 
 
 def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, found):
-    metrics, _ = evaluate(
-        read(benchmark),
-        benchmark,
-        study="s",
-        model="m",
-        benchmark_name="b",
-        resamples=10,
-    )
+    metrics, _ = run(scores_of(benchmark), benchmark, resamples=10, settings=known)
     keys = [key for key in KEYS if key != "length"]
     real = found[~found["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
@@ -159,11 +123,8 @@ def test_a_draw_of_prefixes_stands_for_the_document_of_its_shots(benchmark):
     assert documents[0] == ""
     assert len(set(documents.values()) - {""}) == 2
     sets = evaluation_sets(benchmark, prefixes)
-    scores = scores_of(benchmark, draws=(0, 1, 2))
-    read_again = cells.scores_of([scores], benchmark)
-    found = placebos(
-        read_again, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known
-    )
+    scored = scores_of(benchmark, draws=(0, 1, 2))
+    found = placebos_of(scored, benchmark, prefixes)
     rows = values_of(found, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == {"new", documents[1], documents[2]}
     of_draw = {"new": 0} | {document: draw for draw, document in documents.items() if document}
@@ -171,7 +132,7 @@ def test_a_draw_of_prefixes_stands_for_the_document_of_its_shots(benchmark):
         table = benchmark if document == "new" else placebo_table(benchmark, document)
         evaluated = next(one.ids for one in sets if one.draw == draw and one.name == "without_prefixes")
         table = table[table["text_id"].isin(evaluated)]
-        score = scores[scores["method"].eq("recall") & scores["draw"].eq(draw)].set_index("id")["score"]
+        score = scored[scored["method"].eq("recall") & scored["draw"].eq(draw)].set_index("id")["score"]
         expected = roc_auc_score(table["label"].astype(int), score[table["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
         assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
@@ -190,10 +151,7 @@ def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(be
 def test_nonmembers_of_several_documents_are_refused(benchmark):
     several = benchmark.assign(document=benchmark["text_id"])
     with pytest.raises(InputError, match="benchmark 'b': placebos need non-members of one document"):
-        placebos(
-            read(benchmark), several, name="b", evaluation_sets=evaluation_sets(several),
-            shown=((None, None),), settings=known,
-        )  # fmt: skip
+        placebos_of(scores_of(benchmark), several)
 
 
 def test_more_placebos_than_documents_are_refused(benchmark):

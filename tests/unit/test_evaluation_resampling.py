@@ -8,7 +8,7 @@ from scipy.stats import binom
 from pretrace.evaluation import resampling
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking
-from pretrace.evaluation.significance import percentile_interval, placements
+from pretrace.evaluation.significance import percentile_interval
 
 NO_DOCUMENT = -1
 
@@ -24,43 +24,33 @@ def all_weights(groups, resamples=200, seed=1):
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
 
 
-def test_every_class_keeps_its_size():
-    weights = all_weights(groups_of(members=7, nonmembers=30))
+def test_every_class_keeps_its_size_and_draws_are_binomial():
+    weights = all_weights(groups_of(members=7, nonmembers=10), resamples=4000)
     assert (weights[:7].sum(axis=0) == 7).all()
-    assert (weights[7:].sum(axis=0) == 30).all()
+    assert (weights[7:].sum(axis=0) == 10).all()
+    assert weights[7].var() == pytest.approx(0.9, rel=0.1)
+    assert abs(np.corrcoef(weights[0], weights[7])[0, 1]) < 0.06
 
 
-def test_texts_of_a_document_are_drawn_together():
-    document = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, *range(5, 11)]
-    weights = all_weights(groups_of(document=document, members=10, nonmembers=6))
-    assert (weights[0:10:2] == weights[1:10:2]).all()
-    assert (weights[0] != weights[2]).any()
+TEN = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 
 
-def test_equal_texts_are_drawn_together_without_documents():
-    weights = all_weights(groups_of(text=[0, 0, 1, 2, 3, 4, *range(5, 11)]))
-    assert (weights[0] == weights[1]).all()
-    assert (weights[1] != weights[2]).any()
-
-
-def test_an_equal_text_joins_its_documents():
-    document = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, *range(6, 12)]
-    text = [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 17)]
-    weights = all_weights(groups_of(text=text, document=document, members=12, nonmembers=6))
-    assert (weights[:4] == weights[0]).all()
-
-
-def test_a_document_of_both_classes_is_drawn_as_one():
-    document = [*range(6), *range(6)]
-    weights = all_weights(groups_of(document=document))
-    assert (weights[:6] == weights[6:]).all()
-    assert (weights.sum(axis=0) == 12).all()
-
-
-def test_an_equal_text_of_the_other_class_joins_the_two_documents():
-    weights = all_weights(groups_of(text=[*range(6), 0, *range(6, 11)]))
-    assert (weights[0] == weights[6]).all()
-    assert (weights[1] != weights[7]).any()
+@pytest.mark.parametrize(
+    ("groups", "together", "apart"),
+    [
+        pytest.param({"document": [*TEN, *range(5, 11)], "members": 10}, (0, 1), (0, 2), id="a document"),
+        pytest.param({"text": [0, 0, 1, 2, 3, 4, *range(5, 11)]}, (0, 1), (1, 2), id="equal texts"),
+        pytest.param({"document": [*TEN, 5, 5, *range(6, 12)], "members": 12,
+                      "text": [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 17)]},
+                     (0, 1, 2, 3), (0, 4), id="documents of an equal text"),
+        pytest.param({"document": [*range(6), *range(6)]}, (2, 8), (2, 7), id="a document of both classes"),
+        pytest.param({"text": [*range(6), 0, *range(6, 11)]}, (0, 6), (1, 7), id="equal texts of both classes"),
+    ],
+)  # fmt: skip
+def test_what_shares_a_document_or_a_text_is_drawn_together(groups, together, apart):
+    weights = all_weights(groups_of(**groups))
+    assert (weights[list(together)] == weights[together[0]]).all()
+    assert (weights[apart[0]] != weights[apart[1]]).any()
 
 
 def test_documents_of_one_class_alone_are_drawn_within_it():
@@ -122,13 +112,6 @@ def test_memory_is_bounded_for_a_million_texts():
     assert next(resample(groups, 2000, 1)).shape == (1_000_000, 8)
 
 
-def test_draws_are_binomial():
-    weights = all_weights(groups_of(members=10, nonmembers=10), resamples=4000)
-    assert weights.mean() == 1
-    assert weights[0].var() == pytest.approx(0.9, rel=0.1)
-    assert abs(np.corrcoef(weights[0], weights[10])[0, 1]) < 0.06
-
-
 def aucs(scores, label, groups, resamples, seed):
     """The AUC under each resample."""
     ranking = Ranking.of(scores, label, np.arange(len(label)))
@@ -136,15 +119,15 @@ def aucs(scores, label, groups, resamples, seed):
     return np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)[0]
 
 
-def covered(texts, documents, shift, repetitions, share):
-    """How often the AUC's interval holds the true value; documents make `share` of the variance."""
+def covered(texts, documents, shift, repetitions, share, *, both=False):
+    """How often the AUC's interval holds the true value; documents, of one class or of `both`, make `share` of the
+    variance.
+    """
     rng = np.random.default_rng([texts, documents])
     label = np.arange(texts) < texts // 2
-    document = (
-        np.where(label, 0, documents) + np.arange(texts) % documents
-        if documents
-        else np.full(texts, NO_DOCUMENT)
-    )
+    document = np.full(texts, NO_DOCUMENT)
+    if documents:
+        document = np.where(label | both, 0, documents) + np.arange(texts) % documents
     hits = 0
     for seed in range(repetitions):
         scores = np.sqrt(1 - share) * rng.normal(size=texts) + shift * label
@@ -156,47 +139,13 @@ def covered(texts, documents, shift, repetitions, share):
     return hits
 
 
-@pytest.mark.parametrize(("texts", "documents", "shift"), [(100, 0, 0.5), (400, 0, 0.0), (400, 25, 0.5)])
-def test_intervals_cover_in_95_percent(texts, documents, shift):
+@pytest.mark.parametrize(
+    ("texts", "documents", "shift", "both"),
+    [(100, 0, 0.5, False), (400, 0, 0.0, False), (400, 25, 0.5, False), (400, 40, 0.0, True)],
+)
+def test_intervals_cover_in_95_percent(texts, documents, shift, both):
+    """Neither less nor more: documents of both classes, drawn apart, would have intervals that never miss."""
     repetitions = 300
-    hits = covered(texts, documents, shift, repetitions, share=0.3 if documents else 0.0)
+    hits = covered(texts, documents, shift, repetitions, share=0.4 if documents else 0.0, both=both)
     low, high = binom.interval(0.999, repetitions, 0.94)
     assert low <= hits <= high
-
-
-def halves(rng):
-    """40 documents, half of the ten texts of each are members."""
-    return np.repeat(np.arange(40), 10), np.tile([True, False], 200)
-
-
-def halves_and_whole_documents(rng):
-    """24 such documents, and six of one class alone: so few that they are drawn with the others."""
-    label = np.concatenate(
-        [np.tile([True, False], 120), np.repeat(rng.permutation([0, 0, 0, 1, 1, 1]) == 1, 10)]
-    )
-    return np.repeat(np.arange(30), 10), label
-
-
-@pytest.mark.parametrize("make", [halves, halves_and_whole_documents])
-def test_documents_of_both_classes_are_neither_too_wide_nor_too_narrow(make):
-    """Documents make 0.4 of the variance. Drawn apart, intervals would be 1.4 to 1.9 times too wide and never miss."""
-    rng, repetitions = np.random.default_rng(5), 200
-    values, hits, spread = [], {True: 0, False: 0}, {True: [], False: []}
-    for seed in range(repetitions):
-        document, label = make(rng)
-        scores = np.sqrt(0.4) * rng.normal(size=40)[document] + np.sqrt(0.6) * rng.normal(size=len(label))
-        per_member, _ = placements(scores, label)
-        values.append(per_member.mean())
-        for jointly in (True, False):
-            of_document = document if jointly else 2 * document + label
-            draws = aucs(
-                scores, label, resampling_groups(np.arange(len(label)), of_document, label), 300, seed
-            )
-            low, high = percentile_interval(draws[None])
-            hits[jointly] += bool(low[0] <= 0.5 <= high[0])
-            spread[jointly].append(draws.std())
-    low, high = binom.interval(0.999, repetitions, 0.935)
-    assert low <= hits[True] <= high < hits[False]
-    true = np.std(values)
-    assert 0.85 < np.mean(spread[True]) / true < 1.15
-    assert np.mean(spread[False]) / true > 1.3

@@ -22,19 +22,10 @@ def benchmark() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
-    rows = [
-        {
-            "draw": draw,
-            "nonmembers": "",
-            "subset": "",
-            "length": 64,
-            "kind": kind,
-            "position": 0,
-            "text_id": f"64-{at:05d}",
-        }
-        for draw, kind, at in ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
-    ]
-    return pd.DataFrame(rows).astype({"length": "Int64"})
+    shots = ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
+    rows = [{"draw": draw, "kind": kind, "text_id": f"64-{at:05d}"} for draw, kind, at in shots]
+    frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
+    return frame.astype({"length": "Int64"})
 
 
 def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(benchmark, prefixes):
@@ -56,9 +47,6 @@ def test_of_the_sets_without_prefixes_only_those_asked_for_are_made(benchmark, p
     asked = {"without_prefixes": [0, 1], "balanced": [1]}
     found = [(one.name, one.draw) for one in evaluation_sets(benchmark, prefixes, asked)]
     assert found == [("all", None), ("without_prefixes", 0), ("without_prefixes", 1), ("balanced", 1)]
-
-
-def test_a_benchmark_without_prefixes_has_one_set(benchmark):
     assert evaluation_sets(benchmark) == [EvaluationSet()]
 
 
@@ -69,10 +57,8 @@ def test_a_method_is_never_evaluated_on_the_texts_of_its_own_prefix(benchmark, p
     )
     metrics, _ = run(table, benchmark, evaluation_sets=evaluation_sets(benchmark, prefixes))
     default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
-    assert set(default.loc[default["method"] == "other", "evaluation_set"]) == {
-        "without_prefixes",
-        "balanced",
-    }
+    other = default.loc[default["method"] == "other", "evaluation_set"]
+    assert set(other) == {"without_prefixes", "balanced"}
     of = only(default, method="other", evaluation_set="without_prefixes")
     assert (of["n_members"], of["n_nonmembers"]) == (19, 9)
 
@@ -81,7 +67,7 @@ def test_pooled_ranks_the_subsets_together_beside_each_alone():
     parts = [texts(LABEL, subset=name) for name in ("early", "late")]
     both = pd.concat(parts, ignore_index=True)
     values = noise(400) + 0.5 * both["label"].to_numpy(dtype=float)
-    metrics, tests = run(scores(both, {("plain", ""): values}), both, pooled=True)
+    metrics, tests = run({("plain", ""): values}, both, pooled=True)
     of = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
     assert set(of.index) == set(tests["subset"]) == {"", "early", "late"}
     assert of.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
