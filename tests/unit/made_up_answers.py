@@ -77,38 +77,33 @@ def run(**keys: Any) -> dict[str, Any]:
     } | keys
 
 
+def answers_of(folder: Path, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Rows that were collected, as the table of answers; written to the folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pd.DataFrame(rows).to_parquet(folder / "collected.parquet")
+    write_parquet(folder / "answers.parquet", table_of(folder / "collected.parquet"))
+    return read_parquet(folder / "answers.parquet")
+
+
 def no_scores() -> pd.DataFrame:
     return pd.DataFrame({name: [] for name in COLUMNS})
 
 
 def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:
     """Every file of one model's answers, as the rules write them; `calibration` as `calibrate` takes it."""
-    source = folder / "collected.parquet"
-    folder.mkdir(parents=True, exist_ok=True)
-    pd.DataFrame(rows() + (other_tasks() if more else [])).to_parquet(source)
-    paths = {
-        kind: folder / f"{kind}.parquet"
-        for kind in ("answers", "calibration", "scores", "metrics", "tests", "estimates")
-    }
-    write_parquet(paths["answers"], table_of(source))
-    answers = read_parquet(paths["answers"])
+    answers = answers_of(folder, rows() + (other_tasks() if more else []))
+    kinds = ("calibration", "scores", "metrics", "tests", "estimates")
+    paths = {kind: folder / f"{kind}.parquet" for kind in kinds}
     benchmark = benchmark_of_answers({MODEL: answers}, BENCHMARK, seed=0)
     write_parquet(folder / "benchmark.parquet", benchmark)
     write_parquet(paths["calibration"], calibrate(answers, benchmark, [run()], **calibration))
-    scores = with_documents(
-        [no_scores()], benchmark, [run()], answers=answers, calibrations=read_parquet(paths["calibration"])
-    )
-    write_parquet_parts(paths["scores"], scores)
-    metrics, tests = evaluate(
-        scores_of([read_parquet(paths["scores"])], benchmark),
-        benchmark,
-        study="s",
-        model=MODEL,
-        benchmark_name=BENCHMARK,
-        resamples=200,
-    )
-    orders = [{"statistic": "accuracy_by_order", "document": document} for document in ("", "d03", "d99")]
     calibrations = read_parquet(paths["calibration"])
+    scores = with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=calibrations)
+    write_parquet_parts(paths["scores"], scores)
+    given = scores_of([read_parquet(paths["scores"])], benchmark)
+    names = {"study": "s", "model": MODEL, "benchmark_name": BENCHMARK}
+    metrics, tests = evaluate(given, benchmark, resamples=200, **names)
+    orders = [{"statistic": "accuracy_by_order", "document": document} for document in ("", "d03", "d99")]
     estimates, _ = estimates_and_curves(
         orders, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores={},
         table=pd.DataFrame, prefixes=None, evaluation_sets=[EvaluationSet()], answers=answers,

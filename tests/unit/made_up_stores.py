@@ -10,18 +10,6 @@ import pyarrow as pa
 from pretrace.methods import TokenStatistics, score
 from pretrace.runtime.files import sha256_file, write_parquet
 
-COLUMNS = [
-    "unit",
-    "id",
-    "method",
-    "setting",
-    "view",
-    "start_token",
-    "draw",
-    "reference",
-    "shots_used",
-    "score",
-]
 VOCABULARY = 20
 
 
@@ -55,10 +43,11 @@ class Store:
 
     def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
             changes: dict[str, dict[str, Any]] | None = None, variants: int = 1, prefix: str = "",
-            draw: int | None = None, shots: int | None = None, inner_start: bool = False) -> "Store":  # fmt: skip
+            draw: int | None = None, shots: int | None = None, inner_start: bool = False,
+            full: bool | None = None) -> "Store":  # fmt: skip
         """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
         beside = companion or (f"{prefix} {draw} {shots}" if prefix else "")
-        full = not beside
+        full = not beside if full is None else full
         for length, texts in self.benchmark.groupby("length", dropna=False):
             at = None if pd.isna(length) else int(length)
             rows = [
@@ -104,6 +93,11 @@ def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
     arrays = {name: np.float32(row[name]).astype(float) for name in ("logprobs", "entropies", "variances")}
     text = store.benchmark.set_index("text_id")["text"][id]
     return TokenStatistics(text=text, token_ids=np.array(row["token_ids"]), **arrays, **more)
+
+
+def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
+    """Of a text of a pass, in float32 as written."""
+    return float(np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float)))
 
 
 def counts_file(path: Path, counts: dict[int, int]) -> Path:

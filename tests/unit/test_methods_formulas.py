@@ -156,38 +156,23 @@ def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("logprobs", "entropies", "variances", "frequencies"),
     [
-        pytest.param(
-            text_of(token_ids=[3], logprobs=[-2.0], entropies=[1.0], variances=[2.0], lowercase=[-2.5],
-                    reference=[-2.2], log_frequencies=[-5.0]),
-            id="one token",
-        ),
-        pytest.param(
-            text_of(token_ids=[3] * 6, logprobs=[-2.0] * 6, entropies=[1.0] * 6, variances=[2.0] * 6,
-                    lowercase=[-2.5] * 6, reference=[-2.2] * 6, log_frequencies=[-5.0] * 6),
-            id="all tokens equal",
-        ),
-        pytest.param(
-            text_of(token_ids=[3, 4], logprobs=[0.0, 0.0], entropies=[0.0, 0.0], variances=[0.0, 0.0],
-                    lowercase=[0.0], reference=[0.0], log_frequencies=[-5.0, -6.0]),
-            id="certain: p = 1 and no variance",
-        ),
-        pytest.param(
-            text_of(text="", token_ids=[3, 4], logprobs=[-90.0, -100.0], entropies=[10.0, 11.0],
-                    variances=[0, 0], lowercase=[-100.0], reference=[0.0], log_frequencies=[-25.0, -0.0]),
-            id="hopeless: p = e-40, unbelievably certain reference",
-        ),
+        pytest.param([-2.0], [1.0], [2.0], [-5.0], id="one token"),
+        pytest.param([-2.0] * 6, [1.0] * 6, [2.0] * 6, [-5.0] * 6, id="all tokens equal"),
+        pytest.param([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-5.0, -6.0], id="certain: p = 1 and no variance"),
+        pytest.param([-90.0, -100.0], [10.0, 11.0], [0, 0], [-25.0, -0.0], id="hopeless: p = e-40"),
     ],
-)  # fmt: skip
-def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics) -> None:
-    alike = {
-        "neighbours": (text.logprobs,),
-        "given_nonmember": text.lowercase,
-        "given_member": text.reference,
-        "shadows": (text.logprobs, text.lowercase),
-    }
-    text = replace(text, **alike)
+)
+def test_edge_cases_score_finite_numbers_in_every_setting(
+    logprobs: list[float], entropies: list[float], variances: list[float], frequencies: list[float]
+) -> None:
+    """With companions that are as likely, and with one that is certain."""
+    text = text_of(
+        text="", logprobs=logprobs, entropies=entropies, variances=variances, log_frequencies=frequencies,
+        lowercase=logprobs, reference=[0.0], neighbours=[logprobs], shadows=(logprobs, [0.0]),
+        given_nonmember=logprobs, given_member=[0.0],
+    )  # fmt: skip
     forms = {"loss": ["log_perplexity", "perplexity"], "ref": ["difference", "ratio", "con_recall_code"]}
     forms |= {"zlib": forms["loss"], "lowercase": forms["loss"], "option_likelihood": ["margin", "likeliest"]}
     for id in TEXT_METHODS:
@@ -195,10 +180,13 @@ def test_edge_cases_score_finite_numbers_in_every_setting(text: TokenStatistics)
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 
-def test_a_certain_text_has_ratio_one_to_a_certain_companion() -> None:
-    certain = text_of(logprobs=[0.0, 0.0], lowercase=[0.0], reference=[0.0])
+def test_a_text_that_the_model_is_certain_of_has_finite_ratios() -> None:
+    others = ("lowercase", "reference", "given_nonmember", "given_member")
+    certain = text_of(logprobs=[0.0], **{name: [0.0, 0.0] for name in others})
     assert score("lowercase", certain) == -1.0
     assert score("ref", certain, form="ratio") == -1.0
+    assert score("recall", certain) == 1.0
+    assert score("con_recall", certain) == 0.0
 
 
 @pytest.mark.parametrize("id", TEXT_METHODS)
@@ -207,12 +195,6 @@ def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
     known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
     params = {"a": 10.0} if id == "dc_pdd" else {}
     assert score(id, known, **params) > score(id, EXAMPLE, **params)
-
-
-def test_a_text_that_the_model_is_certain_of_has_finite_ratios_to_its_prefixed_self() -> None:
-    certain = text_of(logprobs=[0.0], given_nonmember=[0.0, 0.0], given_member=[0.0, 0.0])
-    assert score("recall", certain) == 1.0
-    assert score("con_recall", certain) == 0.0
 
 
 def test_the_true_option_is_the_likeliest_where_no_other_is_as_likely() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.methods import METHODS, companions, obstacle, prefix_needs
+from pretrace.methods import companions, obstacle, prefix_needs
 
 NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
 
@@ -12,20 +12,39 @@ NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
 @pytest.mark.parametrize(
     ("id", "offer", "reason"),
     [
-        ("neighbor", "has_neighbours", "the run names no view of neighbours"),
-        ("recall", "has_prefixes", "no prefixes are drawn from the benchmark"),
-        ("con_recall", "has_prefixes", "no prefixes are drawn from the benchmark"),
-        ("prefix_similarity", "has_prefixes", "no prefixes are drawn from the benchmark"),
-        ("ref", "has_references", "the run names no reference model"),
-        ("rmia", "has_shadows", "the run names no model with shadow models"),
-        ("dc_pdd", "has_corpus", "the run names no corpus"),
+        ("neighbor", {"has_neighbours": True}, "the run names no view of neighbours"),
+        ("recall", {"has_prefixes": True}, "no prefixes are drawn from the benchmark"),
+        ("prefix_similarity", {"has_prefixes": True}, "no prefixes are drawn from the benchmark"),
+        ("ref", {"has_references": True}, "the run names no reference model"),
+        ("rmia", {"has_shadows": True}, "the run names no model with shadow models"),
+        ("dc_pdd", {"has_corpus": True}, "the run names no corpus"),
     ],
 )
-def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: str, reason: str) -> None:
+def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: dict[str, bool], reason: str) -> None:
     hindered = obstacle(id, **NOTHING)
     assert hindered
     assert hindered.reason == reason
-    assert obstacle(id, **NOTHING | {offer: True}) is None
+    assert obstacle(id, **NOTHING | offer) is None
+
+
+@pytest.mark.parametrize(
+    ("lacking", "without"),
+    [
+        ({}, set()),
+        ({"language": "zh"}, {"lowercase"}),
+        ({"language": "zh-Hans"}, {"lowercase"}),
+        ({"language": "ar_EG"}, {"lowercase"}),
+        ({"language": "el"}, set()),
+        ({"language": ""}, set()),
+        ({"full_vocabulary": False}, {"min_k_pp", "surp"}),
+        ({"log_probabilities": False}, {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp"}),
+    ],
+)
+def test_a_method_applies_where_the_model_and_the_language_allow_it(
+    lacking: dict[str, Any], without: set[str]
+) -> None:
+    ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "blind"}
+    assert {id for id in ours if obstacle(id, **NOTHING | lacking)} == without
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:
@@ -64,9 +83,3 @@ def test_each_prefix_and_number_of_shots_is_one_pass(
 def test_a_finer_gamma_needs_no_further_pass() -> None:
     wide = prefix_needs([entry("con_recall", gamma=[i / 100 for i in range(-100, 101)])])
     assert wide == prefix_needs([entry("con_recall")])
-
-
-def test_every_prefix_method_says_how_many_shots_it_takes() -> None:
-    for method in METHODS.values():
-        if {"nonmember_prefix", "member_prefix"} & set(method.needs):
-            assert method.defaults["shots"] == 7

@@ -23,19 +23,16 @@ def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return copy
 
 
+def printed_by(code: str, scripts: Path) -> str:
+    """What a Python process of its own prints."""
+    command, env = [sys.executable, "-c", code], {"PYTHONPATH": str(scripts)}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_importing_the_methods_loads_no_heavy_library() -> None:
     heavy = ("torch", "pandas", "pyarrow", "scipy", "sklearn", "jieba", "matplotlib", "transformers")
-    code = (
-        f"import sys, pretrace.methods as m; print(len(m.METHODS), [x for x in {heavy} if x in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(SCRIPTS)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == f"{len(METHODS)} []"
+    code = f"import sys, pretrace.methods as m; print([x for x in {heavy} if x in sys.modules])"
+    assert printed_by(code, SCRIPTS) == "[]"
 
 
 def test_one_new_file_in_the_folder_is_a_new_method(tmp_path: Path) -> None:
@@ -47,34 +44,14 @@ def test_one_new_file_in_the_folder_is_a_new_method(tmp_path: Path) -> None:
         "def length(text): return float(len(text.token_ids))\n"
     )
     code = "import pretrace.methods as m; print('length' in m.METHODS, m.settings('length'))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={"PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "True [{}]"
-
-
-GRIDS = {"con_recall": 10, "dc_pdd": 5, "min_k": 10, "min_k_pp": 10, "surp": 200}
-CONVENTIONS = {"con_recall": ("gamma",), "surp": ("eps", "percentile")}
-
-
-def test_the_register_holds_the_documented_methods_and_grids() -> None:
-    ids = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind", "neighbor"}
-    ids |= {"recall", "con_recall", "prefix_similarity"}
-    assert set(METHODS) >= ids
-    assert {id: len(methods.settings(id)) for id in ids} == dict.fromkeys(ids, 1) | GRIDS
-    assert {id: METHODS[id].convention for id in ids if METHODS[id].convention} == CONVENTIONS
+    assert printed_by(code, tmp_path) == "True [{}]"
 
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> None:
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
     names = [methods.setting_name("con_recall", one) for one in methods.settings("con_recall")]
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
-    swept = methods.settings("recall", {"shots": list(range(1, 11))})
-    assert [methods.setting_name("recall", one) for one in swept] == [f"shots={i}" for i in range(1, 11)]
+    assert len(methods.settings("recall", {"shots": list(range(1, 11))})) == 10
 
 
 def test_settings_run_through_the_grid_with_the_first_parameter_slowest() -> None:
@@ -132,10 +109,9 @@ def test_a_wrong_parameter_is_an_error_that_says_what_would_be_right(
         assert word in str(error.value)
 
 
-@pytest.mark.parametrize("ask", [methods.find, methods.settings, methods.default_setting])
-def test_an_unknown_method_names_the_nearest(ask: Any) -> None:
+def test_an_unknown_method_names_the_nearest() -> None:
     with pytest.raises(InputError, match=r"unknown method 'min_k_p'.*did you mean 'min_k_pp'"):
-        ask("min_k_p")
+        methods.settings("min_k_p")
 
 
 @pytest.mark.parametrize("id", list(METHODS))
@@ -171,19 +147,9 @@ def test_a_setting_that_no_method_wrote_is_an_error(setting: str, word: str) -> 
 
 
 def test_the_score_of_an_empty_set_follows_the_setting() -> None:
-    assert METHODS["surp"].empty_score == 0.0
-    assert METHODS["min_k"].empty_score is None
     assert methods.empty_score("surp", "eps=2;percentile=40") == 0.0
     assert methods.empty_score("surp", "eps=2;percentile=40;empty=-100") == -100.0
     assert methods.empty_score("min_k", "k=0.2") is None
-
-
-def test_an_id_is_registered_once(spare_register: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=r"'loss'.*taken by .*loss\.py"):
-
-        @method("loss", needs=("logprobs",))
-        def again(text: TokenStatistics) -> float:
-            return 0.0
 
 
 @pytest.mark.parametrize(
@@ -197,6 +163,7 @@ def test_an_id_is_registered_once(spare_register: dict[str, Any]) -> None:
         ({"needs": ("reference", "frequencies")}, "cannot need several"),
         ({"needs": ("neighbours", "reference")}, "cannot need several"),
         ({"costly": ("k",)}, "'k' has no grid"),
+        ({"id": "loss"}, r"'loss'.*taken by .*loss\.py"),
     ],
 )
 def test_a_method_that_contradicts_itself_is_not_registered(
@@ -204,7 +171,7 @@ def test_a_method_that_contradicts_itself_is_not_registered(
 ) -> None:
     with pytest.raises(InputError, match=words):
 
-        @method("new", **{"needs": ("logprobs",)} | options)
+        @method(**{"id": "new", "needs": ("logprobs",)} | options)
         def new(text: TokenStatistics, *, k: float = 0.2) -> float:
             return k
 
@@ -230,37 +197,7 @@ def test_a_method_of_ones_own_has_settings_of_every_type(spare_register: dict[st
     ) -> float:
         return 0.0
 
-    names = [
-        methods.setting_name("new", one) for one in methods.settings("new", {"way": ["a", "b"], "on": False})
-    ]
-    assert names == [
-        "shots=1;on=false",
-        "shots=1;way=b;on=false",
-        "shots=7;on=false",
-        "shots=7;way=b;on=false",
-    ]
+    swept = methods.settings("new", {"way": ["a", "b"], "on": False})
+    names = [f"shots={shots}{way};on=false" for shots in (1, 7) for way in ("", ";way=b")]
+    assert [methods.setting_name("new", one) for one in swept] == names
     assert methods.parse_setting("new", "shots=1;way=b;on=false") == {"shots": 1, "way": "b", "on": False}
-
-
-OFFERS = {"language": "en", "has_corpus": True, "has_references": True}
-
-
-@pytest.mark.parametrize(
-    ("lacking", "without"),
-    [
-        ({}, set()),
-        ({"has_corpus": False}, {"dc_pdd"}),
-        ({"has_references": False}, {"ref"}),
-        ({"language": "zh"}, {"lowercase"}),
-        ({"language": "zh-Hans"}, {"lowercase"}),
-        ({"language": "ar_EG"}, {"lowercase"}),
-        ({"language": "el"}, set()),
-        ({"language": ""}, set()),
-        ({"full_vocabulary": False}, {"min_k_pp", "surp"}),
-    ],
-)
-def test_a_method_applies_where_a_run_offers_what_it_needs(
-    lacking: dict[str, Any], without: set[str]
-) -> None:
-    ours = {"loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
-    assert {id for id in ours if methods.obstacle(id, **OFFERS | lacking)} == without

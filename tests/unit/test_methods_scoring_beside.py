@@ -1,21 +1,19 @@
 """Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
 
 import zlib
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_stores import COLUMNS, Store, a_run, score_of
+from made_up_stores import Store, a_run, mean_logprob, score_of
 
+from pretrace.methods.scoring import COLUMNS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
-
-
-def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
-    return float(np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float)))
 
 
 def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
@@ -62,25 +60,19 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
 
 
-def drawn(benchmark: pd.DataFrame, *, pool: int = 3, draws: int = 2) -> pd.DataFrame:
-    return draw_prefixes(benchmark, pool=pool, draws=draws, seed=0)
-
-
-def with_prefixes(store: Store, *, draws: tuple[int, ...] = (0,), shots: tuple[int, ...] = (7,)) -> Store:
-    for draw in draws:
-        for count in shots:
-            for prefix in ("nonmember", "member"):
-                store.add(prefix=prefix, draw=draw, shots=count)
-    return store
+def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:
+    return draw_prefixes(benchmark, pool=3, draws=2, seed=0)
 
 
 def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> None:
-    with_prefixes(store, draws=(0, 1), shots=(2, 7))
+    for draw, shots, prefix in product((0, 1), (2, 7), ("nonmember", "member")):
+        store.add(prefix=prefix, draw=draw, shots=shots)
     run = a_run({"method": "recall", "parameters": {"shots": [2, 7]}},
                 {"method": "con_recall", "parameters": {"shots": 2, "gamma": [0.3, 1]}}, draws=[0, 1])  # fmt: skip
     scores = score_of(store, run, prefixes=drawn(store.benchmark))
     assert list(scores.columns) == COLUMNS
     assert not scores.duplicated(COLUMNS[:-2]).any()
+    assert score_of(store, a_run("loss"), prefixes=drawn(store.benchmark))["draw"].isna().all()
     assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == {
         (method, setting, draw): 20
         for method, setting in [
@@ -95,13 +87,6 @@ def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> N
         given = [mean_logprob(store, row.id, name) for name in passes]
         gamma = float(params.get("gamma", 0))
         assert row.score == pytest.approx((given[0] - gamma * given[1]) / mean_logprob(store, row.id))
-
-
-def test_methods_without_a_prefix_have_no_draw(store: Store) -> None:
-    scores = score_of(with_prefixes(store), a_run("loss", "recall"), prefixes=drawn(store.benchmark))
-    assert scores[scores["method"] == "loss"]["draw"].isna().all()
-    assert scores[scores["method"] == "loss"]["shots_used"].isna().all()
-    assert set(scores[scores["method"] == "recall"]["draw"]) == {0}
 
 
 def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(

@@ -1,6 +1,5 @@
 """The table of answers: which questions are asked, what stands in a row, and what is skipped."""
 
-import logging
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
@@ -83,12 +82,10 @@ def request(method: str, **changes: Any) -> dict[str, Any]:
     } | changes  # fmt: skip
 
 
-def answers(*requests: dict[str, Any], answerer: Scripted | None = None) -> pd.DataFrame:
-    frame = table()
-    found, _ = answer_questions(
-        requests, benchmark=frame, kind="book", views={"paraphrase": VIEW},
-        answerer=answerer or Scripted(frame["text"].tolist()), wording=WORDING, name="tiny/made_up",
-    )  # fmt: skip
+def answers(*requests: dict[str, Any], answerer: Scripted | None = None, **given: Any) -> pd.DataFrame:
+    usual = {"benchmark": table(), "kind": "book", "views": {"paraphrase": VIEW}, "wording": WORDING}
+    answerer = answerer or Scripted(table()["text"].tolist())
+    found, _ = answer_questions(requests, answerer=answerer, name="tiny/made_up", **usual | given)
     assert found.schema == SCHEMA
     return found.to_pandas(types_mapper=None)
 
@@ -114,8 +111,9 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
     assert (row["paraphraser"], row["setting"], row["subset"]) == ("paraphrase", "", "")
 
 
-def test_a_passage_without_three_paraphrases_is_skipped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="pretrace")
+def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
+    log_lines: pytest.LogCaptureFixture,
+) -> None:
     found = answers(request("de_cop"), request("longest_option"))
     skipped = found[found["correct"].isna()]
     assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
@@ -123,10 +121,9 @@ def test_a_passage_without_three_paraphrases_is_skipped_and_counted(caplog: pyte
         ["longest_option", "x", 1, "fewer than 3 paraphrases"],
     ]
     assert skipped["permutation"].isna().all()
-    assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in caplog.text
+    assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in log_lines.text
     assert len(found) == 2 * (3 * 24 + 1)
-    assert "146/" not in caplog.text
-    assert "96/96 " in caplog.text
+    assert "96/96 " in log_lines.text
 
 
 def test_the_longest_option_stands_at_its_letter_in_every_order() -> None:
@@ -182,19 +179,13 @@ def test_what_cannot_be_asked_is_an_error() -> None:
     with pytest.raises(InputError, match="has no length '7'"):
         answers(request("de_cop", lengths=[7]))
     with pytest.raises(InputError, match="no question 'boock': did you mean 'book'"):
-        answer_questions(
-            [], benchmark=table(), kind="boock", views={}, answerer=Scripted([]), wording=WORDING, name=""
-        )
-    plain = table().drop(columns="passage")
+        answers(kind="boock")
     with pytest.raises(InputError, match="needs the key question"):
-        answer_questions(
-            [], benchmark=plain, kind="book", views={}, answerer=Scripted([]), wording=WORDING, name=""
-        )
+        answers(benchmark=table().drop(columns="passage"))
 
 
 def test_no_prompt_is_longer_alive_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pretrace.questions.job.WINDOW", 1)
-    one, together = answers(request("de_cop")), None
+    one_by_one = answers(request("de_cop"))
     monkeypatch.undo()
-    together = answers(request("de_cop"))
-    pd.testing.assert_frame_equal(one, together)
+    pd.testing.assert_frame_equal(one_by_one, answers(request("de_cop")))

@@ -1,10 +1,6 @@
 """What is known of methods of both kinds, by their ids."""
 
-from typing import Any
-
-import pytest
-
-from pretrace.methods import METHODS, method
+from pretrace.methods import METHODS
 from pretrace.questions import known
 from pretrace.questions.methods import QUESTION_METHODS
 
@@ -25,17 +21,3 @@ def test_controls_are_the_methods_that_see_no_model() -> None:
     assert known.is_control("longest_option;calibration=held")
     assert not known.is_control("con_recall;access=zero")
     assert not known.is_control("combined")
-
-
-def test_a_method_of_ones_own_that_sees_the_texts_alone_is_a_control(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    added: dict[str, Any] = {}
-    monkeypatch.setattr("pretrace.methods.registry.METHODS", added)
-
-    @method("count_words", needs=("texts",))
-    def count_words(texts: Any) -> dict[str, float]:
-        return {id: float(len(text)) for id, text in zip(texts.ids, texts.texts, strict=True)}
-
-    monkeypatch.setitem(METHODS, "count_words", added["count_words"])
-    assert known.is_control("count_words")

@@ -80,13 +80,6 @@ def test_24_orders_share_the_header_and_the_first_options():
     # sharing begins at a branch's first different token: here nothing more is alike
     assert root.tokens == read_once
     assert sum(map(len, PROMPTS)) == 24 * (len(HEADER) + sum(lengths) + len(END))
-    assert sorted(place for place in ends_of(root)) == list(range(24))
-
-
-def ends_of(branch):
-    if not branch.branches:
-        return branch.prompts
-    return [place for one in branch.branches for place in ends_of(one)]
 
 
 def paths_of(branch, before=()):
@@ -127,13 +120,6 @@ def test_separate_prompts_too(target, kind):
     mixed = [prompt[: 20 + 3 * number] for number, prompt in enumerate(PROMPTS)]
     found, _ = read(model, separate(mixed), mixed, 200)
     np.testing.assert_allclose(found, alone(model, mixed), atol=TOLERANCE, rtol=1e-5)
-
-
-def test_prompts_of_several_headers_and_equal_prompts(target):
-    model = target("llama").load()
-    prompts = [*PROMPTS[:5], PROMPTS[2], *((7, *one[:40]) for one in PROMPTS[:3]), (9,), PROMPTS[0][:30]]
-    found, _ = read(model, tree_of(prompts), prompts, 60)
-    np.testing.assert_allclose(found, alone(model, prompts), atol=TOLERANCE, rtol=1e-5)
 
 
 def test_out_of_memory_halves_the_batch(target, monkeypatch):
@@ -190,20 +176,22 @@ def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     assert {one.reason for one in answers} == {None}
 
 
-def greedy(model, ids, count):
-    """The next tokens one at a time, nothing cached."""
+def greedy(model, ids, count, end=None):
+    """The prompt and the next tokens, one at a time and nothing cached, up to the token `end`."""
     ids = list(ids)
     for _ in range(count):
         with torch.no_grad():
             ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+        if ids[-1] == end:
+            break
     return tuple(ids)
 
 
-@pytest.mark.parametrize("written", [1, 2])
+@pytest.mark.parametrize("written", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_tree_goes_on_with_what_the_model_writes_itself(target, kind, written):
     model = target(kind).load()
-    prompts = [*PROMPTS[:6], PROMPTS[2], (9,)]
+    prompts = [*PROMPTS[:6], PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
     expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
     for batch_tokens in (10_000, 50):
         found, _ = read(model, tree_of(prompts, written), prompts, batch_tokens)
@@ -238,8 +226,6 @@ def test_every_spelling_of_a_letter_counts(target, monkeypatch):
     written[5:9] = [" A", "A\n", "A.", "AB"]
     monkeypatch.setattr(found.tokenizer, "batch_decode", lambda ids: written)
     answerer = LocalAnswerer(found, "tiny", 300)
-    a = found.tokenizer.convert_tokens_to_ids("A")
-    assert answerer._spellings[0] == sorted([5, 6, a])
     also = [found.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
     expected = expected_letters(
         found, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
@@ -266,13 +252,8 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
     assert sum(done) == len(prompts)
     model, tokenizer = found.load(), found.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
-        ids = list(tokenizer(prompt.user)["input_ids"])
-        written = []
-        for _ in range(6):
-            with torch.no_grad():
-                written.append(int(model(torch.tensor([ids + written])).logits[0, -1].argmax()))
-            if written[-1] == model.generation_config.eos_token_id:
-                break
+        ids = tokenizer(prompt.user)["input_ids"]
+        written = greedy(model, ids, 6, model.generation_config.eos_token_id)[len(ids) :]
         assert reply.text == tokenizer.decode(written, skip_special_tokens=True)
 
 

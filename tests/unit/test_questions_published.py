@@ -10,7 +10,8 @@ from made_up_answers import no_scores, run
 from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.documents import youden_accuracy
 from pretrace.evaluation.evaluate import evaluate
-from pretrace.questions.calibration import calibrate, well_calibrated
+from pretrace.questions.calibration import DELTAS as LETTER_DELTAS
+from pretrace.questions.calibration import MEANS, calibrate, well_calibrated
 from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers, document_units
 from pretrace.questions.scoring import with_documents
@@ -40,11 +41,14 @@ def calibration(answers: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
     return calibrate(answers, benchmark, [run()], given=DELTAS)
 
 
+def scored(answers: pd.DataFrame, benchmark: pd.DataFrame, calibrations: pd.DataFrame) -> pd.DataFrame:
+    given = {"answers": answers, "calibrations": calibrations}
+    return pd.concat(with_documents([no_scores()], benchmark, [run()], **given))
+
+
 @pytest.fixture(scope="module")
 def scores(answers: pd.DataFrame, benchmark: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat(
-        with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=calibration)
-    )
+    return scored(answers, benchmark, calibration)
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +109,11 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
     fold = fitted["id"].map(units["fold"])
     for one in sorted(set(fold)):
         clean = fitted[(fold != one) & (fitted["label"] == 0)]
-        expected = 0.25 - clean[["mean_a", "mean_b", "mean_c", "mean_d"]].mean().to_numpy()
-        found = fitted.loc[fold == one, ["delta_a", "delta_b", "delta_c", "delta_d"]].to_numpy()
+        expected = 0.25 - clean[MEANS].mean().to_numpy()
+        found = fitted.loc[fold == one, LETTER_DELTAS].to_numpy()
         np.testing.assert_allclose(found, np.tile(expected, (len(found), 1)), atol=1e-12)
         np.testing.assert_allclose(expected, list(DELTAS.values()), atol=0.03)
-    accuracies = pd.concat(
-        with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=table)
-    )
+    accuracies = scored(answers, benchmark, table)
     of = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
     means = of.groupby(of["id"].map(units["label"]))["score"].mean()
     assert 0.3825 < means[0] < 0.4179

@@ -1,26 +1,16 @@
 """Accuracies of documents, calibration and means over passages, against counting by hand."""
 
-from pathlib import Path
-
 import made_up_answers as made_up
 import numpy as np
 import pandas as pd
 import pytest
+from made_up_answers import answers_of
 
-from pretrace.questions.calibration import calibrate
-from pretrace.questions.collected import table_of
+from pretrace.questions.calibration import DELTAS, calibrate
+from pretrace.questions.calibration import PROBABILITIES as P
 from pretrace.questions.documents import benchmark_of_answers, document_units, wanted_answers
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, write_parquet
-
-P = ["p_a", "p_b", "p_c", "p_d"]
-
-
-def answers_of(folder: Path, rows: list[dict]) -> pd.DataFrame:
-    pd.DataFrame(rows).to_parquet(folder / "collected.parquet")
-    write_parquet(folder / "answers.parquet", table_of(folder / "collected.parquet"))
-    return read_parquet(folder / "answers.parquet")
 
 
 @pytest.fixture
@@ -49,20 +39,18 @@ def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
     return {document: sum(right) / len(right) for document, right in found.items()}
 
 
-def test_accuracy_is_the_share_of_right_answers(answers, benchmark):
-    scores = scored(answers, benchmark)
-    plain = scores[(scores["method"] == "de_cop") & (scores["setting"] == "")]
-    assert plain.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, np.zeros(4)))
-    assert set(plain["reference"]) == {"paraphrase"}
-    assert set(scores["unit"]) == {"document"}
-
-
-def test_calibrated_accuracy_adds_the_deltas_before_the_letter_is_chosen(answers, benchmark):
+def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_letter_is_chosen(
+    answers, benchmark
+):
     deltas = {"A": 0.1, "B": -0.2, "C": 0.02, "D": 0.08}
     scores = scored(answers, benchmark, given=deltas)
-    found = scores[scores["setting"] == "calibration=given"].set_index("id")["score"].to_dict()
-    assert found == pytest.approx(by_hand(answers, np.array(list(deltas.values()))))
-    assert "calibration=cross_fitted" not in set(scores["setting"])
+    of_setting = dict(list(scores[scores["method"] == "de_cop"].groupby("setting")))
+    assert set(of_setting) == {"", "calibration=given"}
+    for setting, added in (("", np.zeros(4)), ("calibration=given", np.array(list(deltas.values())))):
+        found = of_setting[setting]
+        assert found.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, added))
+        assert set(found["reference"]) == {"paraphrase"}
+    assert set(scores["unit"]) == {"document"}
 
 
 def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(tmp_path, answers, benchmark):
@@ -72,7 +60,7 @@ def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(
     clean = other[other["label"] == 0]
     expected = 0.25 - clean.groupby("document")[P].mean().mean().to_numpy(float)
     held = table[table["calibration"] == "held"]
-    np.testing.assert_allclose(held[["delta_a", "delta_b", "delta_c", "delta_d"]].to_numpy()[0], expected)
+    np.testing.assert_allclose(held[DELTAS].to_numpy()[0], expected)
     assert len(held) == 16
 
 
@@ -85,9 +73,7 @@ def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
 
     def deltas(held):
         table = calibrate(answers, benchmark, [made_up.run()], held=held, held_benchmark=held_benchmark)
-        return table.loc[
-            table["calibration"] == "held", ["delta_a", "delta_b", "delta_c", "delta_d"]
-        ].to_numpy()
+        return table.loc[table["calibration"] == "held", DELTAS].to_numpy()
 
     both = pd.concat([same, other], ignore_index=True)
     np.testing.assert_allclose(deltas(both), deltas(same))
@@ -98,17 +84,13 @@ def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
 
 def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, benchmark):
     other = answers_of(tmp_path, made_up.rows(length=32))
+    held = {"held": other, "held_benchmark": benchmark_of_answers({"oracle": other}, "held", seed=0)}
     with pytest.raises(InputError, match=r"no clean document .* of length 64"):
-        calibrate(
-            answers, benchmark, [made_up.run()],
-            held=other, held_benchmark=benchmark_of_answers({"oracle": other}, "held", seed=0),
-        )  # fmt: skip
+        calibrate(answers, benchmark, [made_up.run()], **held)
 
 
 def test_answers_in_text_alone_have_no_calibrated_score(tmp_path):
-    rows = [
-        {key: value for key, value in row.items() if key not in P} | {"answer": "B"} for row in made_up.rows()
-    ]
+    rows = pd.DataFrame(made_up.rows()).drop(columns=P).assign(answer="B").to_dict("records")
     answers = answers_of(tmp_path, rows)
     scores = scored(answers, benchmark_of_answers({"oracle": answers}, "released", seed=0))
     assert set(scores["setting"]) == {""}
@@ -157,7 +139,6 @@ def test_documents_with_passages_of_two_lengths_are_units_of_their_own(tmp_path)
 
 
 def test_two_models_must_agree_on_a_documents_label(tmp_path, answers):
-    (tmp_path / "other").mkdir()
     other = answers_of(tmp_path / "other", [row | {"label": 1} for row in made_up.rows()])
     with pytest.raises(InputError, match="answers of one and two give the document 'd08' different labels"):
         benchmark_of_answers({"one": answers, "two": other}, "released", seed=0)
