@@ -6,6 +6,7 @@ is imported where it is used, after that is set.
 
 import logging
 import os
+from functools import cache
 
 import pytest
 
@@ -54,17 +55,32 @@ def store(tmp_path, benchmark_table):
     return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
 
 
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    """The record of a tiny checkpoint of each kind."""
-    from made_up_jobs import tiny_checkpoints
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory):
+    """Gives the record of a tiny checkpoint of a kind, whose folder is `model` beside it; made once."""
+    from pretrace.models import register_local
+    from tiny_models import tiny_model
 
-    return tiny_checkpoints(tmp_path_factory.mktemp("checkpoints"))
+    @cache
+    def record(kind):
+        folder = tmp_path_factory.mktemp(kind)
+        register_local(tiny_model(kind, folder / "model"), folder / "checkpoint.json")
+        return folder / "checkpoint.json"
+
+    return record
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tiny_checkpoint):
+    """Gives the model of such a checkpoint in float32, the same one to every test."""
+    from made_up_jobs import target_of
+
+    return cache(lambda kind: target_of(tiny_checkpoint(kind)).load())
 
 
 @pytest.fixture
-def job(checkpoints, tmp_path):
+def job(tiny_checkpoint, tmp_path):
     """Runs a job of passes in a store of its own."""
     from made_up_jobs import runner
 
-    return runner(checkpoints, tmp_path)
+    return runner(tiny_checkpoint, tmp_path)

@@ -1,9 +1,10 @@
-"""Requests and benchmarks of jobs of passes, for the tests of the passes room."""
+"""Requests, benchmarks and jobs of passes, and what they must store, for the tests of the passes room."""
 
 import pandas as pd
+import torch
 
-import tiny_models
 from pretrace import models, passes
+from pretrace.passes.manifest import PLAIN
 
 TEXTS = [
     "The state of the union is strong.",
@@ -19,19 +20,8 @@ NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 
 def request(**changes):
     """A pass over the texts as they are, log-probabilities alone, but for the changes."""
-    plain = {
-        "view": "original",
-        "companion": "",
-        "prefix": "",
-        "draw": None,
-        "shots": None,
-        "start_token": "tokenizer",
-        "inner_start": False,
-        "statistics": "logprobs",
-        "subsets": None,
-        "lengths": None,
-    }
-    return plain | changes
+    plain = {"view": "original", "start_token": "tokenizer", "statistics": "logprobs"}
+    return plain | PLAIN | {"subsets": None, "lengths": None} | changes
 
 
 def full_request(**changes):
@@ -54,21 +44,19 @@ def benchmark_of(texts, length=None, subset=""):
     )
 
 
-def tiny_checkpoints(folder):
-    """The record of a tiny checkpoint of each kind."""
-    for kind in tiny_models.KINDS:
-        models.register_local(tiny_models.tiny_model(kind, folder / kind), folder / f"{kind}.json")
-    return {kind: folder / f"{kind}.json" for kind in tiny_models.KINDS}
+def target_of(record, **how):
+    """The target that a record names, in float32 on the CPU unless it is said how."""
+    return models.load_checkpoint(record, **({"dtype": "float32", "device": "cpu"} | how))
 
 
-def runner(checkpoints, folder):
+def runner(tiny_checkpoint, folder):
     """Runs a job in a store of its own; returns the manifest. Keywords replace the job's usual arguments."""
 
-    def run(requests=None, *, kind="llama", texts=TEXTS, dtype="float32", target=None, **changes):
+    def run(requests=None, *, kind="llama", texts=TEXTS, dtype="float32", max_length=None, **changes):
         arguments = {
             "benchmark": benchmark_of(texts),
             "names": NAMES,
-            "target": target or models.load_checkpoint(checkpoints[kind], dtype=dtype, device="cpu"),
+            "target": target_of(tiny_checkpoint(kind), dtype=dtype, max_length=max_length),
             "store": run.store,
             "manifest": run.manifest,
             "batch_tokens": 64,
@@ -83,10 +71,21 @@ def runner(checkpoints, folder):
 
 def rows(job, manifest, start_token="tokenizer", **at):
     """The rows that a job stored of a pass, as dictionaries."""
-    table = passes.read(
-        manifest,
-        job.store,
-        start_token=start_token,
-        **({"view": "original", "subset": "", "length": None} | at),
-    )
-    return table.to_pylist()
+    plain = {"view": "original", "subset": "", "length": None}
+    return passes.read(manifest, job.store, start_token=start_token, **(plain | at)).to_pylist()
+
+
+def expected_statistics(model, before, tokens):
+    """[3, scored] float64 from the whole softmax of one text: ln p(y), entropy, variance of ln p under p.
+
+    Scored are all `tokens` after those `before` them; where there are none, all but the first.
+    """
+    ids = torch.tensor([[*before, *tokens]])
+    with torch.no_grad():
+        logp = model(input_ids=ids, use_cache=False).logits[0].double().log_softmax(-1)
+    first = max(len(before), 1)
+    logp, y = logp[first - 1 : -1], ids[0, first:]
+    p = logp.exp()
+    entropy = -(p * logp).sum(-1)
+    variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
+    return torch.stack([logp[torch.arange(len(y)), y], entropy, variance]).numpy()

@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_jobs import NAMES, benchmark_of, request
+from made_up_jobs import NAMES, benchmark_of, request, target_of
 
-import tiny_models
 from echo_server import EchoServer
 from llama_server import llama_server
 from loopback import Loopback
-from pretrace import models, passes
+from pretrace import passes
 from pretrace.methods import METHODS, score
 from pretrace.models.api import AnswerStore, ApiClient, Endpoint
 from pretrace.models.api import faults as faults_module
@@ -32,13 +31,8 @@ TEXTS = [
 ECHOED = {"loss", "zlib", "lowercase", "min_k", "dc_pdd", "recall", "con_recall"}
 
 
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    """Of a model whose tokenizer puts nothing before a text, and of one that puts a start token there."""
-    root = tmp_path_factory.mktemp("checkpoints")
-    for kind in ("gpt_neox", "llama"):
-        models.register_local(tiny_models.tiny_model(kind, root / kind), root / f"{kind}.json")
-    return {kind: root / f"{kind}.json" for kind in ("gpt_neox", "llama")}
+def some_shots(at):
+    return ["A number of texts.", "120 members were there.\n"][: at["shots"]]
 
 
 @pytest.fixture(autouse=True)
@@ -47,89 +41,85 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def run(checkpoints, tmp_path):
+def run(tiny_checkpoint, tmp_path):
     """Runs passes of a kind of model, here or by an API at `url`; `known`: whether its tokenizer is."""
 
-    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, shots=None):
-        local = models.load_checkpoint(checkpoints[kind], dtype="float32", device="cpu")
+    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, shots=some_shots):
+        local = target_of(tiny_checkpoint(kind))
         where = tmp_path / ("api" if url else "local") / str(known)
-        store = AnswerStore(tmp_path / "answers.sqlite")
-        if url:
-            free = {"input": 0, "output": 0}
-            api = {"base_url": url, "model": kind, "endpoint": "completions", "price": free, "echo": True}
-            client = ApiClient(Endpoint.of("echoing", api), store, budget_usd=0)
-            local = echo_target(client, local if known else None)
-        try:
+        with AnswerStore(tmp_path / "answers.sqlite") as store:
+            if url:
+                free = {"input": 0, "output": 0}
+                api = {"base_url": url, "model": kind, "endpoint": "completions", "price": free, "echo": True}
+                client = ApiClient(Endpoint.of("echoing", api), store, budget_usd=0)
+                local = echo_target(client, local if known else None)
             manifest = passes.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=local, store=where / "store",
                 manifest=where / "manifest.json", batch_tokens=64, threads=1, shots=shots,
             )  # fmt: skip
-        finally:
-            store.close()
         return manifest, where / "store"
 
     return passes_of
 
 
-def rows_of(manifest, store, number=0):
-    return read_table(store / manifest["views"][number]["file"]).to_pylist()
-
-
-def some_shots(at):
-    return ["A number of texts.", "120 members were there.\n"][: at["shots"]]
+@pytest.fixture
+def serving(tiny_checkpoint):
+    """Gives a server of a kind of model, of which EchoServer's options say how it errs."""
+    return lambda kind, **errs: Loopback(EchoServer(tiny_checkpoint(kind), **errs))
 
 
 def assert_equal_rows(found, expected, *, ids):
-    assert [row["text_id"] for row in found] == [row["text_id"] for row in expected]
-    for one, other in zip(found, expected, strict=True):
-        assert one["skipped"] == other["skipped"]
-        assert one["n_tokens"] == other["n_tokens"]
-        assert one["shots_used"] == other["shots_used"]
-        np.testing.assert_allclose(one["logprobs"], other["logprobs"], atol=1e-4)
-        assert one["token_ids"] == (other["token_ids"] if ids else [-1] * len(other["token_ids"]))
-        assert one["entropies"] is None
+    """Every pass by an API has the rows of the engine's, and token ids where they are known."""
+    assert len(found[0]["views"]) == len(expected[0]["views"])
+    for views in zip(found[0]["views"], expected[0]["views"], strict=True):
+        echoed, local = (
+            read_table(store / view["file"]).to_pylist()
+            for view, (_, store) in zip(views, (found, expected), strict=True)
+        )
+        for row, other in zip(echoed, local, strict=True):
+            equal = ("text_id", "skipped", "n_tokens", "shots_used")
+            assert [row[key] for key in equal] == [other[key] for key in equal]
+            np.testing.assert_allclose(row["logprobs"], other["logprobs"], atol=1e-4)
+            assert row["token_ids"] == (other["token_ids"] if ids else [-1] * len(other["token_ids"]))
+            assert row["entropies"] is None
 
 
-@pytest.mark.parametrize("kind", ["gpt_neox", "llama"])
+WITH_SHOTS = {"prefix": "nonmember;separator=newline", "draw": 0, "shots": 2}
+NAMED = {"start_token": "<|endoftext|>"}
+INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
-def test_echoed_passes_are_those_of_the_engine(run, checkpoints, kind, known):
-    asked = [request(), request(prefix="nonmember;separator=newline", draw=0, shots=2)]
-    texts = [text for text in TEXTS if text.isascii()]
-    expected = run(kind, asked, texts=texts, shots=some_shots)
-    with Loopback(EchoServer(checkpoints[kind])) as server:
-        found = run(kind, asked, url=server.url, known=known, texts=texts, shots=some_shots)
-    assert len(found[0]["views"]) == 2
-    for number in range(2):
-        assert_equal_rows(rows_of(*found, number), rows_of(*expected, number), ids=known)
+@pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
+def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
+    asked, texts = [request(), request(**WITH_SHOTS)], [text for text in TEXTS if text.isascii()]
+    with serving(kind) as server:
+        found = run(kind, asked, url=server.url, known=known, texts=texts)
+    assert_equal_rows(found, run(kind, asked, texts=texts), ids=known)
 
 
-@pytest.mark.parametrize("garbled", [False, True])
-@pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
-def test_characters_of_several_tokens_are_scored_whole(run, checkpoints, known, garbled):
-    expected = run("llama", [request()])
-    with Loopback(EchoServer(checkpoints["llama"], garbled=garbled)) as server:
-        found = run("llama", [request()], url=server.url, known=known)
-    assert_equal_rows(rows_of(*found), rows_of(*expected), ids=known)
+@pytest.mark.parametrize(
+    ("kind", "known", "errs", "asked"),
+    [
+        *(("llama", known, {"garbled": garbled}, [request()])
+          for known in (True, False) for garbled in (True, False)),
+        ("gpt_neox", True, {}, [request(**NAMED), request(**NAMED, **INNER)]),
+    ],
+)  # fmt: skip
+def test_characters_of_several_tokens_and_named_start_tokens_are_scored_too(
+    run, serving, kind, known, errs, asked
+):
+    with serving(kind, **errs) as server:
+        found = run(kind, asked, url=server.url, known=known)
+    assert_equal_rows(found, run(kind, asked), ids=known)
 
 
-def test_a_named_start_token_and_one_between_prefix_and_text(run, checkpoints):
-    asked = [
-        request(start_token="<|endoftext|>"),
-        request(start_token="<|endoftext|>", prefix="nonmember", draw=0, shots=1, inner_start=True),
-    ]
-    expected = run("gpt_neox", asked, shots=some_shots)
-    with Loopback(EchoServer(checkpoints["gpt_neox"])) as server:
-        found = run("gpt_neox", asked, url=server.url, shots=some_shots)
-    for number in range(2):
-        assert_equal_rows(rows_of(*found, number), rows_of(*expected, number), ids=True)
-
-
-def test_faults_change_nothing_and_a_second_run_asks_nothing(run, checkpoints):
+def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoint):
     expected = run("gpt_neox", [request()])
     kinds = [None, "429", None, "500", None, "cut", None, "malformed", None, "no choices"]
-    with Loopback(EchoServer(checkpoints["gpt_neox"]), lambda number, body: kinds[number % 10]) as server:
+    with Loopback(EchoServer(tiny_checkpoint("gpt_neox")), lambda number, body: kinds[number % 10]) as server:
         found = run("gpt_neox", [request()], url=server.url)
-        assert_equal_rows(rows_of(*found), rows_of(*expected), ids=True)
+        assert_equal_rows(found, expected, ids=True)
         assert set(server.answered.values()) <= {0, 1}
         before = server.requests
         (found[1] / found[0]["views"][0]["file"]).unlink()
@@ -139,24 +129,27 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, checkpoints):
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
-def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, checkpoints, known):
-    server_of = EchoServer(checkpoints["gpt_neox"], shifted=True)
-    with Loopback(server_of) as server:
+def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, tiny_checkpoint, known):
+    responder = EchoServer(tiny_checkpoint("gpt_neox"), shifted=True)
+    with Loopback(responder) as server:
         for _ in range(2):
             before = server.requests
             with pytest.raises(InputError, match=r"shifted by a token, as llama-cpp-python.*set start_token"):
                 run("gpt_neox", [request()], url=server.url, known=known)
             assert server.requests > before
-        server_of.shifted = False
+        responder.shifted = False
         run("gpt_neox", [request()], url=server.url, known=known)
 
 
-def test_a_server_that_ignores_echo_is_refused(run, checkpoints):
-    with (
-        Loopback(EchoServer(checkpoints["gpt_neox"], ignored=True)) as server,
-        pytest.raises(InputError, match="does not echo"),
-    ):
-        run("gpt_neox", [request()], url=server.url)
+def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tiny_checkpoint):
+    ignoring, foreign = (
+        EchoServer(tiny_checkpoint("gpt_neox"), ignored=ignored) for ignored in (True, False)
+    )
+    pieces = foreign._piece
+    foreign._piece = lambda id: pieces(id)[::-1]
+    for responder in (ignoring, foreign):
+        with Loopback(responder) as server, pytest.raises(InputError, match="does not echo"):
+            run("gpt_neox", [request()], url=server.url)
 
 
 def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
@@ -164,27 +157,20 @@ def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
         run("gpt_neox", [request()], url=url, known=False)
 
 
-def test_another_tokenizer_than_the_servers_is_refused(run, checkpoints):
-    server_of = EchoServer(checkpoints["gpt_neox"])
-    pieces = server_of._piece
-    server_of._piece = lambda id: pieces(id)[::-1]
-    with Loopback(server_of) as server, pytest.raises(InputError, match="does not echo"):
-        run("gpt_neox", [request()], url=server.url)
+@pytest.mark.parametrize(
+    ("changes", "known", "says"),
+    [
+        ({"statistics": "full"}, True, "no full-vocabulary statistics"),
+        ({"start_token": "<s>"}, False, "whose entry names no tokenizer"),
+        ({"start_token": "none"}, False, "puts a start token before every text by itself"),
+    ],
+)
+def test_what_an_api_cannot_score_is_refused(run, serving, changes, known, says):
+    with serving("llama") as server, pytest.raises(InputError, match=says):
+        run("llama", [request(**changes)], url=server.url, known=known)
 
 
-def test_full_vocabulary_statistics_and_unknown_start_tokens_are_refused(run, checkpoints):
-    with Loopback(EchoServer(checkpoints["llama"])) as server:
-        with pytest.raises(InputError, match="no full-vocabulary statistics"):
-            run("llama", [request(statistics="full")], url=server.url)
-        with pytest.raises(InputError, match="whose entry names no tokenizer"):
-            run("llama", [request(start_token="<s>")], url=server.url, known=False)
-        with pytest.raises(InputError, match="puts a start token before every text by itself"):
-            run("llama", [request(start_token="none")], url=server.url, known=False)
-
-
-def test_scores_by_an_api_are_those_by_the_engine_and_the_full_vocabulary_has_none(
-    run, checkpoints, tmp_path
-):
+def test_scores_by_an_api_are_those_by_the_engine_and_the_full_vocabulary_has_none(run, serving, tmp_path):
     texts = [
         f"The State of the union, number {number}, is strong; {number * 7} people know."
         for number in range(12)
@@ -211,7 +197,7 @@ def test_scores_by_an_api_are_those_by_the_engine_and_the_full_vocabulary_has_no
                                prefixes=prefixes, language="en"), ignore_index=True)  # fmt: skip
 
     local = scores(run("llama", needed, texts=texts, shots=shots))
-    with Loopback(EchoServer(checkpoints["llama"])) as server:
+    with serving("llama") as server:
         echoed = scores(run("llama", needed, url=server.url, texts=texts, shots=shots))
     assert set(echoed["method"]) == ECHOED
     local = local[local["method"].isin(ECHOED)].reset_index(drop=True)

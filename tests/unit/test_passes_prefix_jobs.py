@@ -6,11 +6,9 @@ import time
 import made_up_jobs
 import numpy as np
 import pytest
-import torch
-from made_up_jobs import NAMES, benchmark_of
+from made_up_jobs import expected_statistics, rows
 
-import tiny_models
-from pretrace import models, passes
+from pretrace.models import load_tokenizer
 from pretrace.passes.engine import Engine
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError
@@ -24,6 +22,7 @@ TEXTS = [
 ]
 PROBE = (0, 1, 2, 3, 4)  # the first piece that the comparison with concatenation encodes
 POOL = ["A number of texts.", "what the model has seen", "120 members were there", "the union is strong"]
+NO_PREFIX = {"prefix": "", "draw": None, "shots": None}
 
 
 def shots(at):
@@ -36,38 +35,32 @@ def request(**changes):
     return made_up_jobs.request(**{"prefix": "nonmember", "draw": 0, "shots": 2} | changes)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    root = tmp_path_factory.mktemp("checkpoint")
-    models.register_local(tiny_models.tiny_model("llama", root / "llama"), root / "llama.json")
-    return root / "llama.json"
-
-
 @pytest.fixture
-def job(checkpoint, tmp_path):
-    """Runs a job in a store of its own; returns the manifest. Keywords replace the job's usual arguments."""
+def job(job):
+    """Runs a job whose prefixes are made of the pool's texts."""
 
-    def run(requests, *, texts=TEXTS, dtype="float32", max_length=None, **changes):
-        target = models.load_checkpoint(checkpoint, dtype=dtype, device="cpu", max_length=max_length)
-        arguments = {
-            "benchmark": benchmark_of(texts),
-            "names": NAMES,
-            "target": target,
-            "store": run.store,
-            "manifest": tmp_path / "study.json",
-            "batch_tokens": 64,
-            "threads": 1,
-            "shots": shots,
-        }
-        return passes.run(requests, **(arguments | changes))
+    def run(requests, **changes):
+        return job(requests, **({"texts": TEXTS, "shots": shots} | changes))
 
-    run.store = tmp_path / "store"
+    run.store = job.store
     return run
 
 
+def stored(job, *, max_length=None, **changes):
+    """The rows of a pass with a prefix, as dictionaries."""
+    asked = request(**changes)
+    manifest = job([asked], max_length=max_length)
+    places = {key: asked[key] for key in ("prefix", "draw", "shots", "inner_start")}
+    return rows(job, manifest, asked["start_token"], **places)
+
+
 @pytest.fixture
-def tokenizer(checkpoint):
-    return models.load_tokenizer(checkpoint)
+def ids_of(tiny_checkpoint):
+    """Gives the token ids of pieces of text, each tokenised apart."""
+    tokenizer = load_tokenizer(tiny_checkpoint("llama"))
+    return lambda *pieces: [
+        id for text in pieces for id in tokenizer(text, add_special_tokens=False)["input_ids"]
+    ]
 
 
 @pytest.fixture
@@ -84,128 +77,67 @@ def encoded(monkeypatch):
     return parts_of
 
 
-def rows(job, manifest, **at):
-    usual = {"view": "original", "prefix": "nonmember", "draw": 0, "shots": 2, "start_token": "tokenizer"}
-    table = passes.read(manifest, job.store, **(usual | {"subset": "", "length": None} | at))
-    return table.to_pylist()
-
-
-def log_probabilities(checkpoint, before, after):
-    """ln p of each token of `after`, where the model reads it behind `before`."""
-    model = models.load_checkpoint(checkpoint, dtype="float32", device="cpu").load()
-    ids = torch.tensor([[*before, *after]])
-    with torch.no_grad():
-        logp = model(input_ids=ids).logits[0].double().log_softmax(-1)
-    return logp[len(before) - 1 : -1].gather(1, ids[0, len(before) :, None])[:, 0].numpy()
-
-
-def ids_of(tokenizer, text):
-    return tokenizer(text, add_special_tokens=False)["input_ids"]
-
-
-def test_every_token_of_a_text_is_scored_after_start_token_and_shots(job, checkpoint, tokenizer):
-    stored = rows(job, job([request()]))
-    before = [1, *ids_of(tokenizer, POOL[0]), *ids_of(tokenizer, POOL[1])]
-    for text, row in zip(TEXTS, stored, strict=True):
-        own = ids_of(tokenizer, text)
+@pytest.mark.parametrize(
+    ("changes", "before", "inner"),
+    [
+        ({"shots": 1}, ["<s>", POOL[0]], ""),
+        ({"statistics": "full"}, ["<s>", *POOL[:2]], ""),
+        ({"start_token": "none"}, POOL[:2], ""),
+        ({"inner_start": True}, ["<s>", *POOL[:2]], "<s>"),
+        ({"prefix": "nonmember;separator=newline"}, ["<s>", POOL[0], "\n" + POOL[1]], ""),
+        ({"prefix": "nonmember;separator=start_token"}, ["<s>", POOL[0], "<s>", POOL[1], "<s>"], ""),
+    ],
+)
+def test_every_token_of_a_text_is_scored_after_what_stands_before_it(
+    job, tiny_model, ids_of, changes, before, inner
+):
+    for text, row in zip(TEXTS, stored(job, **changes), strict=True):
+        own = ids_of(inner, text) if text else []
         assert row["token_ids"] == own
-        assert (row["n_tokens"], row["shots_used"], row["truncated"]) == (len(own), 2, False)
-        np.testing.assert_allclose(row["logprobs"], log_probabilities(checkpoint, before, own), atol=1e-4)
-    assert [row["skipped"] for row in stored] == [None, None, None, "no tokens", None]
-
-
-def test_without_a_start_token_the_first_token_is_scored_all_the_same(job, checkpoint, tokenizer):
-    stored = rows(job, job([request(start_token="none")]), start_token="none")
-    before = [*ids_of(tokenizer, POOL[0]), *ids_of(tokenizer, POOL[1])]
-    for text, row in zip(TEXTS, stored, strict=True):
-        expected = log_probabilities(checkpoint, before, ids_of(tokenizer, text))
+        assert (row["n_tokens"], row["truncated"]) == (len(ids_of(text)), False)
+        assert (row["skipped"], row["entropies"]) == (None if text else "no tokens", None)
+        assert row["shots_used"] == changes.get("shots", 2)
+        expected = expected_statistics(tiny_model("llama"), ids_of(*before), own)[0]
         np.testing.assert_allclose(row["logprobs"], expected, atol=1e-4)
 
 
-def test_an_inner_start_token_stands_before_the_text_and_is_scored(job, checkpoint, tokenizer):
-    stored = rows(job, job([request(inner_start=True)]), inner_start=True)
-    before = [1, *ids_of(tokenizer, POOL[0]), *ids_of(tokenizer, POOL[1])]
-    own = [1, *ids_of(tokenizer, TEXTS[0])]
-    assert stored[0]["token_ids"] == own
-    assert stored[0]["n_tokens"] == len(own) - 1
-    np.testing.assert_allclose(stored[0]["logprobs"], log_probabilities(checkpoint, before, own), atol=1e-4)
-    assert (stored[3]["skipped"], stored[3]["token_ids"]) == ("no tokens", [])
-
-
-def test_a_separator_stands_between_shots_alone(job, checkpoint, tokenizer):
-    prefix = "nonmember;separator=newline"
-    stored = rows(job, job([request(prefix=prefix, shots=3)]), prefix=prefix, shots=3)
-    before = [
-        1,
-        *ids_of(tokenizer, POOL[0]),
-        *ids_of(tokenizer, "\n" + POOL[1]),
-        *ids_of(tokenizer, "\n" + POOL[2]),
-    ]
-    expected = log_probabilities(checkpoint, before, ids_of(tokenizer, TEXTS[0]))
-    np.testing.assert_allclose(stored[0]["logprobs"], expected, atol=1e-4)
-
-
-def test_a_start_token_ends_each_shot_and_is_not_scored(job, checkpoint, tokenizer):
-    prefix = "nonmember;separator=start_token"
-    stored = rows(job, job([request(prefix=prefix, shots=2)]), prefix=prefix, shots=2)
-    before = [1, *ids_of(tokenizer, POOL[0]), 1, *ids_of(tokenizer, POOL[1]), 1]
-    expected = log_probabilities(checkpoint, before, ids_of(tokenizer, TEXTS[0]))
-    np.testing.assert_allclose(stored[0]["logprobs"], expected, atol=1e-4)
-    with pytest.raises(InputError, match="the run has none whose id is known here: set start_token"):
-        job([request(prefix=prefix, start_token="none")])
-
-
-def test_log_probabilities_alone_are_stored(job):
-    manifest = job([request(statistics="full")])
-    assert manifest["views"][0]["statistics"] == "logprobs"
-    assert {row["entropies"] for row in rows(job, manifest)} == {None}
-
-
-def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, encoded, checkpoint, tokenizer):
+def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, encoded, tiny_model, ids_of):
     requests = [
         request(prefix=prefix, draw=draw, shots=count)
         for count in (1, 2, 3, 4)
         for prefix in ("member", "nonmember")
         for draw in (0, 1)
     ]
-    manifest = job([*requests, request(prefix="", draw=None, shots=None)])
+    manifest = job([*requests, request(**NO_PREFIX)])
     assert sorted(len(parts) for parts in encoded) == [5, 5, 5, 5]
     assert len(manifest["views"]) == 17
     for count in (1, 4):
-        before = [1, *(token for text in POOL[:count] for token in ids_of(tokenizer, text))]
-        expected = log_probabilities(checkpoint, before, ids_of(tokenizer, TEXTS[0]))
-        np.testing.assert_allclose(rows(job, manifest, shots=count)[0]["logprobs"], expected, atol=1e-4)
+        expected = expected_statistics(tiny_model("llama"), ids_of("<s>", *POOL[:count]), ids_of(TEXTS[0]))[0]
+        first, *_ = rows(job, manifest, prefix="nonmember", draw=0, shots=count)
+        np.testing.assert_allclose(first["logprobs"], expected, atol=1e-4)
 
 
-def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, checkpoint, tokenizer, caplog):
-    longest = max(len(ids_of(tokenizer, text)) for text in TEXTS)
-    last_two = [token for text in POOL[2:] for token in ids_of(tokenizer, text)]
-    fits = 1 + len(last_two) + longest
-    stored = rows(job, job([request(shots=4)], max_length=fits), shots=4)
-    assert {row["shots_used"] for row in stored} == {2}
+def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model, ids_of, caplog):
+    last_two = ids_of("<s>", *POOL[2:])
+    fits = len(last_two) + max(len(ids_of(text)) for text in TEXTS)
+    found = stored(job, shots=4, max_length=fits)
+    assert {row["shots_used"] for row in found} == {2}
     assert "2 of 4 shots fit" in caplog.text
-    expected = log_probabilities(checkpoint, [1, *last_two], ids_of(tokenizer, TEXTS[0]))
-    np.testing.assert_allclose(stored[0]["logprobs"], expected, atol=1e-4)
-    assert {
-        row["shots_used"] for row in rows(job, job([request(shots=4)], max_length=fits - 1), shots=4)
-    } == {1}
+    expected = expected_statistics(tiny_model("llama"), last_two, ids_of(TEXTS[0]))[0]
+    np.testing.assert_allclose(found[0]["logprobs"], expected, atol=1e-4)
+    assert {row["shots_used"] for row in stored(job, shots=4, max_length=fits - 1)} == {1}
     # the start token before the text takes its place too
-    inner = rows(job, job([request(shots=4, inner_start=True)], max_length=fits), shots=4, inner_start=True)
+    inner = stored(job, shots=4, inner_start=True, max_length=fits)
     assert {row["shots_used"] for row in inner} == {1}
 
 
-def test_no_shot_is_left_where_a_text_fills_the_context(job, checkpoint, tokenizer):
-    stored = rows(job, job([request(inner_start=True)], max_length=8), inner_start=True)
-    assert {row["shots_used"] for row in stored} == {0}
-    own = ids_of(tokenizer, TEXTS[0])
-    assert (stored[0]["truncated"], stored[0]["token_ids"], stored[0]["n_tokens"]) == (
-        True,
-        own[:7],
-        len(own),
-    )
-    plain = job([request(prefix="", draw=None, shots=None)], max_length=8)
-    alone = rows(job, plain, prefix="", draw=None, shots=None)
-    assert stored[0]["logprobs"] == alone[0]["logprobs"]
+def test_no_shot_is_left_where_a_text_fills_the_context(job, ids_of):
+    found = stored(job, inner_start=True, max_length=8)
+    assert {row["shots_used"] for row in found} == {0}
+    own = ids_of(TEXTS[0])
+    assert (found[0]["truncated"], found[0]["token_ids"]) == (True, own[:7])
+    alone = stored(job, **NO_PREFIX, max_length=8)
+    assert found[0]["logprobs"] == alone[0]["logprobs"]
     assert {row["shots_used"] for row in alone} == {None}
 
 
@@ -223,17 +155,17 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
         key(inner_start=True),
         key(start_token="none"),
         key(start_token="</s>"),
-        key(prefix="", draw=None, shots=None),
+        key(**NO_PREFIX),
         key(dtype="bfloat16"),
     ]
     assert len({usual, *others}) == 1 + len(others)
     assert job([request()], shots=lambda at: [*shots(at)[:2], "another third"])["views"][0]["file"] == usual
     assert job([request()], shots=lambda at: ["another first", POOL[1]])["views"][0]["file"] != usual
     # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
-    cut = [
+    cut = {
         job([request()], shots=lambda at, of=of: of)["views"][0]["file"] for of in (["%&", "$"], ["%", "&$"])
-    ]
-    assert cut[0] != cut[1]
+    }
+    assert len(cut) == 2
 
 
 def test_more_shots_run_the_new_cells_alone(job, monkeypatch):
@@ -260,24 +192,27 @@ def test_a_cell_has_equal_bytes_whichever_cells_run_with_it(job, tmp_path, dtype
     assert next(entry["sha256"] for entry in beside["views"] if entry["shots"] == 2) == alone["sha256"]
 
 
-def test_shots_that_are_not_there_are_an_error_that_says_so(job):
-    with pytest.raises(InputError, match="'nonmember', draw 0, and the shots are not among"):
-        job([request()], shots=None)
-    with pytest.raises(InputError, match="'nonmember', draw 0 has 4 shots, and a pass asks for 5"):
-        job([request(shots=5)])
-    with pytest.raises(InputError, match="with None shots"):
-        job([request(shots=None)])
-    with pytest.raises(InputError, match=r"no prefix 'nonmembers'.*did you mean 'nonmember'"):
-        job([request(prefix="nonmembers")])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"shots": 5}, "'nonmember', draw 0 has 4 shots, and a pass asks for 5"),
+        ({"shots": None}, "with None shots"),
+        ({"prefix": "nonmembers"}, "no prefix 'nonmembers'.*did you mean 'nonmember'"),
+        (
+            {"prefix": "nonmember;separator=start_token", "start_token": "none"},
+            "the run has none whose id is known here: set start_token",
+        ),
+    ],
+)
+def test_shots_that_are_not_there_are_an_error_that_says_so(job, changes, says):
+    with pytest.raises(InputError, match=says):
+        job([request(**changes)])
 
 
-def test_stored_views_are_what_a_cell_sends(job):
+def test_of_a_stored_view_its_texts_are_sent(job):
     views = {"paraphrase": {"t000": ["the union is strong"], "t002": ["the people"]}}
-    plain = request(prefix="", draw=None, shots=None, view="paraphrase")
-    stored = rows(job, job([plain], views=views), view="paraphrase", prefix="", draw=None, shots=None)
-    assert [row["text_id"] for row in stored] == ["t000", "t002"]
-    with pytest.raises(InputError, match="'paraphrase' is a stored table"):
-        job([plain])
+    manifest = job([request(**NO_PREFIX, view="paraphrase")], views=views)
+    assert [row["text_id"] for row in rows(job, manifest, view="paraphrase")] == ["t000", "t002"]
 
 
 def test_what_a_killed_job_left_is_removed_after_a_day(job):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from made_up_jobs import expected_statistics
 
 import tiny_models
 from pretrace.passes import sharing
@@ -25,20 +26,6 @@ SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 
 TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]
 
 
-@pytest.fixture(scope="module")
-def load(tmp_path_factory):
-    """A model of a kind, made once for all tests."""
-    made = {}
-
-    def model(kind):
-        if kind not in made:
-            path = tiny_models.tiny_model(kind, tmp_path_factory.mktemp("prefixes") / kind)
-            made[kind] = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
-        return made[kind]
-
-    return model
-
-
 def requests_of(texts, inner=()):
     return [
         Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
@@ -46,26 +33,17 @@ def requests_of(texts, inner=()):
     ]
 
 
-def concatenated(model, lead, tokens):
-    """ln p of each token after the lead: float64, from the whole softmax of one text, nothing cached."""
-    before = len(lead.ids)
-    ids = torch.tensor([[*lead.ids, *lead.inner, *tokens]])
-    with torch.no_grad():
-        logp = model(input_ids=ids, use_cache=False).logits[0].double().log_softmax(-1)
-    predicted = ids[0, before:] if before else ids[0, 1:]
-    return logp[-len(predicted) - 1 : -1].gather(1, predicted[:, None])[:, 0].numpy()
-
-
 def check(engine, model, lead, texts=TEXTS):
     computed = engine.statistics(requests_of(texts, lead.inner), lead, full=False)
     for tokens, values in zip(texts, computed, strict=True):
         assert values.shape == (1, len(tokens) + len(lead.inner))
-        np.testing.assert_allclose(values[0], concatenated(model, lead, tokens), atol=TOLERANCE, rtol=0)
+        expected = expected_statistics(model, lead.ids, [*lead.inner, *tokens])[:1]
+        np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
-def test_equal_to_the_prefix_before_each_text(load, kind):
-    model = load(kind)
+def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
+    model = tiny_model(kind)
     assert sum(map(len, SHOTS)) > 3 * tiny_models.WINDOW
     for start, batch_tokens in [((0,), 40), ((), 10_000), ((1, 2), 1)]:
         engine = Engine(model, "tiny", batch_tokens)
@@ -74,8 +52,9 @@ def test_equal_to_the_prefix_before_each_text(load, kind):
 
 
 @pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
-def test_fewer_shots_are_those_of_a_prefix_of_their_own(load, kind):
-    model, engine = load(kind), Engine(load(kind), "tiny", 60)
+def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
+    model = tiny_model(kind)
+    engine = Engine(model, "tiny", 60)
     for used in range(len(SHOTS), 0, -1):
         check(engine, model, Lead((0,), SHOTS[:used]))
     check(engine, model, Lead((0,), SHOTS[1:]))
@@ -83,17 +62,17 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(load, kind):
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
-def test_a_shot_without_tokens_changes_nothing(load, kind):
-    engine = Engine(load(kind), "tiny", 60)
+def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
+    engine = Engine(tiny_model(kind), "tiny", 60)
     plain = engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:2]), full=False)
     with_empty = engine.statistics(requests_of(TEXTS), Lead((0,), ((), SHOTS[0], (), SHOTS[1])), full=False)
     for one, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(one, other)
-    check(engine, load(kind), Lead((0,), ((),)))
+    check(engine, tiny_model(kind), Lead((0,), ((),)))
 
 
-def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(load, monkeypatch):
-    model, lead = load("mistral"), Lead((0,), SHOTS)
+def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model, monkeypatch):
+    model, lead = tiny_model("mistral"), Lead((0,), SHOTS)
     engine = Engine(model, "tiny", 60)
     engine.statistics(requests_of(TEXTS[:1]), lead, full=False)
     held = engine._encoded._layers
@@ -113,9 +92,9 @@ def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(load, monk
         torch.testing.assert_close(keys, values, rtol=0, atol=0)
 
 
-def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(load):
+def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
     """A cache that kept what it was given would hold every layer's concatenation at the last one."""
-    model, lead = load("llama"), Lead((0,), SHOTS)
+    model, lead = tiny_model("llama"), Lead((0,), SHOTS)
     engine = Engine(model, "tiny", 10_000)
     engine.statistics(requests_of(TEXTS), lead, full=False)
     longest = len(lead.ids) + max(map(len, TEXTS)) - 1
@@ -132,7 +111,7 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(load):
     assert alive == [0]
 
 
-def test_a_model_whose_cache_misleads_is_noticed(load, monkeypatch):
+def test_a_model_whose_cache_misleads_is_noticed(tiny_model, monkeypatch):
     """As a sliding-window cache that forgets, or a state that is ignored: concatenation is right then."""
     monkeypatch.setattr(
         sharing, "_after", lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2)
@@ -140,30 +119,15 @@ def test_a_model_whose_cache_misleads_is_noticed(load, monkeypatch):
     monkeypatch.setattr(
         SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)
     )
-    engine = Engine(load("llama"), "tiny", 60)
-    check(engine, load("llama"), Lead((0,), SHOTS))
+    engine = Engine(tiny_model("llama"), "tiny", 60)
+    check(engine, tiny_model("llama"), Lead((0,), SHOTS))
     assert engine._way is None
 
 
-def test_positions_that_stretch_with_the_input_are_not_shared(load):
-    config = transformers.LlamaConfig(**load("llama").config.to_diff_dict())
+def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model):
+    config = transformers.LlamaConfig(**tiny_model("llama").config.to_diff_dict())
     config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
     model = transformers.LlamaForCausalLM(config).eval()
     engine = Engine(model, "tiny", 60)
     check(engine, model, Lead((0,), SHOTS))
     assert engine._way is None
-
-
-def test_out_of_memory_after_a_prefix_halves_the_budget(load, monkeypatch):
-    read = SharedCache.read
-
-    def short_of_memory(self, inputs, parts):
-        if inputs.numel() > 40:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return read(self, inputs, parts)
-
-    engine = Engine(load("llama"), "tiny", 10_000)
-    engine.statistics(requests_of(TEXTS[:2]), Lead((0,), SHOTS), full=False)
-    monkeypatch.setattr(SharedCache, "read", short_of_memory)
-    check(engine, load("llama"), Lead((0,), SHOTS))
-    assert engine.batch_tokens <= 80

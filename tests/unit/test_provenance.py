@@ -1,32 +1,16 @@
 """What forward passes ran on: stored beside each, listed for the study."""
 
-import made_up_jobs
-import pandas as pd
 import pytest
 import torch
 
-import tiny_models
-from pretrace import models, passes
 from pretrace.passes.job import gpu_name
 from pretrace.runtime import provenance
 
 
 @pytest.fixture
-def manifest(tmp_path):
+def manifest(job):
     """Of a pass over one text that ran on the CPU."""
-    checkpoint = tmp_path / "tiny.json"
-    models.register_local(tiny_models.tiny_model("llama", tmp_path / "tiny"), checkpoint)
-    texts = {"text_id": ["a"], "text": ["one two"], "label": [1], "subset": [""], "length": [None]}
-    return passes.run(
-        [made_up_jobs.request()],
-        benchmark=pd.DataFrame(texts),
-        names={"study": "s", "model": "m", "benchmark": "b"},
-        target=models.load_checkpoint(checkpoint, dtype="float32", device="cpu"),
-        store=tmp_path / "passes" / "store",
-        manifest=tmp_path / "passes" / "m" / "b" / "s.json",
-        batch_tokens=64,
-        threads=1,
-    )
+    return job(texts=["one two"])
 
 
 def test_a_pass_on_the_cpu_names_no_gpu(manifest):
