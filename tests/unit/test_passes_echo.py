@@ -1,7 +1,6 @@
 """Passes by an API that scores prompts: equal to the engine's own, and refused where they cannot be believed."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_up_jobs import NAMES, benchmark_of, request, target_of
 
@@ -9,14 +8,12 @@ from echo_server import EchoServer
 from llama_server import llama_server
 from loopback import Loopback
 from pretrace import passes
-from pretrace.methods import METHODS, score
 from pretrace.models.api import AnswerStore, ApiClient, Endpoint
 from pretrace.models.api import faults as faults_module
 from pretrace.passes.alignment import Echo, after, span_of
 from pretrace.passes.echo import echo_target
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table, write_parquet
-from pretrace.views.prefixes import draw_prefixes, shots_reader
+from pretrace.runtime.files import read_table
 
 TEXTS = [
     "The state of the union is strong.",
@@ -28,7 +25,6 @@ TEXTS = [
     "the people of the United States",
     "The number of Texts is 12, the model has seen them.",
 ]
-ECHOED = {"loss", "zlib", "lowercase", "min_k", "dc_pdd", "recall", "con_recall"}
 
 
 def some_shots(at):
@@ -92,7 +88,8 @@ INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
 def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
-    asked, texts = [request(), request(**WITH_SHOTS)], [text for text in TEXTS if text.isascii()]
+    asked = [request(), request(companion="lowercase"), request(**WITH_SHOTS)]
+    texts = [text for text in TEXTS if text.isascii()]
     with serving(kind) as server:
         found = run(kind, asked, url=server.url, known=known, texts=texts)
     assert_equal_rows(found, run(kind, asked, texts=texts), ids=known)
@@ -168,40 +165,6 @@ def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
 def test_what_an_api_cannot_score_is_refused(run, serving, changes, known, says):
     with serving("llama") as server, pytest.raises(InputError, match=says):
         run("llama", [request(**changes)], url=server.url, known=known)
-
-
-def test_scores_by_an_api_are_those_by_the_engine_and_the_full_vocabulary_has_none(run, serving, tmp_path):
-    texts = [
-        f"The State of the union, number {number}, is strong; {number * 7} people know."
-        for number in range(12)
-    ]
-    table = benchmark_of(texts)
-    prefixes = draw_prefixes(table, pool=2, draws=1, seed=0)
-    write_parquet(tmp_path / "prefixes.parquet", prefixes)
-    counts = {"web": tmp_path / "counts.parquet"}
-    write_parquet(counts["web"], pd.DataFrame({"token_id": range(300), "count": range(1, 301)}))
-    shots = shots_reader(table, tmp_path / "prefixes.parquet", [], {})
-    needed = [request(), request(companion="lowercase")]
-    needed += [request(prefix=kind, draw=0, shots=2) for kind in ("member", "nonmember")]
-    methods = [
-        {"method": id, "parameters": {"shots": [2]} if id in ("recall", "con_recall") else {}}
-        for id, method in METHODS.items() if method.scope == "text"
-    ]  # fmt: skip
-    runs = [{"model": "tiny", "benchmark": "texts", "subsets": None, "lengths": None, "start_token": "tokenizer",
-             "inner_start": False, "views": ["original"], "draws": [0], "corpora": ["web"], "references": [],
-             "neighbours": [], "methods": methods}]  # fmt: skip
-
-    def scores(passed):
-        manifest, store = passed
-        return pd.concat(score(runs, manifest=manifest, store=store, benchmark=table, counts=counts,
-                               prefixes=prefixes, language="en"), ignore_index=True)  # fmt: skip
-
-    local = scores(run("llama", needed, texts=texts, shots=shots))
-    with serving("llama") as server:
-        echoed = scores(run("llama", needed, url=server.url, texts=texts, shots=shots))
-    assert set(echoed["method"]) == ECHOED
-    local = local[local["method"].isin(ECHOED)].reset_index(drop=True)
-    pd.testing.assert_frame_equal(echoed, local, check_exact=False, rtol=0, atol=1e-4)
 
 
 def test_spans_are_found_by_what_the_tokens_spell():

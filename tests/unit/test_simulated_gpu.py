@@ -2,14 +2,14 @@
 
 import copy
 from dataclasses import replace
+from functools import cache
 from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
+from made_up_jobs import target_of
 
-import tiny_models
-from pretrace import models
 from pretrace.passes import sharing
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
@@ -49,22 +49,20 @@ PROMPTS = [
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory):
+def load(tiny_checkpoint, tiny_model):
     """A kind's target and its model on the CPU, each test's own, and what it gives there; made once."""
-    made = {}
+
+    @cache
+    def made(kind):
+        # what is faster on this CPU is not asked
+        model, target = tiny_model(kind), replace(target_of(tiny_checkpoint(kind)), device="cuda")
+        passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, lead, full=True)
+                  for name, lead in LEADS.items()}  # fmt: skip
+        return target, passes, letters(answerer(target, model), kind)
 
     def of(kind):
-        if kind not in made:
-            folder = tmp_path_factory.mktemp(kind)
-            models.register_local(tiny_models.tiny_model(kind, folder / kind), folder / "checkpoint.json")
-            target = models.load_checkpoint(folder / "checkpoint.json", dtype="float32", device="cpu")
-            # what is faster on this CPU is not asked
-            model, target = target.load(), replace(target, device="cuda")
-            passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, lead, full=True)
-                      for name, lead in LEADS.items()}  # fmt: skip
-            made[kind] = target, model, passes, letters(answerer(target, model), kind)
-        target, model, *expected = made[kind]
-        return target, copy.deepcopy(model), *expected
+        target, *expected = made(kind)
+        return target, copy.deepcopy(tiny_model(kind)), *expected
 
     return of
 
@@ -192,10 +190,8 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_questions(lo
     """Here no branch is read alone."""
     _, model, *_ = load("llama")
     spread(model, 1)
-    features, options = (
-        Features(model),
-        [request.tokens.tolist() for request in WINDOW if len(request.tokens) > 9],
-    )
+    features = Features(model)
+    options = [request.tokens.tolist() for request in WINDOW if len(request.tokens) > 9]
     prompts = [sum(map(tuple, order), ()) for order in permutations(options)]
 
     def attempted(full):

@@ -3,10 +3,11 @@
 import logging
 from typing import Any
 
+import made_up_tokenizers
 import numpy as np
 import pytest
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from pretrace.views.embeddings import NEAREST, neighbours_by_embeddings, synonyms_by_embeddings
 from pretrace.views.words import core, word_spans
@@ -96,18 +97,14 @@ def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table: t
 def test_chinese_words_are_replaced_by_chinese_words(tmp_path: Any) -> None:
     pytest.importorskip("jieba")
     text = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。我们的国家正在快速发展。人民生活水平不断提高。"
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
     words = [text[slice(*span)] for span in word_spans(text)]
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    tokenizer.train_from_iterator([f"\n{word}\n" for word in [*words, "english", "words"] * 50], trainer)
+    lines = [f"\n{word}\n" for word in [*words, "english", "words"] * 50]
+    tokenizer = made_up_tokenizers.byte_level(lines, pre_tokenizers.ByteLevel(add_prefix_space=False))
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     embeddings = np.random.default_rng(0).normal(size=(len(fast), 8))
     [[changed]] = synonyms_by_embeddings([text], embeddings, fast, 20, [0])
-    replaceable = {word for word in words if len(word) > 1}
     assert changed != text
     rest = changed
-    for word in sorted({*words, *replaceable}, key=len, reverse=True):
+    for word in sorted(words, key=len, reverse=True):
         rest = rest.replace(word, "")
     assert rest == ""

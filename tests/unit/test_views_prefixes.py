@@ -34,6 +34,10 @@ def nested(*, documents: int = 6, of: int = 8, lengths: tuple[int, ...] = (32, 6
     return benchmark_of(rows).sort_values("text_id", ignore_index=True)
 
 
+TABLE = nested()
+PREFIXES = draw_prefixes(TABLE, pool=7, draws=3, seed=0)
+
+
 def words_of(benchmark: pd.DataFrame, ids: Any) -> set[str]:
     return {word for text in benchmark.loc[benchmark["text_id"].isin(ids), "text"] for word in text.split()}
 
@@ -54,10 +58,8 @@ def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length(
 
 
 def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
-    table = nested()
-    text = table.set_index("text_id")["text"]
-    prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    pools = prefixes.set_index(["draw", "kind", "length", "position"])["text_id"]
+    text = TABLE.set_index("text_id")["text"]
+    pools = PREFIXES.set_index(["draw", "kind", "length", "position"])["text_id"]
     for draw, kind, position in {(d, k, p) for d, k, _, p in pools.index}:
         longest = text[pools[draw, kind, 128, position]].split()
         for length in (32, 64):
@@ -92,20 +94,16 @@ def test_a_benchmark_without_lengths_has_a_draw() -> None:
 
 
 def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
-    table = nested()
-    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
-    pools = [frozenset(prefixes.loc[prefixes["draw"].eq(draw), "text_id"]) for draw in range(3)]
+    pools = [frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]) for draw in range(3)]
     assert len(set(pools)) == 3
-    assert set(draw_prefixes(table, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
-    pd.testing.assert_frame_equal(draw_prefixes(table.iloc[::-1], pool=7, draws=3, seed=0), prefixes)
+    assert set(draw_prefixes(TABLE, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
+    pd.testing.assert_frame_equal(draw_prefixes(TABLE.iloc[::-1], pool=7, draws=3, seed=0), PREFIXES)
 
 
 def test_a_smaller_pool_is_the_beginning_of_a_larger_one() -> None:
     """So studies with 7 and with 10 shots at the most share their first 7."""
-    table = nested()
-    large = draw_prefixes(table, pool=10, draws=2, seed=0)
-    small = draw_prefixes(table, pool=7, draws=2, seed=0)
-    pd.testing.assert_frame_equal(large[large["position"] < 7].reset_index(drop=True), small)
+    large = draw_prefixes(TABLE, pool=10, draws=3, seed=0)
+    pd.testing.assert_frame_equal(large[large["position"] < 7].reset_index(drop=True), PREFIXES)
 
 
 def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
@@ -123,54 +121,35 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
 
 @pytest.mark.parametrize("pool", [8, 9])
 def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool: int) -> None:
-    table = nested(documents=1)
-    with pytest.raises(
-        InputError, match=rf"a pool of {pool} member texts leaves none of the 8 of length 128.*`pool`"
-    ):
-        draw_prefixes(table, pool=pool, draws=1, seed=0)
+    says = rf"a pool of {pool} member texts leaves none of the 8 of length 128.*`pool`"
+    with pytest.raises(InputError, match=says):
+        draw_prefixes(nested(documents=1), pool=pool, draws=1, seed=0)
 
 
 def test_without_a_class_there_is_no_prefix() -> None:
+    members = benchmark_of([{"text_id": f"{i}", "text": f"text {i}"} for i in range(9)])
     with pytest.raises(InputError, match="there are no nonmember texts"):
-        draw_prefixes(
-            benchmark_of([{"text_id": f"{i}", "text": f"text {i}"} for i in range(9)]),
-            pool=1,
-            draws=1,
-            seed=0,
-        )
+        draw_prefixes(members, pool=1, draws=1, seed=0)
 
 
 def test_shots_nest_and_stand_in_drawn_order() -> None:
-    table = nested()
-    prefixes = draw_prefixes(table, pool=10, draws=2, seed=0)
-    ten = shots(prefixes, table, 1, "", 64, "nonmember", 10)
-    for count in range(1, 11):
-        assert shots(prefixes, table, 1, "", 64, "nonmember", count) == ten[:count]
-    with pytest.raises(InputError, match="11 nonmember shots of length 64 are asked for, and draw 1 has 10"):
-        shots(prefixes, table, 1, "", 64, "nonmember", 11)
+    drawn = PREFIXES[PREFIXES["draw"].eq(1) & PREFIXES["kind"].eq("nonmember") & PREFIXES["length"].eq(64)]
+    seven = TABLE.set_index("text_id")["text"][drawn.sort_values("position")["text_id"]].tolist()
+    for count in range(1, 8):
+        assert shots(PREFIXES, TABLE, 1, "", 64, "nonmember", count) == seven[:count]
+    with pytest.raises(InputError, match="8 nonmember shots of length 64 are asked for, and draw 1 has 7"):
+        shots(PREFIXES, TABLE, 1, "", 64, "nonmember", 8)
 
 
-def test_no_word_of_the_pool_stays_in_the_evaluation() -> None:
+def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
     """The words of the made-up texts are unique, so any shared word is an overlap."""
-    table = nested()
-    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
+    out = [excluded(PREFIXES, TABLE, draw) for draw in range(3)]
     for draw in range(3):
-        pool = set(prefixes.loc[prefixes["draw"].eq(draw), "text_id"])
-        out = excluded(prefixes, table, draw)
-        left = set(table["text_id"]) - out
-        assert pool <= out
-        drawn = words_of(table, pool)
-        assert not drawn & words_of(table, left)
-        texts = zip(table["text_id"], table["text"], strict=True)
-        shares = {id for id, text in texts if not drawn.isdisjoint(text.split())}
-        assert out == shares
-
-
-def test_a_draws_exclusion_is_its_own_and_the_same_at_every_shot_count() -> None:
-    table = nested()
-    prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    assert excluded(prefixes, table, 0) != excluded(prefixes, table, 1)
-    assert len(excluded(prefixes, table, 0)) == 2 * 7 * (1 + 2 + 4)
+        drawn = words_of(TABLE, PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"])
+        texts = zip(TABLE["text_id"], TABLE["text"], strict=True)
+        assert out[draw] == {id for id, text in texts if not drawn.isdisjoint(text.split())}
+        assert len(out[draw]) == 2 * 7 * (1 + 2 + 4), "each text, and what its longest text holds"
+    assert out[0] != out[1]
 
 
 SPEECH = [f"s{i}" for i in range(60)]
@@ -236,37 +215,23 @@ def test_a_prefix_is_named_by_what_it_is() -> None:
 
 
 def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> None:
-    table = nested()
-    prefixes = draw_prefixes(table, pool=7, draws=1, seed=0)
-    plain = shots(prefixes, table, 0, "", 32, "member", 2)
-    assert shots(prefixes, table, 0, "", 32, "member", 2, view="delete-10") == plain
-    changed = shots(prefixes, table, 0, "", 32, "member;manipulate_prefix=true", 2, view="delete-10")
-    ids = prefixes[prefixes["kind"].eq("member") & prefixes["length"].eq(32)]["text_id"].tolist()[:2]
-    assert changed == [
+    plain = shots(PREFIXES, TABLE, 0, "", 32, "member", 2)
+    assert shots(PREFIXES, TABLE, 0, "", 32, "member", 2, view="delete-10") == plain
+    manipulated = (PREFIXES, TABLE, 0, "", 32, "member;manipulate_prefix=true", 2)
+    drawn = PREFIXES[PREFIXES["draw"].eq(0) & PREFIXES["kind"].eq("member") & PREFIXES["length"].eq(32)]
+    assert shots(*manipulated, view="delete-10") == [
         VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
-        for id, text in zip(ids, plain, strict=True)
+        for id, text in zip(drawn["text_id"][:2], plain, strict=True)
     ]
     with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
-        shots(
-            prefixes,
-            table,
-            0,
-            "",
-            32,
-            "member;manipulate_prefix=true",
-            2,
-            view="paraphrase",
-            stored={"paraphrase": {}},
-        )
+        shots(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
 
 def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
-    table = nested()
-    prefixes = draw_prefixes(table, pool=7, draws=1, seed=0)
     made = pd.DataFrame(
         [{"length": n, "position": i, "text": f"event {i} in {n}"} for n in (32, 64) for i in (1, 0, 2)]
     )
-    asked = (prefixes, table, 0, "", 64, "zero_access", 2)
+    asked = (PREFIXES, TABLE, 0, "", 64, "zero_access", 2)
     assert shots(*asked, completions=made) == ["event 0 in 64", "event 1 in 64"]
     with pytest.raises(InputError, match="completions are not among the inputs"):
         shots(*asked)

@@ -3,12 +3,14 @@
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from made_up_jobs import target_of
 from tiny_checkpoints import causal_checkpoint, masked_model
 
-from pretrace.models import load_checkpoint, register_local
+from pretrace.models import register_local
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.views import VIEWS
@@ -19,9 +21,7 @@ WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
 
 
-@pytest.fixture
-def benchmark_table() -> pd.DataFrame:
-    return pd.DataFrame({"text_id": [f"t{i}" for i in range(6)], "text": TEXTS})
+BENCHMARK = pd.DataFrame({"text_id": [f"t{i}" for i in range(6)], "text": TEXTS})
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("synonym_by_tiny-10", 1, 2), ("substitution_by_tiny-10", 3, 2), ("neighbours_by_tiny-5", 5, 1)],
 )
 def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
-    benchmark_table: pd.DataFrame, causal: Path, name: str, variants: int, changed: int
+    causal: Path, name: str, variants: int, changed: int
 ) -> None:
-    made = make_view(name, benchmark_table, causal)
+    made = make_view(name, BENCHMARK, causal)
     assert made[["text_id", "variant"]].values.tolist() == [
         [f"t{i}", v] for i in range(6) for v in range(variants)
     ]
@@ -45,32 +45,26 @@ def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
         assert sum(a != b for a, b in zip(before.split(), row.text.split(), strict=True)) == changed
     if name.startswith("substitution"):
         assert not made.duplicated(["text_id", "text"]).any()
-    alone = make_view(name, benchmark_table.iloc[[3]], causal)
+    alone = make_view(name, BENCHMARK.iloc[[3]], causal)
     pd.testing.assert_frame_equal(alone, made[made["text_id"].eq("t3")].reset_index(drop=True))
 
 
-def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(
-    benchmark_table: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path: Path) -> None:
     masked_model(tmp_path / "bert", WORDS)
     register_local(tmp_path / "bert", tmp_path / "bert.json")
-    made = make_view("neighbours_by_bert-4", benchmark_table, tmp_path / "bert.json", device="cpu")
+    made = make_view("neighbours_by_bert-4", BENCHMARK, tmp_path / "bert.json", device="cpu")
     assert len(made) == 24
     with pytest.raises(InputError, match="is a masked language model; it makes neighbours"):
-        make_view("synonym_by_bert-10", benchmark_table, tmp_path / "bert.json")
+        make_view("synonym_by_bert-10", BENCHMARK, tmp_path / "bert.json")
 
 
-def test_a_view_that_is_a_function_of_the_text_has_no_table(
-    benchmark_table: pd.DataFrame, causal: Path
-) -> None:
+def test_a_view_that_is_a_function_of_the_text_has_no_table(causal: Path) -> None:
     with pytest.raises(InputError, match="'delete-10' is not made by a model"):
-        make_view("delete-10", benchmark_table, causal)
+        make_view("delete-10", BENCHMARK, causal)
 
 
-def test_a_stored_view_reads_back_as_written(
-    benchmark_table: pd.DataFrame, causal: Path, tmp_path: Path
-) -> None:
-    made = make_view("neighbours_by_tiny-3", benchmark_table, causal)
+def test_a_stored_view_reads_back_as_written(causal: Path, tmp_path: Path) -> None:
+    made = make_view("neighbours_by_tiny-3", BENCHMARK, causal)
     write_parquet(tmp_path / "view.parquet", made, schema())
     assert list(read_parquet(tmp_path / "view.parquet").columns) == ["text_id", "variant", "text"]
     expected = {id: texts.tolist() for id, texts in made.groupby("text_id")["text"]}
@@ -83,20 +77,13 @@ def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd
     return brought_view("paraphrase", table, path)
 
 
-def test_a_benchmark_brings_paraphrases_in_a_file(
-    benchmark_table: pd.DataFrame, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="pretrace"):
-        made = brought(tmp_path, benchmark_table, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
+        made = brought(tmp_path, BENCHMARK, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
                        {"id": "t1", "text": "three"}, {"id": "t2", "text": "b", "variant": 1},
                        {"id": "t2", "text": "a", "variant": 0})  # fmt: skip
-    assert made.values.tolist() == [
-        ["t0", 0, "two"],
-        ["t1", 0, "one"],
-        ["t1", 1, "three"],
-        ["t2", 0, "a"],
-        ["t2", 1, "b"],
-    ]
+    texts = [("t0", 0, "two"), ("t1", 0, "one"), ("t1", 1, "three"), ("t2", 0, "a"), ("t2", 1, "b")]
+    assert [*made.itertuples(index=False, name=None)] == texts
     assert "view paraphrase: 6 texts in 5 variants, 3 texts without one" in caplog.text
 
 
@@ -111,11 +98,9 @@ def test_a_benchmark_brings_paraphrases_in_a_file(
         ({"id": "t0", "text": "x", "variant": 0}, "variant 0 of 't0' was given before"),
     ],
 )
-def test_a_wrong_row_is_named_with_its_line(
-    benchmark_table: pd.DataFrame, tmp_path: Path, row: dict[str, object], words: str
-) -> None:
+def test_a_wrong_row_is_named_with_its_line(tmp_path: Path, row: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=rf"paraphrase.jsonl:2: .*{words}"):
-        brought(tmp_path, benchmark_table, {"id": "t0", "text": "fine"}, row)
+        brought(tmp_path, BENCHMARK, {"id": "t0", "text": "fine"}, row)
 
 
 IDS = ["t0", "t1"]
@@ -125,22 +110,20 @@ STORED = {
 }
 
 
+def read(*, view: str, companion: str = "", stored: Any = STORED) -> list[tuple[str, int, str]]:
+    return list(sent(IDS, ["Ah", "Oh"], view=view, companion=companion, stored=stored))
+
+
 def test_the_target_is_sent_as_variant_0_of_its_view() -> None:
-    assert list(sent(IDS, ["Ah", "Oh"], view="original", companion="", stored={})) == [
-        ("t0", 0, "Ah"),
-        ("t1", 0, "Oh"),
-    ]
-    assert list(sent(IDS, ["Ah", "Oh"], view="paraphrase", companion="", stored=STORED)) == [
-        ("t0", 0, "Zero")
-    ]
+    assert read(view="original") == [("t0", 0, "Ah"), ("t1", 0, "Oh")]
+    assert read(view="paraphrase") == [("t0", 0, "Zero")]
     assert list(viewed("paraphrase", IDS, ["Ah", "Oh"], STORED)) == [("t0", "Zero")]
 
 
 def test_a_companion_is_sent_in_all_variants_of_the_targets_view() -> None:
-    lowered = list(sent(IDS, ["Ah", "Oh"], view="paraphrase", companion="lowercase", stored=STORED))
-    assert lowered == [("t0", 0, "zero")]
-    near = list(sent(IDS, ["Ah", "Oh"], view="original", companion="neighbours-2", stored=STORED))
-    assert near == [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
+    assert read(view="paraphrase", companion="lowercase") == [("t0", 0, "zero")]
+    near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
+    assert read(view="original", companion="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
     swapped = VIEWS["word_swaps-3"].variants(shorter, seed_of("word_swaps-3", "delete-20", "t0"))
     both = list(sent(["t0"], TEXTS[:1], view="delete-20", companion="word_swaps-3", stored={}))
@@ -148,12 +131,10 @@ def test_a_companion_is_sent_in_all_variants_of_the_targets_view() -> None:
 
 
 def test_a_stored_view_is_needed_and_a_stored_companion_stands_beside_the_original_alone() -> None:
-    with pytest.raises(
-        InputError, match="'paraphrase' is a stored table, and it is not among this job's inputs"
-    ):
-        list(sent(IDS, ["Ah", "Oh"], view="paraphrase", companion="", stored={}))
+    with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
+        read(view="paraphrase", stored={})
     with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
-        list(sent(IDS, ["Ah", "Oh"], view="delete-10", companion="neighbours-2", stored=STORED))
+        read(view="delete-10", companion="neighbours-2")
 
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"
@@ -177,7 +158,7 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
 ) -> None:
     import torch
 
-    target = load_checkpoint(causal, dtype="float32", device="cpu")
+    target = target_of(causal)
     prompts = ["king town war", "peace law"]
     made = complete(target, prompts, [4, 9])
     assert made[["length", "position"]].values.tolist() == [[4, 0], [4, 1], [9, 0], [9, 1]]
