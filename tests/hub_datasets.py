@@ -12,7 +12,7 @@ from typing import Any
 from hub_server import Hub
 
 LENGTHS = (32, 64, 128, 256)
-MIMIR_SETS = (
+MIMIR_SETS = [
     "wikipedia_(en)",
     "github",
     "pile_cc",
@@ -20,7 +20,7 @@ MIMIR_SETS = (
     "arxiv",
     "dm_mathematics",
     "hackernews",
-)
+]
 MIMIR_MONTHS = ("2020_08", "2021_01", "2021_06", "2022_01", "2022_06", "2023_01", "2023_06")
 NEIGHBOURS = 25
 MIMIR_TOKEN = "hf_mimir"
@@ -48,6 +48,14 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
 
 def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def comma_separated(rows: Sequence[dict[str, Any]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
 
 
 def wikimia(rows: int = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
@@ -118,30 +126,19 @@ NAMED_BOOKS = (
 def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> bytes:
     """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has."""
     draw = random.Random(4)
-    out = io.StringIO()
-    columns = [
-        "Example_A",
-        "Example_B",
-        "Example_C",
-        "Example_D",
-        "Answer",
-        "ID",
-        "Label",
-        *(["Length"] if books else []),
-    ]
-    writer = csv.DictWriter(out, columns)
-    writer.writeheader()
+    rows = []
     for document in range(documents):
+        book = dict(enumerate(NAMED_BOOKS)).get(document, f"Title_{document}_-_Author_{document}")
         for size, count in (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),):
             for _ in range(passages):
                 row = {f"Example_{letter}": words(draw, count) for letter in "ABCD"}
-                book = dict(enumerate(NAMED_BOOKS)).get(document, f"Title_{document}_-_Author_{document}")
-                title = book if books else f"Paper {document}"
-                row |= {"Answer": "A", "ID": title, "Label": str(document % 2)} | (
-                    {"Length": size} if books else {}
-                )
-                writer.writerow(row)
-    return ("" if books else "\ufeff").encode() + out.getvalue().encode()
+                row |= {
+                    "Answer": "A",
+                    "ID": book if books else f"Paper {document}",
+                    "Label": str(document % 2),
+                }
+                rows.append(row | ({"Length": size} if books else {}))
+    return ("" if books else "\ufeff").encode() + comma_separated(rows)
 
 
 def patents(rows: int = 8) -> bytes:
@@ -197,22 +194,17 @@ def case_law(shards: int = 25, documents: int = 20) -> dict[str, bytes]:
 def gutenberg(hub: Hub, books: int = 6, before: int = 2, *, length: int = 3200) -> None:
     """Project Gutenberg's catalogue and texts among the hub's pages: `before` of them are older than 2024."""
     draw = random.Random(7)
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(
-        ["Text#", "Type", "Issued", "Title", "Language", "Authors", "Subjects", "LoCC", "Bookshelves"]
-    )
+    rows = []
     for number in range(books + before):
         released = "2023-12-31" if number < before else f"2024-0{number % 9 + 1}-01"
-        writer.writerow(
-            [70000 + number, "Text", released, f"Title {number}", "en", f"Author {number}", "", "", ""]
-        )
-        hub.pages[f"/cache/epub/{70000 + number}/pg{70000 + number}.txt"] = gutenberg_text(
-            f"Title {number}", words(draw, length)
-        )
-    writer.writerow([80000, "Sound", "2024-05-01", "A reading", "en", "", "", "", ""])
-    writer.writerow([80001, "Text", "2024-05-01", "Ein Buch", "de", "", "", "", ""])
-    hub.pages["/cache/epub/feeds/pg_catalog.csv"] = out.getvalue().encode()
+        rows.append((70000 + number, "Text", released, f"Title {number}", "en", f"Author {number}"))
+        text = gutenberg_text(f"Title {number}", words(draw, length))
+        hub.pages[f"/cache/epub/{70000 + number}/pg{70000 + number}.txt"] = text
+    rows.append((80000, "Sound", "2024-05-01", "A reading", "en", ""))
+    rows.append((80001, "Text", "2024-05-01", "Ein Buch", "de", ""))
+    columns = ("Text#", "Type", "Issued", "Title", "Language", "Authors")
+    catalogue = comma_separated([dict(zip(columns, row, strict=True)) for row in rows])
+    hub.pages["/cache/epub/feeds/pg_catalog.csv"] = catalogue
 
 
 def gutenberg_text(title: str, text: str) -> bytes:

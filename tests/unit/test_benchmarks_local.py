@@ -3,14 +3,12 @@
 import gzip
 import json
 import logging
-from collections.abc import Callable
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.loaders.local import check, texts
 from pretrace.runtime.errors import InputError
@@ -23,66 +21,26 @@ ROWS = [
 ]
 
 
-def write_jsonl(path: Path, *rows: object) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+FORMATS = {
+    "texts.jsonl": made.jsonl(ROWS),
+    "marked_with_blank_lines.JSONL": ("\n\n".join(map(json.dumps, ROWS)) + "\n \n").encode("utf-8-sig"),
+    "texts.jsonl.gz": gzip.compress(made.jsonl(ROWS)),
+    "texts.csv": made.comma_separated(ROWS),
+    "marked.csv": b"\xef\xbb\xbf" + made.comma_separated(ROWS),
+    "texts.parquet": made.parquet(ROWS),
+    "with_floats.parquet": pd.DataFrame(ROWS).to_parquet(),  # pandas has whole numbers with gaps as floats
+}
+
+
+def written(path, *rows):
+    path.write_bytes(made.jsonl(rows))
     return path
 
 
-def as_jsonl(folder: Path) -> Path:
-    return write_jsonl(folder / "texts.jsonl", *ROWS)
-
-
-def as_jsonl_with_mark_and_blank_lines(folder: Path) -> Path:
-    lines = [json.dumps(row, ensure_ascii=False) for row in ROWS]
-    path = folder / "texts.JSONL"
-    path.write_text("\n\n".join(lines) + "\n \n", encoding="utf-8-sig")
-    return path
-
-
-def as_gzipped_jsonl(folder: Path) -> Path:
-    path = folder / "texts.jsonl.gz"
-    path.write_bytes(gzip.compress(as_jsonl(folder).read_bytes()))
-    return path
-
-
-def as_csv(folder: Path, encoding: str = "utf-8") -> Path:
-    path = folder / "texts.csv"
-    frame = pd.DataFrame(ROWS).astype({"label": "Int64", "length": "Int64"})
-    frame.rename(columns={"input": "text"}).to_csv(path, index=False, encoding=encoding)
-    return path
-
-
-def as_csv_with_mark(folder: Path) -> Path:
-    return as_csv(folder, "utf-8-sig")
-
-
-def as_parquet(folder: Path) -> Path:
-    path = folder / "texts.parquet"
-    pq.write_table(pa.Table.from_pylist(ROWS), path)
-    return path
-
-
-def as_parquet_by_pandas(folder: Path) -> Path:
-    """Whole numbers with gaps become floats there."""
-    path = folder / "texts.parquet"
-    pd.DataFrame(ROWS).to_parquet(path)
-    return path
-
-
-FORMATS = [
-    as_jsonl,
-    as_jsonl_with_mark_and_blank_lines,
-    as_gzipped_jsonl,
-    as_csv,
-    as_csv_with_mark,
-    as_parquet,
-    as_parquet_by_pandas,
-]
-
-
-@pytest.mark.parametrize("write", FORMATS)
-def test_every_format_gives_the_same_table(tmp_path: Path, write: Callable[[Path], Path]) -> None:
-    path = write(tmp_path)
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_table(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(FORMATS[name])
     check(path, metrics=True)
     table = build("mine", {"source": "local", "path": "texts"}, [path])
     columns = ["text_id", "text", "label", "subset", "length", "document"]
@@ -93,30 +51,27 @@ def test_every_format_gives_the_same_table(tmp_path: Path, write: Callable[[Path
     ]
 
 
-def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "t.jsonl", {"text": "two words", "label": 1}, {"text": "b", "label": 0})
+def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
+    path = written(tmp_path / "t.jsonl", {"text": "two words", "label": 1}, {"text": "b", "label": 0})
     table = build("mine", {"source": "local"}, [path])
     assert list(table["text_id"]) == ["000001", "000002"]
     assert table["length"].isna().all()
 
 
-def test_numbers_serve_as_names(tmp_path: Path) -> None:
+def test_numbers_serve_as_names(tmp_path):
     row = {"text": "a", "label": 1, "subset": 2019, "document": 7, "id": 3}
-    (text,) = texts(write_jsonl(tmp_path / "t.jsonl", row))
+    (text,) = texts(written(tmp_path / "t.jsonl", row))
     assert (text.subset, text.document, text.text_id) == ("2019", "7", "3")
 
 
 GOOD = '{"input": "a text", "label": 1}\n'
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+MISTAKES = {
+    "t.jsonl": [
         (GOOD + "{not json}\n", r"t\.jsonl:2: this line is not valid JSON \(.*\); write one object a line"),
         (GOOD + "[1]\n", r"t\.jsonl:2: this line is not a JSON object"),
         (
             GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
-            r"t\.jsonl:2: .* not UTF-8 .*save the file as UTF-8",
+            r"jsonl:2: .* not UTF-8 .*save the file as UTF-8",
         ),
         (GOOD + "\n" + '{"inptu": "a", "label": 1}', r"t\.jsonl:3: .*'input' or 'text'; found: inptu, label"),
         ('{"input": "a", "text": "b", "label": 1}', r"t\.jsonl:1: there are both 'input' and 'text'"),
@@ -147,19 +102,7 @@ GOOD = '{"input": "a text", "label": 1}\n'
         ("", r"t\.jsonl holds no rows"),
         ("\n\n", r"t\.jsonl holds no rows"),
     ],
-)
-def test_each_mistake_in_jsonl_is_named_with_its_line(
-    tmp_path: Path, content: str | bytes, said: str
-) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InputError, match=said):
-        check(path, metrics=False)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+    "t.csv": [
         ('text,label\n"two\nlines",1\nb,x\n', r"t\.csv:4: label is 'x'; .*in CSV: 0, 1 or empty"),
         ("text,label\na,1.0\n", r"t\.csv:2: label is '1\.0'; it must be"),
         ("text,label\na,1\n,0\n", r"t\.csv:3: text is empty"),
@@ -171,37 +114,36 @@ def test_each_mistake_in_jsonl_is_named_with_its_line(
         ("text,label\n", r"t\.csv holds no rows"),
         ("", r"t\.csv holds no rows"),
     ],
+    "t.parquet": [
+        (
+            made.parquet([{"text": "a", "label": 1}, {"text": "b", "label": 3}]),
+            r"t\.parquet, row 2: label is 3",
+        ),
+        (b"PAR1 no", r"t\.parquet: cannot be read"),
+    ],
+    "t.jsonl.gz": [(gzip.compress(GOOD.encode() * 1000)[:-20], r"t\.jsonl\.gz: cannot be read")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [(name, *mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes],
 )
-def test_each_mistake_in_csv_is_named_with_its_line(tmp_path: Path, content: str, said: str) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(content, encoding="utf-8")
+def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=said):
         check(path, metrics=False)
 
 
-def test_a_csv_cell_may_be_long(tmp_path: Path) -> None:
+def test_a_csv_cell_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
     check(path, metrics=False)
     assert [len(text.text) for text in texts(path)] == [500_000]
 
 
-def test_a_mistake_in_parquet_is_named_with_its_row(tmp_path: Path) -> None:
-    path = tmp_path / "t.parquet"
-    pq.write_table(pa.Table.from_pylist([{"text": "a", "label": 1}, {"text": "b", "label": 3}]), path)
-    with pytest.raises(InputError, match=r"t\.parquet, row 2: label is 3"):
-        check(path, metrics=False)
-
-
-@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl.gz"])
-def test_a_broken_file_is_named(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(GOOD.encode() * 1000)[:-20] if name.endswith("gz") else b"PAR1 no")
-    with pytest.raises(InputError, match=f"{name}: cannot be read"):
-        check(path, metrics=False)
-
-
-def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
     (tmp_path / "texts.json").write_text("[]")
     for path, said in (
         (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv or"),
@@ -213,8 +155,8 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path: P
 
 
 @pytest.mark.parametrize("label", [0, 1, None])
-def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path: Path, label: int | None) -> None:
-    path = write_jsonl(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
+def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path, label):
+    path = written(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
     check(path, metrics=False)
     with pytest.raises(
         InputError, match=r"t\.jsonl: metrics and shots need members .* and non-members .* it holds"
@@ -223,14 +165,12 @@ def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path: Path, 
     assert "artifacts: [audit]" in str(error.value)
 
 
-def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(log, "propagate", True)
     rows = [
         {"text": text, "label": label} for text, label in (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
     ]
-    path = write_jsonl(tmp_path / "t.jsonl", *rows)
+    path = written(tmp_path / "t.jsonl", *rows)
     check(path, metrics=True)
     with caplog.at_level(logging.INFO, logger="pretrace"):
         table = build("mine", {"source": "local"}, [path])
