@@ -54,6 +54,12 @@ COLUMNS = {"text": "snippet", "label": "seen"}
 
 
 ENCODED = {"parquet": made.parquet, "jsonl.gz": lambda rows: gzip.compress(made.jsonl(rows))}
+FORMATS = ENCODED | {
+    "jsonl": made.jsonl,
+    "jsonl.zst": lambda rows: zstandard.compress(made.jsonl(rows)),
+    "json": lambda rows: json.dumps(rows).encode(),
+    "csv": made.comma_separated,
+}
 
 
 def books(ending="parquet"):
@@ -128,33 +134,13 @@ def test_it_reads_wikimia_as_the_loader_of_wikimia_does(hub, tmp_path):
     assert table[columns].to_dict("list") == own[columns].to_dict("list")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "jsonl", "jsonl.gz", "jsonl.zst", "csv", "json"])
+@pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_gives_the_same_table(tmp_path, ending):
     given = [row | {"label": label} for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)]
-    lines = made.jsonl(given)
-    cells = [f"{row['snippet']},{'' if row['label'] is None else row['label']}\n" for row in given]
-    data = {
-        "parquet": lambda: made.parquet(given),
-        "jsonl": lambda: lines,
-        "json": lambda: json.dumps(given).encode(),
-        "jsonl.gz": lambda: gzip.compress(lines),
-        "jsonl.zst": lambda: zstandard.compress(lines),
-        "csv": lambda: "".join(["snippet,label\n", *cells]).encode(),
-    }[ending]()
-    table = table_of(
-        written(tmp_path, {f"test.{ending}": data}), columns={"text": "snippet", "label": "label"}
-    )
+    files = {f"test.{ending}": FORMATS[ending](given)}
+    table = table_of(written(tmp_path, files), columns={"text": "snippet", "label": "label"})
     assert table["text"].tolist() == [row["snippet"] for row in given]
     assert table["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0]
-
-
-def test_names_of_a_local_file_need_no_columns(tmp_path):
-    given = [{"id": f"t{n}", "input": f"text {n}", "label": n % 2, "subset": "s", "length": 2, "other": 3.5}
-             for n in range(4)]  # fmt: skip
-    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
-    assert table["text_id"].tolist() == ["t0", "t1", "t2", "t3"]
-    assert set(table["subset"]) == {"s"}
-    assert set(table["length"]) == {2}
 
 
 def test_only_the_named_columns_are_read(tmp_path):
@@ -222,7 +208,7 @@ def test_days_are_names_again(tmp_path):
         {"text": "c", "label": 0, "document": None},
     ]
     table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
-    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""]
+    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""], "names of a local file need no columns"
 
 
 def test_passages_of_questions_are_numbered(tmp_path):

@@ -35,25 +35,33 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> 
             assert max(sizes) - min(sizes) <= slack
 
 
-def test_folds_depend_on_ids_and_not_on_the_order_of_the_texts() -> None:
+def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> None:
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
-    folds = [
-        dict(zip([one.text_id for one in order], assign_folds(order, seed=1).of, strict=True))
-        for order in (texts, shuffled)
-    ]
-    assert folds[0] == folds[1]
+    first, again, other = (
+        dict(zip([one.text_id for one in order], assign_folds(order, seed=seed).of, strict=True))
+        for order, seed in ((texts, 1), (shuffled, 1), (texts, 2))
+    )
+    assert first == again != other
 
 
-def test_documents_stay_whole_where_each_class_has_five() -> None:
-    texts = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
+OF_DOCUMENTS = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
+MATCHED = [text(i, i // 4 % 2, document=f"d{i // 4}", matched=f"p{i // 8}") for i in range(160)]
+OF_BOTH_CLASSES = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "whole", "each"),
+    [(OF_DOCUMENTS, "document", 40), (MATCHED, "matched", 16), (OF_BOTH_CLASSES, "document", 10)],
+)
+def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, whole, each) -> None:
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
     for one, fold in zip(texts, folds.of, strict=True):
-        where[one.document].add(fold)
+        where[getattr(one, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
-    assert counts(texts, folds.of, "label") == {(0,): [40] * 5, (1,): [40] * 5}
+    assert counts(texts, folds.of, "label") == {(0,): [each] * 5, (1,): [each] * 5}
 
 
 def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
@@ -67,17 +75,6 @@ def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
         assert max(sizes) <= 1.1 * min(sizes)
 
 
-def test_matched_documents_share_a_fold() -> None:
-    texts = [text(i, i // 4 % 2, document=f"d{i // 4}", matched=f"p{i // 8}") for i in range(160)]
-    folds = assign_folds(texts, seed=1)
-    where = defaultdict(set)
-    for one, fold in zip(texts, folds.of, strict=True):
-        where[one.matched].add(fold)
-    assert folds.unit == "document"
-    assert all(len(fold) == 1 for fold in where.values())
-    assert counts(texts, folds.of, "label") == {(0,): [16] * 5, (1,): [16] * 5}
-
-
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     """Two documents of each class are too few to stay whole."""
     texts = [text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}") for i in range(40)]
@@ -87,12 +84,6 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
         member, other = folds.of[pair : pair + 10], folds.of[pair + 10 : pair + 20]
         assert member == other
         assert len(set(member)) == 5
-
-
-def test_a_document_of_both_classes_stays_whole() -> None:
-    texts = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
-    folds = assign_folds(texts, seed=1).of
-    assert all(len(set(folds[at : at + 10])) == 1 for at in range(0, 100, 10))
 
 
 def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
@@ -144,21 +135,9 @@ def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -
     assert folds[90:] == folds[:10]
 
 
-def test_unlabelled_texts_get_folds_too() -> None:
-    texts = [text(i, None) for i in range(10)]
-    assert Counter(assign_folds(texts, seed=1).of) == dict.fromkeys(range(5), 2)
-
-
-def test_fewer_texts_than_folds_are_no_error() -> None:
-    texts = [text(0, 1), text(1, 0), text(2, None)]
-    assert set(assign_folds(texts, seed=1).of) <= {0, 1, 2, 3, 4}
-
-
-def test_the_seed_alone_decides() -> None:
-    texts = [text(i, i % 2) for i in range(200)]
-    first, again, other = (assign_folds(texts, seed=seed).of for seed in (1, 1, 2))
-    assert first == again
-    assert first != other
+def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
+    assert Counter(assign_folds([text(i, None) for i in range(10)], seed=1).of) == dict.fromkeys(range(5), 2)
+    assert set(assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).of) <= {0, 1, 2, 3, 4}
 
 
 def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> None:

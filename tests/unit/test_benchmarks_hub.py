@@ -25,29 +25,17 @@ def fetched(name, folder, part="texts", **changes):
     return entry, folder / part / "files.json"
 
 
-def test_wikimia_has_a_length_for_each_split_and_numbers_its_rows(hub, tmp_path):
+def test_wikimia_has_a_length_for_each_split_and_rows_that_are_numbered_and_counted(hub, tmp_path, warnings):
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     entry, source = fetched("wikimia", tmp_path)
+    build("wikimia", entry | {"expected": {"32": 8, "all": 32}}, [source])
+    assert not warnings()
     table = build("wikimia", entry, [source])
     assert table.groupby("length").size().to_dict() == dict.fromkeys(made.LENGTHS, 8)
     assert set(table["label"]) == {0, 1}
     assert (table["text"].str.split().str.len() == table["length"]).all()
     assert table["text_id"].iloc[0] == "032-00000"
-
-
-def test_other_numbers_of_rows_than_published_are_warned_of_by_name(hub, tmp_path, warnings):
-    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
-    entry, source = fetched("wikimia", tmp_path)
-    build("wikimia", entry, [source])
     assert "wikimia: 8 texts of 32, where 776 are published: -768" in warnings()
-    assert "8 texts of 256, where 82 are published: -74" in warnings()
-
-
-def test_published_numbers_of_rows_are_met_in_silence(hub, tmp_path, warnings):
-    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(6))
-    entry, source = fetched("wikimia", tmp_path, expected={"32": 6, "all": 24})
-    build("wikimia", entry, [source])
-    assert not warnings()
 
 
 def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp_path):
@@ -151,17 +139,6 @@ def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, na
     assert len(table) == rows
     assert {"title", "author", "passage"} <= set(table)
     assert {len(texts) for texts in brought("paraphrase", entry, [source]).values()} == {3}
-
-
-@real
-def test_the_real_arxivtection_from_the_hub_is_the_file_itself(hub, tmp_path, warnings):
-    data = (DATA / "arxivtection.csv").read_bytes()
-    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": data})
-    entry, source = fetched("arxivtection", tmp_path)
-    table = build("arxivtection", entry, [source])
-    assert (len(table), table["document"].nunique()) == (1548, 50)
-    assert "published" not in warnings(), "1,549 rows, of which one has no words"
-    assert "has no words: skipped" in warnings()
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
