@@ -16,8 +16,12 @@ def study(**keys):
     return {"study": "mine", "runs": [RUN]} | keys
 
 
-def load_written(folder, given, **config):
-    """Write a study file (a dict or raw text) into a folder and load it."""
+def write(folder, given):
+    """Write a study file (a dict or raw text) into a folder; its path."""
     path = folder / "my_study.yaml"
     path.write_text(given if isinstance(given, str) else yaml.safe_dump(given), encoding="utf-8")
-    return load_study(CONFIG | {"study": str(path)} | config, ROOT / "config")
+    return str(path)
+
+
+def load_written(folder, given, **config):
+    return load_study(CONFIG | {"study": write(folder, given)} | config, ROOT / "config")

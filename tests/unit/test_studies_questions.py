@@ -1,36 +1,25 @@
 """Runs that ask questions: who can answer, what calibrates, and which artifacts they get."""
 
-from pathlib import Path
-
 import pytest
-import yaml
+from made_up_studies import load_written, study
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, plan
+from pretrace.studies import plan
 
-ROOT = Path(__file__).parents[2]
-CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
 RUN = {"model": "chatgpt", "benchmark": "books"}
 DELTAS = {"A": 0.1, "B": -0.1, "C": 0.0, "D": 0.0}
 
 
 @pytest.fixture
 def load(tmp_path):
-    """Load a study of answers, with other keys where they are given, against the project's own registries."""
+    """Load a study of answers, with other keys where they are given."""
     (tmp_path / "answers.csv").write_text("document,label\n")
-
-    def write_and_load(**keys):
-        study = {
-            "study": "mine",
-            "models": {"chatgpt": {"source": "answers", "path": "answers.csv"}},
-            "benchmarks": {"books": {"source": "answers"}, "others": {"source": "answers"}},
-            "runs": [RUN],
-        } | keys
-        path = tmp_path / "my_study.yaml"
-        path.write_text(yaml.safe_dump(study), encoding="utf-8")
-        return load_study(CONFIG | {"study": str(path)}, ROOT / "config")
-
-    return write_and_load
+    own = {
+        "models": {"chatgpt": {"source": "answers", "path": "answers.csv"}},
+        "benchmarks": {"books": {"source": "answers"}, "others": {"source": "answers"}},
+        "runs": [RUN],
+    }
+    return lambda **keys: load_written(tmp_path, study(**own | keys))
 
 
 def asked(run):
@@ -53,12 +42,10 @@ def test_controls_stand_beside_de_cop_alone(load):
     assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == ["completion"]
 
 
-def test_a_study_that_only_asks_gets_artifacts_of_documents(load):
-    assert set(load().artifacts) == {"de_cop_table1", "de_cop_table3"}
-
-
 def test_panels_of_answers_name_no_paraphraser_unless_the_run_does(load):
-    assert "references" not in load().artifacts["de_cop_table1"]["panels"][0]
+    shown = load().artifacts
+    assert set(shown) == {"de_cop_table1", "de_cop_table3"}, "of a study that only asks"
+    assert "references" not in shown["de_cop_table1"]["panels"][0]
     named = load(runs=[RUN | {"paraphraser": "claude-2.0"}])
     assert named.artifacts["de_cop_table1"]["panels"][0]["references"] == ["claude-2.0"]
 
@@ -72,15 +59,12 @@ def test_an_unavailable_artifact_is_no_target(load):
     assert loaded.artifacts["de_cop_figure4"]["unavailable"] == "one size"
 
 
-def test_a_benchmark_of_texts_without_questions_asks_none(load):
-    loaded = load(runs=[{"model": "smollm2-135m", "benchmark": "sotu"}])
+def test_texts_without_questions_are_asked_none_and_controls_alone_read_nothing(load):
+    run = {"model": "smollm2-135m", "benchmark": "sotu"}
+    loaded = load(runs=[run])
     assert loaded.runs[0].questions == []
     assert loaded.runs[0].methods
-
-
-def test_a_run_of_controls_alone_reads_nothing(load):
-    loaded = load(runs=[{"model": "smollm2-135m", "benchmark": "sotu", "methods": ["blind"]}])
-    assert plan.pass_pairs(loaded) == []
+    assert plan.pass_pairs(load(runs=[run | {"methods": ["blind"]}])) == []
 
 
 def test_given_deltas_and_another_benchmark_reach_the_plan(load):
@@ -113,11 +97,6 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
 def test_what_cannot_be_asked_is_refused(load, runs, message):
     with pytest.raises(InputError, match=message):
         load(runs=runs)
-
-
-def test_answers_need_a_file(load):
-    with pytest.raises(InputError, match="path"):
-        load(models={"chatgpt": {"source": "answers"}})
 
 
 @pytest.fixture

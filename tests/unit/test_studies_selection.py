@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from made_up_studies import CONFIG
 
 from pretrace.render.names import PAPERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
-CONFIG = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
 PAPER = CONFIG | {"study": "paper"}
 SLUGS = list(yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))["artifacts"])
 RESULTS = Path("config/artifacts.yaml")
@@ -72,20 +72,11 @@ def test_a_model_whose_access_ended_leaves_its_reason():
     assert "2026-09-28" in missing["davinci-002"]
     assert "Claude 2.1" in study.artifacts["de_cop_figure8"]["unavailable"]
 
-
-def test_its_texts_are_counted_all_the_same():
-    study = load_study(PAPER | {"only": ["dc_pdd_table1"]})
-    assert ("davinci-002", "bookmia") in plan.artifact_pairs(study, "dc_pdd_table1")
-
-
-def test_available_models_run():
-    study = load_study(PAPER | {"available": ["davinci-002"]})
-    assert ("davinci-002", "bookmia") in plan.pairs(study)
-
-
-def test_the_embedded_study_is_selected_from_too():
-    study = load_study(CONFIG | {"only": ["dc_pdd_table4"]})
-    assert set(plan.pairs(study)) == {("smollm2-135m", "sotu")}
+    of_texts = load_study(PAPER | {"only": ["dc_pdd_table1"]})
+    assert ("davinci-002", "bookmia") in plan.artifact_pairs(of_texts, "dc_pdd_table1"), (
+        "its texts are counted"
+    )
+    assert ("davinci-002", "bookmia") in plan.pairs(load_study(PAPER | {"available": ["davinci-002"]}))
 
 
 @pytest.mark.parametrize(
