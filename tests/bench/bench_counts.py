@@ -16,7 +16,6 @@ import gzip
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,8 +27,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from measuring import process_took
 
 from pretrace.corpora import count_segments, count_tokens, documents
 from pretrace.corpora.readers.shards import stream_shard
@@ -160,20 +158,6 @@ def batches(corpus: Path) -> Iterator[list[str]]:
 WAYS = {"segments": by_segments, "documents": by_documents}
 
 
-def measure(way: str, corpus: Path, folders: list[Path], out: Path) -> tuple[dict[str, float], float, float]:
-    """Seconds by stage, CPU seconds and peak memory (MB) of one way in a process of its own."""
-    command = [sys.executable, __file__, "--way", way, str(corpus), str(out), *map(str, folders)]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    seconds, cpu, memory = json.loads(result.stdout.splitlines()[-1])
-    return seconds, cpu, memory
-
-
-def run_way(way: str, corpus: str, out: str, *folders: str) -> None:
-    seconds = WAYS[way](Path(corpus), list(map(Path, folders)), Path(out))
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    print(json.dumps([seconds, time.process_time(), int(status["VmHWM"].split()[0]) / 1024]))
-
-
 def compare(corpus: Path, megabytes: int, folders: list[Path], folder: Path, rounds: int) -> None:
     best: dict[str, dict[str, float]] = {}
     peak: dict[str, float] = {}
@@ -181,7 +165,17 @@ def compare(corpus: Path, megabytes: int, folders: list[Path], folder: Path, rou
     for _ in range(rounds):
         for way in WAYS:
             (folder / way).mkdir(exist_ok=True)
-            seconds, cpu, memory = measure(way, corpus, folders, folder / way)
+            command = [
+                sys.executable,
+                __file__,
+                "--way",
+                way,
+                str(corpus),
+                str(folder / way),
+                *map(str, folders),
+            ]
+            _, cpu, _, printed = process_took(command)
+            seconds, memory = json.loads(printed.splitlines()[-1])
             best[way] = {stage: min(value, best.get(way, seconds)[stage]) for stage, value in seconds.items()}
             least[way] = min(cpu, least.get(way, cpu))
             peak[way] = max(memory, peak.get(way, 0))
@@ -207,7 +201,12 @@ def compare(corpus: Path, megabytes: int, folders: list[Path], folder: Path, rou
 
 def main() -> None:
     if sys.argv[1:2] == ["--way"]:
-        return run_way(*sys.argv[2:])
+        way, corpus, out, *folders = sys.argv[2:]
+        seconds = WAYS[way](Path(corpus), list(map(Path, folders)), Path(out))
+        # its own: what a parent counts for a process begins with the parent's peak
+        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        print(json.dumps([seconds, int(status["VmHWM"].split()[0]) / 1024]))
+        return
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -229,7 +228,6 @@ def main() -> None:
             write = write_shard if options.shard else write_corpus
             write(options.wheel, megabytes * 1_000_000, corpus)
             compare(corpus, megabytes, folders[:1] if options.shard else folders, folder, options.rounds)
-    return None
 
 
 if __name__ == "__main__":

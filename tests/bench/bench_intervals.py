@@ -1,24 +1,18 @@
 """Coverage of 95 % intervals of the AUC and size of its tests, by simulation: documents drawn apart and jointly.
 
-Run: python tests/bench/bench_intervals.py
+PYTHONPATH=scripts python tests/bench/bench_intervals.py
 """
 
 import argparse
-import sys
-from pathlib import Path
 
 import numpy as np
+from scipy.special import ndtr
+from scipy.stats import rankdata
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "scripts")]
-
-from scipy.special import ndtr  # noqa: E402
-from scipy.stats import rankdata  # noqa: E402
-
-from pretrace.evaluation.permutation import relabellings  # noqa: E402
-from pretrace.evaluation.resampling import resample, resampling_groups  # noqa: E402
-from pretrace.evaluation.roc import Ranking  # noqa: E402
-from pretrace.evaluation.significance import (  # noqa: E402
+from pretrace.evaluation.permutation import relabellings
+from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.roc import Ranking
+from pretrace.evaluation.significance import (
     bootstrap_test,
     delong_test,
     delong_variance,

@@ -7,30 +7,15 @@ pass / `model(x).logits` of the same batches, from which nothing is computed (b)
 over texts with softmax, log_softmax and per-text statistics, as public code has it
 """
 
-import argparse
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import Clock, loaded, parser_of, token_ids
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from pretrace import models
 from pretrace.passes.engine import Engine
 from pretrace.passes.lead import Lead
 from pretrace.passes.requests import Request
-
-
-def texts(count: int, tokens: int, vocabulary: int) -> list[Request]:
-    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the cost."""
-    generator = np.random.default_rng(0)
-    sizes = generator.integers(int(tokens * 0.85), int(tokens * 1.25), count)
-    drawn = [generator.integers(0, vocabulary, size).astype(np.int32) for size in sizes]
-    return [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn)]
 
 
 class RecordedBatches(Engine):
@@ -69,65 +54,25 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
     return found
 
 
-def best_of(repetitions: int, ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Seconds of the best repetition of each way; the ways take turns, because the machine's speed drifts."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(repetitions):
-        for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-            seconds[name].append(time.perf_counter() - begin)
-    for name, all_of in seconds.items():
-        print(f"{name:26} {' '.join(f'{one:.2f}' for one in all_of)} s")
-    return {name: min(all_of) for name, all_of in seconds.items()}
-
-
-def parser_of(description: str | None, *, texts: int, repetitions: int) -> argparse.ArgumentParser:
-    """The options of every bench of passes: which model, how many texts, how often."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
-    parser.add_argument("--texts", type=int, default=texts)
-    parser.add_argument("--tokens", type=int, default=76, help="tokens a text; 64 English words are about 76")
-    parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repetitions", type=int, default=repetitions)
-    parser.add_argument("--dtype", default="auto")
-    return parser
-
-
 def main() -> None:
     options = parser_of(__doc__, texts=96, repetitions=5).parse_args()
-
-    torch.set_num_threads(options.threads)
-    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)
-    model = target.load()
-    window = texts(options.texts, options.tokens, target.vocabulary)
+    target, model = loaded(options)
+    drawn = token_ids(options.texts, options.tokens, target.vocabulary)
+    window = [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn)]
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
     recorded.statistics(window, Lead((0,)), full=True)
-    engine = Engine(model, "bench", options.batch_tokens)
-    tokens = sum(len(text.tokens) for text in window)
-    print(
-        f"{target.dtype} on {target.device}, {options.threads} threads, {len(window)} texts, {tokens} tokens"
-    )
-    seconds = best_of(
-        options.repetitions,
-        {
-            "statistics pass": lambda: engine.statistics(window, Lead((0,)), full=True),
-            "bare forward": lambda: bare(model, recorded.inputs),
-            "one text at a time": lambda: one_at_a_time(model, window, 0),
-        },
-    )
-    for name, best in seconds.items():
-        print(f"{name:26} {tokens / best:8.0f} tokens/s")
-    ours = seconds["statistics pass"]
-    print(
-        f"(a) against the bare forward of the same batches: {seconds['bare forward'] / ours:.2f} (target 0.9)"
-    )
-    print(f"(b) against one text at a time: {seconds['one text at a time'] / ours:.2f} (target 1.2)")
+    engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
+    tokens = sum(map(len, drawn))
+    print(f"{len(window)} texts, {tokens} tokens; seconds of a token:")
+    for _ in range(options.repetitions):
+        clock.take("statistics pass", tokens, lambda: engine.statistics(window, Lead((0,)), full=True))
+        clock.take("bare forward", tokens, lambda: bare(model, recorded.inputs))
+        clock.take("one text at a time", tokens, lambda: one_at_a_time(model, window, 0))
+    for name, best in clock.best.items():
+        print(f"{name:26} {1 / best[0]:8.0f} tokens/s")
+    against = {name: best[0] / clock.best["statistics pass"][0] for name, best in clock.best.items()}
+    print(f"(a) against the bare forward of the same batches: {against['bare forward']:.2f} (target 0.9)")
+    print(f"(b) against one text at a time: {against['one text at a time']:.2f} (target 1.2)")
 
 
 if __name__ == "__main__":

@@ -10,25 +10,21 @@ benchmark, a reference model and a corpus of two shards; it is planned in a copy
 
 import argparse
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import yaml
+from measuring import ROOT, process_took
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "workflow")]
+
+from projects import copy_project  # noqa: E402
 
 
 def made_up_project(project: Path, models: int, benchmarks: int) -> Path:
     """A copy of the project with a study of about 3 x models x benchmarks jobs, whose file is returned."""
-    for part in PARTS:
-        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
-        copy(ROOT / part, project / part)
+    copy_project(project)
     folder = project / "study"
     for model in range(models):
         checkpoint = folder / f"m{model}"
@@ -61,21 +57,6 @@ def made_up_project(project: Path, models: int, benchmarks: int) -> Path:
     return path
 
 
-def measured(project: Path, *arguments: str) -> tuple[float, float, float, str]:
-    """Wall and CPU seconds, the largest process's peak memory in GB (10^9 bytes), and what was printed."""
-    command = [sys.executable, "-m", "snakemake", *arguments]
-    with tempfile.TemporaryFile("w+") as printed:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=project, stdout=printed, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(process.pid, 0)
-        taken = time.perf_counter() - start
-        printed.seek(0)
-        shown = printed.read()
-    if status:
-        raise SystemExit(f"{' '.join(command)}:\n{shown[-2000:]}")
-    return taken, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9, shown
-
-
 def compare(project: Path, study: str, repetitions: int) -> None:
     given = ("--config", f"study={study}")
     ways = {
@@ -89,7 +70,7 @@ def compare(project: Path, study: str, repetitions: int) -> None:
     jobs = ""
     for _ in range(repetitions):
         for way, arguments in ways.items():
-            *times, memory, printed = measured(project, *arguments)
+            *times, memory, printed = process_took([sys.executable, "-m", "snakemake", *arguments], project)
             wall, cpu = (min(pair) for pair in zip(best[way], times, strict=False))
             best[way] = wall, cpu, max(best[way][2], memory)
             jobs = next((line for line in printed.splitlines() if line.startswith("total ")), jobs)
@@ -112,7 +93,6 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        project.mkdir()
         study = made_up_project(project, given.models, given.benchmarks)
         compare(project, str(study.relative_to(project)), given.repetitions)
 

@@ -8,20 +8,12 @@ text itself too; in the sweep the public code repeats it in each of its ten runs
 process: where other work keeps the machine busy, they are the steadier ones.
 """
 
-import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import Clock, loaded, parser_of, token_ids
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from bench_pass import parser_of, texts
-
-from pretrace import models
 from pretrace.passes.engine import Engine
 from pretrace.passes.lead import Ids, Lead
 from pretrace.passes.requests import Request
@@ -58,22 +50,6 @@ def one_at_a_time(model: Any, window: list[Request], before: Ids) -> list[tuple[
     return found
 
 
-class Clock:
-    """Best wall and CPU seconds a text of each way; the ways take turns, because the machine's speed drifts."""
-
-    def __init__(self) -> None:
-        self.best: dict[str, np.ndarray] = {}
-
-    def take(self, name: str, texts: int, way: Callable[[], Any]) -> None:
-        begin = time.perf_counter(), time.process_time()
-        way()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        took = np.array([time.perf_counter() - begin[0], time.process_time() - begin[1]]) / texts
-        self.best[name] = np.minimum(self.best.get(name, took), took)
-        print(f"{name:36} {took[0]:.4f} s a text, {took[1]:.4f} s of CPU", flush=True)
-
-
 def ratios(best: dict[str, np.ndarray]) -> None:
     """`best` of each way -> public / ours, wall and CPU, for the passes and for the whole method."""
     runs = {name: 10 if "1..10" in name else 1 for name in TARGETS}
@@ -92,19 +68,17 @@ def main() -> None:
     parser = parser_of(__doc__, texts=54, repetitions=3)
     parser.add_argument("--public-texts", type=int, default=6, help="of them, for the way one at a time")
     options = parser.parse_args()
-
-    torch.set_num_threads(options.threads)
-    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)
-    model = target.load()
-    drawn = texts(options.texts + 20, options.tokens, target.vocabulary)
-    pools = [tuple(tuple(shot.tokens.tolist()) for shot in drawn[at : at + 10]) for at in (0, 10)]
-    window, few = drawn[20:], drawn[20 : 20 + options.public_texts]
+    target, model = loaded(options)
+    drawn = token_ids(options.texts + 20, options.tokens, target.vocabulary)
+    pools = [tuple(tuple(shot.tolist()) for shot in drawn[at : at + 10]) for at in (0, 10)]
+    window = [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn[20:])]
+    few = window[: options.public_texts]
     prefixes = {
         "recall, 7 shots": [pools[0][:7]],
         "con_recall, 7 shots": [pool[:7] for pool in pools],
         "recall, 1..10 shots": [pools[0][:count] for count in SWEEP],
     }
-    print(f"{target.dtype} on {target.device}, {options.threads} threads, {len(window)} and {len(few)} texts")
+    print(f"{len(window)} and {len(few)} texts")
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
     shared(engine, window[:4], [pools[0][:1]])  # decides how prefixes are shared
     for _ in range(options.repetitions):

@@ -7,20 +7,12 @@ generate(), two new tokens, all scores kept. Prints seconds a passage and ratios
 turns. CPU seconds are those of this process: where other work keeps the machine busy, they are the steadier ones.
 """
 
-import argparse
-import sys
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
 import torch
+from measuring import Clock, loaded, parser_of, token_ids
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from bench_pass import texts
-from bench_prefix import Clock
-
-from pretrace import models
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Ids
 from pretrace.questions.tree import Branch, Reader, separate, tree_of
@@ -30,8 +22,8 @@ TARGETS = {"tokens": 1.6, "tree": 1.5, "generate": 4.0}
 
 def prompts_of(passages: int, option: int, header: int, vocabulary: int) -> list[Ids]:
     """24 prompts a passage: a header, four options in every order, an end; random tokens, alike nowhere else."""
-    drawn = [tuple(one.tokens.tolist()) for one in texts(4 * passages, option, vocabulary)]
-    [top] = [tuple(one.tokens.tolist()) for one in texts(1, header, vocabulary)]
+    drawn = [tuple(ids.tolist()) for ids in token_ids(4 * passages, option, vocabulary)]
+    [top] = [tuple(ids.tolist()) for ids in token_ids(1, header, vocabulary)]
     return [
         (*top, *(token for place in order for token in drawn[4 * number + place]), *top[:8])
         for number in range(passages)
@@ -57,30 +49,19 @@ def generated(model: Any, prompts: list[Ids]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
+    parser = parser_of(__doc__, repetitions=3)
     parser.add_argument("--passages", type=int, default=2)
     parser.add_argument("--public", type=int, default=4, help="prompts for the way one at a time")
     parser.add_argument(
-        "--option", type=int, default=85, help="tokens an option; 64 English words are about 85"
+        "--option", type=int, default=85, help="tokens of an option; 64 English words are about 85"
     )
     parser.add_argument("--header", type=int, default=90, help="tokens before the options")
-    parser.add_argument("--batch-tokens", type=int, default=2048)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--dtype", default="auto")
     options = parser.parse_args()
-
-    torch.set_num_threads(options.threads)
-    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)
-    model = target.load()
+    target, model = loaded(options)
     prompts = prompts_of(options.passages, options.option, options.header, target.vocabulary)
     together, apart = tree_of(prompts), separate(prompts)
     print(
-        f"{target.dtype} on {target.device}, {options.threads} threads, {options.passages} passages, {len(prompts)} "
-        f"prompts: {apart.tokens} tokens apart, {together.tokens} by a tree"
+        f"{options.passages} passages, {len(prompts)} prompts: {apart.tokens} tokens apart, {together.tokens} by a tree"
     )
     reader, clock = Reader(Features(model), "bench", options.batch_tokens), Clock()
     by_tree: dict[int, torch.Tensor] = {}

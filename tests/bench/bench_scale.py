@@ -11,17 +11,14 @@ of the files.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from measuring import process_took
 
-ROOT = Path(__file__).parents[2]
 METHODS = ("loss", "zlib", "min_k", "min_k_pp")
 TOKENS, VOCABULARY = 30, 50_000
 STAGES = ("check", "build", "pass", "score", "evaluate", "blind")
@@ -121,17 +118,6 @@ def evaluate(folder: Path, resamples: int) -> None:
     write_parquet(folder / "tests.parquet", tests)
 
 
-def measured(stage: str, folder: Path, resamples: int) -> tuple[float, float, float]:
-    """Wall and CPU seconds, and peak memory in GB (10^9 bytes), of one stage in a process of its own."""
-    command = [sys.executable, __file__, "--stage", stage, "--folder", str(folder)]
-    start = time.perf_counter()
-    process = subprocess.Popen([*command, "--resamples", str(resamples)])
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"{stage} failed")
-    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--texts", type=int, nargs="+", default=[10**3, 10**4, 10**5, 10**6])
@@ -155,7 +141,8 @@ def main() -> None:
             folder = given.folder or Path(name)
             write_texts(folder / "texts.jsonl", texts)
             for stage in STAGES if texts <= given.blind_texts else STAGES[:-1]:
-                wall, cpu, peak = measured(stage, folder, given.resamples)
+                command = [sys.executable, __file__, "--stage", stage, "--folder", str(folder)]
+                wall, cpu, peak, _ = process_took([*command, "--resamples", str(given.resamples)])
                 print(f"{texts:>9}  {stage:9} {wall:8.1f} {cpu:8.1f} {peak:8.3f}", flush=True)
             sizes = {path.name: path.stat().st_size / 1e6 for path in sorted(folder.glob("*.parquet"))}
             print("; ".join(f"{name} {size:.1f} MB" for name, size in sizes.items()), flush=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from bench_pass import parser_of
+from measuring import parser_of
 
 from pretrace import models
 from pretrace.models.speeds import attention, faster, products, timed
