@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from measuring import Clock, loaded, parser_of, token_ids
+from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.lead import Lead
 from pretrace.passes.requests import Request
+
+
+def texts(count: int, tokens: int, vocabulary: int) -> list[Request]:
+    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the cost."""
+    generator = np.random.default_rng(0)
+    sizes = generator.integers(int(tokens * 0.85), int(tokens * 1.25), count)
+    drawn = [generator.integers(0, vocabulary, size).astype(np.int32) for size in sizes]
+    return [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn)]
 
 
 class RecordedBatches(Engine):
@@ -57,12 +65,11 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
 def main() -> None:
     options = parser_of(__doc__, texts=96, repetitions=5).parse_args()
     target, model = loaded(options)
-    drawn = token_ids(options.texts, options.tokens, target.vocabulary)
-    window = [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn)]
+    window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
     recorded.statistics(window, Lead((0,)), full=True)
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
-    tokens = sum(map(len, drawn))
+    tokens = sum(len(text.tokens) for text in window)
     print(f"{len(window)} texts, {tokens} tokens")
     for _ in range(options.repetitions):
         clock.take("statistics pass", 1, lambda: engine.statistics(window, Lead((0,)), full=True))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from measuring import Clock, loaded, parser_of, token_ids
+from bench_pass import texts
+from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.lead import Ids, Lead
@@ -69,10 +70,9 @@ def main() -> None:
     parser.add_argument("--public-texts", type=int, default=6, help="of them, for the way one at a time")
     options = parser.parse_args()
     target, model = loaded(options)
-    drawn = token_ids(options.texts + 20, options.tokens, target.vocabulary)
-    pools = [tuple(tuple(shot.tolist()) for shot in drawn[at : at + 10]) for at in (0, 10)]
-    window = [Request(f"t{number}", 0, ids, len(ids)) for number, ids in enumerate(drawn[20:])]
-    few = window[: options.public_texts]
+    drawn = texts(options.texts + 20, options.tokens, target.vocabulary)
+    pools = [tuple(tuple(shot.tokens.tolist()) for shot in drawn[at : at + 10]) for at in (0, 10)]
+    window, few = drawn[20:], drawn[20 : 20 + options.public_texts]
     prefixes = {
         "recall, 7 shots": [pools[0][:7]],
         "con_recall, 7 shots": [pool[:7] for pool in pools],

@@ -11,7 +11,8 @@ from itertools import permutations
 from typing import Any
 
 import torch
-from measuring import Clock, loaded, parser_of, token_ids
+from bench_pass import texts
+from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.features import Features
 from pretrace.passes.lead import Ids
@@ -22,8 +23,8 @@ TARGETS = {"tokens": 1.6, "tree": 1.5, "generate": 4.0}
 
 def prompts_of(passages: int, option: int, header: int, vocabulary: int) -> list[Ids]:
     """24 prompts a passage: a header, four options in every order, an end; random tokens, alike nowhere else."""
-    drawn = [tuple(ids.tolist()) for ids in token_ids(4 * passages, option, vocabulary)]
-    [top] = [tuple(ids.tolist()) for ids in token_ids(1, header, vocabulary)]
+    drawn = [tuple(one.tokens.tolist()) for one in texts(4 * passages, option, vocabulary)]
+    [top] = [tuple(one.tokens.tolist()) for one in texts(1, header, vocabulary)]
     return [
         (*top, *(token for place in order for token in drawn[4 * number + place]), *top[:8])
         for number in range(passages)

@@ -43,13 +43,6 @@ def loaded(options: argparse.Namespace) -> tuple[Any, Any]:
     return target, target.load()
 
 
-def token_ids(count: int, tokens: int, vocabulary: int) -> list[np.ndarray]:
-    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the cost."""
-    generator = np.random.default_rng(0)
-    sizes = generator.integers(int(tokens * 0.85), int(tokens * 1.25), count)
-    return [generator.integers(0, vocabulary, size).astype(np.int32) for size in sizes]
-
-
 class Clock:
     """Best wall and CPU seconds of each way; the ways take turns, because the machine's speed drifts."""
 
