@@ -1,12 +1,12 @@
 """Audit a benchmark's unlabelled texts against known non-members, of the same benchmark or of another."""
 
-from pretrace.evaluation.audit import Side, audit
+from pretrace.evaluation.audit import ScoredBenchmark, audit
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 
 
-def side(name, scores, benchmark, prefixes):
-    return Side(
+def scored_benchmark(name, scores, benchmark, prefixes):
+    return ScoredBenchmark(
         name, read_parquet(scores), read_parquet(benchmark), read_parquet(prefixes) if prefixes else None
     )
 
@@ -14,8 +14,8 @@ def side(name, scores, benchmark, prefixes):
 with job_log(snakemake.log[0]):
     given = snakemake.input
     table = audit(
-        side(snakemake.wildcards.benchmark, given.scores, given.benchmark, given.prefixes),
-        side(snakemake.params.known, given.known_scores, given.known, given.known_prefixes),
+        scored_benchmark(snakemake.wildcards.benchmark, given.scores, given.benchmark, given.prefixes),
+        scored_benchmark(snakemake.params.known, given.known_scores, given.known, given.known_prefixes),
         snakemake.params.runs,
         snakemake.params.language,
     )

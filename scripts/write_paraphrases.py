@@ -8,7 +8,7 @@ from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
 
-name = f"paraphrases of {snakemake.wildcards.benchmark} by {snakemake.wildcards.maker}"
+name = f"paraphrases of {snakemake.wildcards.benchmark} by {snakemake.wildcards.writer}"
 
 with (
     job_log(snakemake.log[0]),

@@ -10,7 +10,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from pretrace import models
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 
 _BYTES = {character: value for value, character in bytes_to_unicode().items()}
@@ -64,7 +64,7 @@ class EchoServer:
 
     def _scored(self, ids: list[int]) -> list[float]:
         request = Request("t", 0, np.array(ids, dtype=np.int32), len(ids))
-        (values,) = self.engine.statistics([request], Lead(), full=False)
+        (values,) = self.engine.statistics([request], PromptPrefix(), full=False)
         return [float(value) for value in values[0]]
 
     @staticmethod

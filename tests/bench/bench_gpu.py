@@ -33,7 +33,7 @@ from bench_pass import RecordedBatches, bare, texts
 from bench_prefix import START, shared
 
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Ids, Lead
+from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.runtime.machine import processor
 
@@ -157,8 +157,8 @@ def roofline(model: Any, batches: list[torch.Tensor], device: Device) -> float:
 def concatenated(engine: Engine, window: list[Request], prefixes: list[tuple[Ids, ...]]) -> None:
     """The passes with the prefix put before every text."""
     for shots in prefixes:
-        ids = Lead(START, shots).ids
-        engine.statistics(window, Lead(ids), full=False)
+        ids = PromptPrefix(START, shots).ids
+        engine.statistics(window, PromptPrefix(ids), full=False)
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,14 @@ class Bench:
         return texts(count, tokens, self.model.config.vocab_size)
 
     def passes(self, tokens: int) -> dict[str, Any]:
-        window, lead = self.texts(tokens), Lead(START)
+        window, prompt_prefix = self.texts(tokens), PromptPrefix(START)
         recorded = RecordedBatches(self.model, self.name, self.options.batch_tokens)
-        recorded.statistics(window, lead, full=True)
+        recorded.statistics(window, prompt_prefix, full=True)
         batches = recorded.inputs
         engine = Engine(self.model, self.name, self.options.batch_tokens)
 
         def statistics() -> None:
-            engine.statistics(window, lead, full=True)
+            engine.statistics(window, prompt_prefix, full=True)
 
         took = self.device.best(statistics, self.options.repetitions)
         forward = self.device.best(lambda: bare(self.model, batches), self.options.repetitions)
@@ -229,7 +229,7 @@ def parity(device: Device) -> Iterator[dict[str, Any]]:
 
     def log_probabilities(where: torch.device, dtype: torch.dtype) -> np.ndarray:
         engine = Engine(model.to(where, dtype), "parity", 512)
-        return np.concatenate(engine.statistics(window, Lead(START), full=True), axis=1)[0]
+        return np.concatenate(engine.statistics(window, PromptPrefix(START), full=True), axis=1)[0]
 
     expected = log_probabilities(torch.device("cpu"), torch.float32)
     for title, dtype in {"float32": torch.float32, "bfloat16": torch.bfloat16}.items():

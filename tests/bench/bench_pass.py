@@ -14,7 +14,7 @@ import torch
 from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 
 
@@ -67,12 +67,12 @@ def main() -> None:
     target, model = loaded(options)
     window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
-    recorded.statistics(window, Lead((0,)), full=True)
+    recorded.statistics(window, PromptPrefix((0,)), full=True)
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
     tokens = sum(len(text.tokens) for text in window)
     print(f"{len(window)} texts, {tokens} tokens")
     for _ in range(options.repetitions):
-        clock.take("statistics pass", 1, lambda: engine.statistics(window, Lead((0,)), full=True))
+        clock.take("statistics pass", 1, lambda: engine.statistics(window, PromptPrefix((0,)), full=True))
         clock.take("bare forward", 1, lambda: bare(model, recorded.inputs))
         clock.take("one text at a time", 1, lambda: one_at_a_time(model, window, 0))
     for name, best in clock.best.items():

@@ -16,7 +16,7 @@ from bench_pass import texts
 from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Ids, Lead
+from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
 
 START = (0,)
@@ -28,11 +28,11 @@ def shared(engine: Engine, window: list[Request], prefixes: list[tuple[Ids, ...]
     """The passes after these prefixes as a job runs them, the longest encoding included."""
     engine._encoded = None
     for shots in sorted(prefixes, reverse=True):
-        engine.statistics(window, Lead(START, shots), full=False)
+        engine.statistics(window, PromptPrefix(START, shots), full=False)
 
 
 def plain(engine: Engine, window: list[Request]) -> None:
-    engine.statistics(window, Lead(START), full=False)
+    engine.statistics(window, PromptPrefix(START), full=False)
 
 
 def one_at_a_time(model: Any, window: list[Request], before: Ids) -> list[tuple[float, torch.Tensor]]:
@@ -89,7 +89,7 @@ def main() -> None:
             clock.take(
                 f"public {name}",
                 len(few),
-                lambda its=its: [one_at_a_time(model, few, Lead(START, shots).ids) for shots in its],
+                lambda its=its: [one_at_a_time(model, few, PromptPrefix(START, shots).ids) for shots in its],
             )
     ratios(clock.best)
 

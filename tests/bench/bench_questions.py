@@ -15,7 +15,7 @@ from bench_pass import texts
 from measuring import Clock, loaded, parser_of
 
 from pretrace.passes.features import Features
-from pretrace.passes.lead import Ids
+from pretrace.passes.prompt_prefix import Ids
 from pretrace.questions.tree import Branch, Reader, separate, tree_of
 
 TARGETS = {"tokens": 1.6, "tree": 1.5, "generate": 4.0}

@@ -52,14 +52,14 @@ def build(folder: Path) -> None:
 
 def write_pass(folder: Path) -> None:
     """The store's file of one cell and its manifest, as the engine writes them, window by window."""
-    from pretrace.passes.lead import Lead
+    from pretrace.passes.prompt_prefix import PromptPrefix
     from pretrace.passes.requests import WINDOW, Request
     from pretrace.passes.store import Store, table_of
     from pretrace.runtime.files import read_parquet, write_json
 
     benchmark = read_parquet(folder / "benchmark.parquet", columns=["text_id", "label"])
     ids, labels = benchmark["text_id"].tolist(), benchmark["label"].to_numpy(int)
-    lead = Lead(start=(0,))
+    prompt_prefix = PromptPrefix(start=(0,))
 
     def windows() -> Iterator[object]:
         rng = np.random.default_rng(1)
@@ -70,7 +70,7 @@ def write_pass(folder: Path) -> None:
                 window.append(Request(id, 0, rng.integers(VOCABULARY, size=n).astype(np.int32), n))
                 numbers = (-rng.exponential(3 - 0.1 * label, n), rng.gamma(3, 1, n), rng.gamma(5, 2, n))
                 values.append(np.stack(numbers).astype(np.float32))
-            yield table_of(window, lead, values)
+            yield table_of(window, prompt_prefix, values)
 
     store = Store(folder / "store")
     sha256 = store.write("pass", windows())

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from pretrace.benchmarks import LOADERS, brought, build
+from pretrace.benchmarks import LOADERS, build, imported
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
 
@@ -42,7 +42,7 @@ def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(8, neighbours=10))
     entry, source = fetched("wikimia", tmp_path, "views")
-    paraphrases, neighbours = (brought(view, entry, [source]) for view in ("paraphrase", "neighbours-10"))
+    paraphrases, neighbours = (imported(view, entry, [source]) for view in ("paraphrase", "neighbours-10"))
     assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
     assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
     assert [text.split()[:3] for text in neighbours["064-00003"]] == [
@@ -53,7 +53,7 @@ def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp
 def test_another_number_of_neighbours_than_the_entry_says_is_warned_of(hub, tmp_path, warnings):
     hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(4, neighbours=5))
     entry, source = fetched("wikimia", tmp_path, "views")
-    assert len(brought("neighbours-10", entry, [source])["032-00000"]) == 5
+    assert len(imported("neighbours-10", entry, [source])["032-00000"]) == 5
     assert "5 neighbours of each text of length 32, and the entry's neighbours says 10" in warnings()
 
 
@@ -113,7 +113,7 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
 def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
     entry, source = fetched("mimir-ngram_13_0.8", tmp_path, "views")
-    neighbours = brought("neighbours-25", entry, [source])
+    neighbours = imported("neighbours-25", entry, [source])
     assert len(neighbours) == 7 * 2 * 4
     assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [str(n) for n in range(25)]
     assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
@@ -138,7 +138,7 @@ def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, na
     table = build(name, entry, [source])
     assert len(table) == rows
     assert {"title", "author", "passage"} <= set(table)
-    assert {len(texts) for texts in brought("paraphrase", entry, [source]).values()} == {3}
+    assert {len(texts) for texts in imported("paraphrase", entry, [source]).values()} == {3}
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from made_up_speeches import numbered, write_speeches
 
 import hub_datasets as made
-from pretrace.benchmarks import brought, build
+from pretrace.benchmarks import build, imported
 from pretrace.benchmarks.table import SCHEMA, schema_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -50,7 +50,7 @@ def test_the_released_arxivtection_has_1548_passages_of_50_papers(caplog: pytest
     assert table.groupby("document")["fold"].nunique().max() == 1
     assert set(table["title"]) == {one["ID"].replace("_", " ") for one in rows}
     assert not table.duplicated(["document", "passage"]).any()
-    variants = brought("paraphrase", PAPERS, [ARXIVTECTION])
+    variants = imported("paraphrase", PAPERS, [ARXIVTECTION])
     expected = {one["Example_A"]: [one["Example_B"], one["Example_C"], one["Example_D"]] for one in rows}
     for id, text in zip(table["text_id"], table["text"], strict=True):
         assert variants[id] == expected[text]
@@ -109,10 +109,10 @@ def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path: Path
 
 def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
     path = written(tmp_path / "p.csv", [row("One")])
-    with pytest.raises(InputError, match="brings no view 'paraphrase_by_x'"):
-        brought("paraphrase_by_x", PAPERS, [path])
-    with pytest.raises(InputError, match="source 'local' brings no view 'paraphrase'"):
-        brought("paraphrase", {"source": "local"}, [path])
+    with pytest.raises(InputError, match="has no view 'paraphrase_by_x'"):
+        imported("paraphrase_by_x", PAPERS, [path])
+    with pytest.raises(InputError, match="source 'local' has no view 'paraphrase'"):
+        imported("paraphrase", {"source": "local"}, [path])
     table = build("p", PAPERS, [path])
     with pytest.raises(InputError, match="built from another file"):
         view_of_source("paraphrase", table, PAPERS, [written(tmp_path / "q.csv", [row("One"), row("Two")])])

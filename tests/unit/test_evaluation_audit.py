@@ -6,8 +6,8 @@ import pytest
 
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
 from pretrace.evaluation.audit_power import power
-from pretrace.evaluation.audit_scores import Side
-from pretrace.evaluation.evidence import cauchy_variable, empirical_p, p_of_cauchy
+from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.evidence import cauchy_p, cauchy_variable, empirical_p
 from pretrace.runtime.errors import InputError
 
 RUN = {
@@ -19,7 +19,7 @@ WORDS = [f"word{n}" for n in range(300)]
 def made_up(
     audited: int, known: int, *, methods: int = 3, common: float = 0.7, shift: float = 0.0, texts: int = 4,
     seed: int = 0, length: int | None = 32,
-) -> Side:  # fmt: skip
+) -> ScoredBenchmark:  # fmt: skip
     """Documents of `texts` texts each; scores of methods that are alike, and of the texts of one document too."""
     rng = np.random.default_rng(seed)
     names = ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
@@ -42,7 +42,7 @@ def made_up(
          "length": pd.array([length if length else pd.NA] * count, "Int64"),
          "document": [f"d{at}" for at in document], "fold": document % 5}
     )  # fmt: skip
-    return Side("texts", pd.concat(frames, ignore_index=True), benchmark)
+    return ScoredBenchmark("texts", pd.concat(frames, ignore_index=True), benchmark)
 
 
 def test_a_p_value_counts_the_non_members_that_score_as_high():
@@ -57,10 +57,10 @@ def test_a_p_value_counts_the_non_members_that_score_as_high():
 
 def test_cauchy_keeps_one_p_value_and_agrees_with_its_formula():
     p = np.array([0.004, 0.05, 0.6])
-    assert p_of_cauchy(cauchy_variable(p)) == pytest.approx(p)
+    assert cauchy_p(cauchy_variable(p)) == pytest.approx(p)
     by_hand = 0.5 - np.arctan((np.tan((0.5 - 0.004) * np.pi) + np.tan((0.5 - 0.6) * np.pi)) / 2) / np.pi
-    assert p_of_cauchy(cauchy_variable(p[[0, 2]]).mean()) == pytest.approx(by_hand)
-    assert p_of_cauchy(cauchy_variable([1.0, 0.001]).mean()) < 0.01, (
+    assert cauchy_p(cauchy_variable(p[[0, 2]]).mean()) == pytest.approx(by_hand)
+    assert cauchy_p(cauchy_variable([1.0, 0.001]).mean()) < 0.01, (
         "one hopeless method does not outvote the rest"
     )
 
@@ -70,8 +70,8 @@ def test_an_audit_of_non_members_flags_about_nobody_and_one_of_members_flags_the
     flagged = [audit(s, s, runs)[lambda f: f["unit"].eq("text")]["flagged"].any()
                for s in (made_up(80, 200, seed=seed) for seed in range(12))]  # fmt: skip
     assert sum(flagged) <= 3
-    side = made_up(80, 200, shift=2.5)
-    frame = audit(side, side, runs)
+    scored = made_up(80, 200, shift=2.5)
+    frame = audit(scored, scored, runs)
     assert list(frame.columns) == COLUMNS
     by = frame.groupby(["unit", "method"])["flagged"].mean()
     assert by["text", COMBINED] > 0.5
@@ -81,9 +81,9 @@ def test_an_audit_of_non_members_flags_about_nobody_and_one_of_members_flags_the
 
 
 def test_each_number_of_an_audit_by_hand():
-    side = made_up(8, 40, methods=2, seed=5)
-    frame = audit(side, side, [RUN]).set_index(["unit", "method", "id"])
-    score = side.scores.set_index(["method", "id"])["score"]
+    scored = made_up(8, 40, methods=2, seed=5)
+    frame = audit(scored, scored, [RUN]).set_index(["unit", "method", "id"])
+    score = scored.scores.set_index(["method", "id"])["score"]
     p = {}
     for method in ("loss", "zlib"):
         known = score[method][[f"t{i:05d}" for i in range(8, 48)]]
@@ -101,40 +101,48 @@ def test_each_number_of_an_audit_by_hand():
 
 
 def test_controls_take_no_part_in_the_combined_evidence():
-    side = made_up(20, 60, methods=1)
-    words = side.scores.assign(method="blind", score=np.where(side.scores["id"] < "t00020", 9.0, 0.0))
-    frame = audit(Side(side.name, pd.concat([side.scores, words]), side.benchmark), side, [RUN])
+    scored = made_up(20, 60, methods=1)
+    words = scored.scores.assign(method="blind", score=np.where(scored.scores["id"] < "t00020", 9.0, 0.0))
+    frame = audit(
+        ScoredBenchmark(scored.name, pd.concat([scored.scores, words]), scored.benchmark), scored, [RUN]
+    )
     of = frame[frame["unit"] == "text"].set_index(["method", "id"])["p"]
     assert of["loss"].clip(upper=0.99).to_numpy() == pytest.approx(of[COMBINED].to_numpy())
 
 
 def test_a_unit_is_compared_with_its_own_length_alone():
-    side = made_up(20, 60)
-    known = side.benchmark["label"].notna().to_numpy()
-    longer = side.benchmark.assign(length=np.where(known, 64, 32)).astype({"length": "Int64"})
+    scored = made_up(20, 60)
+    known = scored.benchmark["label"].notna().to_numpy()
+    longer = scored.benchmark.assign(length=np.where(known, 64, 32)).astype({"length": "Int64"})
     with pytest.raises(InputError, match=r"20 texts without a label.*subset and length.*calibrate_on"):
-        audit(Side("texts", side.scores, longer), Side("texts", side.scores, longer), [RUN])
+        audit(
+            ScoredBenchmark("texts", scored.scores, longer),
+            ScoredBenchmark("texts", scored.scores, longer),
+            [RUN],
+        )
 
 
 def test_texts_without_known_non_members_of_their_kind_are_counted(caplog):
-    side = made_up(20, 60)
-    table = side.benchmark.assign(subset=np.where(np.arange(80) < 5, "elsewhere", ""))
-    found = audit(Side("texts", side.scores, table), Side("texts", side.scores, table), [RUN])
+    scored = made_up(20, 60)
+    table = scored.benchmark.assign(subset=np.where(np.arange(80) < 5, "elsewhere", ""))
+    found = audit(
+        ScoredBenchmark("texts", scored.scores, table), ScoredBenchmark("texts", scored.scores, table), [RUN]
+    )
     assert (found["unit"] == "text").sum() == 15 * 4
     assert "5 units cannot be audited" in caplog.text
 
 
 def test_shots_and_draws(caplog):
     """Of two draws the mean counts, and no shot is compared with anything."""
-    side = made_up(20, 60, methods=1)
-    recall = [side.scores.assign(method="recall", setting="shots=7", draw=pd.array([draw] * 80, "Int64"),
-                                 score=side.scores["score"] + draw) for draw in (0, 1)]  # fmt: skip
+    scored = made_up(20, 60, methods=1)
+    recall = [scored.scores.assign(method="recall", setting="shots=7", draw=pd.array([draw] * 80, "Int64"),
+                                 score=scored.scores["score"] + draw) for draw in (0, 1)]  # fmt: skip
     shots = pd.DataFrame({"draw": [0, 1], "subset": "", "length": 32, "kind": "nonmember", "position": 0,
                           "text_id": ["t00020", "t00024"]})  # fmt: skip
-    scored = Side("texts", pd.concat([side.scores, *recall]), side.benchmark, shots)
-    frame = audit(scored, scored, [RUN]).set_index(["unit", "method", "id"])
+    with_recall = ScoredBenchmark("texts", pd.concat([scored.scores, *recall]), scored.benchmark, shots)
+    frame = audit(with_recall, with_recall, [RUN]).set_index(["unit", "method", "id"])
     assert frame.loc[("text", "recall", "t00003"), "score"] == pytest.approx(
-        side.scores.set_index("id")["score"]["t00003"] + 0.5
+        scored.scores.set_index("id")["score"]["t00003"] + 0.5
     )
     assert ("nonmember", "recall", "t00020") not in frame.index
     assert ("nonmember", "recall", "t00024") not in frame.index
@@ -149,18 +157,18 @@ def test_words_and_sizes_that_differ_are_told():
     unknown = same.benchmark["label"].isna()
     texts = [" ".join(rng.choice(WORDS[:60], 40)) if one else text
              for one, text in zip(unknown, same.benchmark["text"], strict=True)]  # fmt: skip
-    other = Side("texts", same.scores, same.benchmark.assign(text=texts))
+    other = ScoredBenchmark("texts", same.scores, same.benchmark.assign(text=texts))
     controls = audit(other, other, [RUN])[lambda f: f["unit"].eq("control")].set_index("method")
     assert controls["flagged"].all()
     assert (controls["score"] > 0.9).all()
 
 
 def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
-    side, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
-    blind = [one.scores.assign(method="blind") for one in (side, other)]
+    scored, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
+    blind = [one.scores.assign(method="blind") for one in (scored, other)]
     frame = audit(
-        Side("mine", pd.concat([side.scores, blind[0]]), side.benchmark),
-        Side("theirs", pd.concat([other.scores, blind[1]]), other.benchmark),
+        ScoredBenchmark("mine", pd.concat([scored.scores, blind[0]]), scored.benchmark),
+        ScoredBenchmark("theirs", pd.concat([other.scores, blind[1]]), other.benchmark),
         [RUN],
     )
     assert set(frame.loc[frame["unit"] == "text", "method"]) == {"loss", COMBINED}
@@ -169,13 +177,13 @@ def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one()
 def test_members_that_tie_at_the_top_do_not_mute_a_method_of_the_power() -> None:
     """An audit knows the ties of its non-members alone, and so does what is said of its power."""
     rng = np.random.default_rng(0)
-    side = made_up(0, 400, methods=2, texts=8)
+    scored = made_up(0, 400, methods=2, texts=8)
     label = np.repeat(np.arange(50) % 2, 8)
-    benchmark = side.benchmark.assign(label=pd.array(label, "Int64"), fold=np.arange(50).repeat(8) // 2 % 5)
-    loss = side.scores["method"] == "loss"
+    benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"), fold=np.arange(50).repeat(8) // 2 % 5)
+    loss = scored.scores["method"] == "loss"
     top = np.where((label == 1) & (rng.random(400) < 0.4), 9.0, rng.normal(size=400) / 10)
-    scores = side.scores.assign(score=np.where(loss, np.concatenate([top, top]), side.scores["score"]))
+    scores = scored.scores.assign(score=np.where(loss, np.concatenate([top, top]), scored.scores["score"]))
     asked = {"length": 32, "start_token": "none", "references": [], "methods": []}
-    found = pd.DataFrame(power(Side("texts", scores, benchmark), asked))
+    found = pd.DataFrame(power(ScoredBenchmark("texts", scores, benchmark), asked))
     at = found[(found["label"] == 1) & (found["texts"] == 1)].set_index("method")["value"]
     assert at[COMBINED] > 0.3

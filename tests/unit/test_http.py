@@ -4,7 +4,7 @@ import pytest
 
 from hub_server import Hub
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.http import Fetcher, NotThereError
+from pretrace.runtime.http import Fetcher, NotFoundError
 
 DATA = bytes(range(256)) * 2000
 
@@ -51,7 +51,7 @@ def test_a_limit_is_waited_for_and_a_missing_file_is_not_tried_again(server, tmp
     fetcher(slept).save(f"{server.url}/book.txt", tmp_path / "a")
     assert slept == [2.0], "Retry-After is 0, so the usual wait"
     before = len(server.asked)
-    with pytest.raises(NotThereError, match=r"none\.txt is not there"):
+    with pytest.raises(NotFoundError, match=r"none\.txt is not there"):
         fetcher(slept).save(f"{server.url}/none.txt", tmp_path / "b")
     assert len(server.asked) == before + 1
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -291,6 +291,6 @@ def test_a_store_that_another_program_holds_is_no_defect(tmp_path):
         store._database.execute("PRAGMA busy_timeout = 1")
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(InputError, match=r"a\.sqlite.*is locked.*Another program holds it"):
-            store.put_aside(1, budget=10)
+            store.reserve(1, budget=10)
         other.execute("ROLLBACK")
-        assert store.put_aside(1, budget=10)
+        assert store.reserve(1, budget=10)

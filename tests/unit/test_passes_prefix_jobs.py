@@ -172,9 +172,9 @@ def test_more_shots_run_the_new_cells_alone(job, monkeypatch):
     first = job([request(shots=count) for count in (1, 3)])
     statistics, ran = Engine.statistics, []
 
-    def counted(self, window, lead, **rest):
-        ran.append(lead.shots_used)
-        return statistics(self, window, lead, **rest)
+    def counted(self, window, prompt_prefix, **rest):
+        ran.append(prompt_prefix.shots_used)
+        return statistics(self, window, prompt_prefix, **rest)
 
     monkeypatch.setattr(Engine, "statistics", counted)
     second = job([request(shots=count) for count in (1, 2, 3, 4)])

@@ -11,7 +11,7 @@ from made_up_jobs import expected_statistics
 import tiny_models
 from pretrace.passes import sharing
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import PrefixLayer, SharedCache, SteppedState
 
@@ -33,11 +33,11 @@ def requests_of(texts, inner=()):
     ]
 
 
-def check(engine, model, lead, texts=TEXTS):
-    computed = engine.statistics(requests_of(texts, lead.inner), lead, full=False)
+def check(engine, model, prompt_prefix, texts=TEXTS):
+    computed = engine.statistics(requests_of(texts, prompt_prefix.inner), prompt_prefix, full=False)
     for tokens, values in zip(texts, computed, strict=True):
-        assert values.shape == (1, len(tokens) + len(lead.inner))
-        expected = expected_statistics(model, lead.ids, [*lead.inner, *tokens])[:1]
+        assert values.shape == (1, len(tokens) + len(prompt_prefix.inner))
+        expected = expected_statistics(model, prompt_prefix.ids, [*prompt_prefix.inner, *tokens])[:1]
         np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
 
 
@@ -47,8 +47,8 @@ def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
     assert sum(map(len, SHOTS)) > 3 * tiny_models.WINDOW
     for start, batch_tokens in [((0,), 40), ((), 10_000), ((1, 2), 1)]:
         engine = Engine(model, "tiny", batch_tokens)
-        check(engine, model, Lead(start, SHOTS))
-        assert engine._way is WAYS[kind]
+        check(engine, model, PromptPrefix(start, SHOTS))
+        assert engine._sharing is WAYS[kind]
 
 
 @pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
@@ -56,25 +56,27 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
     model = tiny_model(kind)
     engine = Engine(model, "tiny", 60)
     for used in range(len(SHOTS), 0, -1):
-        check(engine, model, Lead((0,), SHOTS[:used]))
-    check(engine, model, Lead((0,), SHOTS[1:]))
-    check(engine, model, Lead((0,)))
+        check(engine, model, PromptPrefix((0,), SHOTS[:used]))
+    check(engine, model, PromptPrefix((0,), SHOTS[1:]))
+    check(engine, model, PromptPrefix((0,)))
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    plain = engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:2]), full=False)
-    with_empty = engine.statistics(requests_of(TEXTS), Lead((0,), ((), SHOTS[0], (), SHOTS[1])), full=False)
+    plain = engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), full=False)
+    with_empty = engine.statistics(
+        requests_of(TEXTS), PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])), full=False
+    )
     for one, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(one, other)
-    check(engine, tiny_model(kind), Lead((0,), ((),)))
+    check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))
 
 
 def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model, monkeypatch):
-    model, lead = tiny_model("mistral"), Lead((0,), SHOTS)
+    model, prompt_prefix = tiny_model("mistral"), PromptPrefix((0,), SHOTS)
     engine = Engine(model, "tiny", 60)
-    engine.statistics(requests_of(TEXTS[:1]), lead, full=False)
+    engine.statistics(requests_of(TEXTS[:1]), prompt_prefix, full=False)
     held = engine._encoded._layers
     before = [(keys.data_ptr(), keys.clone()) for keys, _ in held]
     read = []
@@ -85,7 +87,7 @@ def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model
         return update(self, *states, **rest)
 
     monkeypatch.setattr(PrefixLayer, "update", watched)
-    engine.statistics(requests_of(TEXTS), Lead((0,), SHOTS[:3]), full=False)
+    engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:3]), full=False)
     assert set(read) == {keys.untyped_storage().data_ptr() for keys, _ in held}
     for (address, values), (keys, _) in zip(before, engine._encoded._layers, strict=True):
         assert keys.data_ptr() == address
@@ -94,10 +96,10 @@ def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model
 
 def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
     """A cache that kept what it was given would hold every layer's concatenation at the last one."""
-    model, lead = tiny_model("llama"), Lead((0,), SHOTS)
+    model, prompt_prefix = tiny_model("llama"), PromptPrefix((0,), SHOTS)
     engine = Engine(model, "tiny", 10_000)
-    engine.statistics(requests_of(TEXTS), lead, full=False)
-    longest = len(lead.ids) + max(map(len, TEXTS)) - 1
+    engine.statistics(requests_of(TEXTS), prompt_prefix, full=False)
+    longest = len(prompt_prefix.ids) + max(map(len, TEXTS)) - 1
     alive = []
 
     def count(*_):
@@ -106,7 +108,7 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
         alive.append(sum(one.shape[0] > 1 and one.shape[1] > 1 and one.shape[-2] == longest for one in found))
 
     hook = model.model.norm.register_forward_hook(count)
-    engine.statistics(requests_of(TEXTS), lead, full=False)
+    engine.statistics(requests_of(TEXTS), prompt_prefix, full=False)
     hook.remove()
     assert alive == [0]
 
@@ -120,8 +122,8 @@ def test_a_model_whose_cache_misleads_is_noticed(tiny_model, monkeypatch):
         SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)
     )
     engine = Engine(tiny_model("llama"), "tiny", 60)
-    check(engine, tiny_model("llama"), Lead((0,), SHOTS))
-    assert engine._way is None
+    check(engine, tiny_model("llama"), PromptPrefix((0,), SHOTS))
+    assert engine._sharing is None
 
 
 def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model):
@@ -129,5 +131,5 @@ def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model):
     config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
     model = transformers.LlamaForCausalLM(config).eval()
     engine = Engine(model, "tiny", 60)
-    check(engine, model, Lead((0,), SHOTS))
-    assert engine._way is None
+    check(engine, model, PromptPrefix((0,), SHOTS))
+    assert engine._sharing is None

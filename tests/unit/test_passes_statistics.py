@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tiny_models
 from pretrace.passes.engine import Engine
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.statistics import Reduction
 
@@ -34,7 +34,9 @@ def requests_of(texts):
 
 
 def check(model, texts, start, batch_tokens):
-    computed = Engine(model, "tiny", batch_tokens).statistics(requests_of(texts), Lead(start), full=True)
+    computed = Engine(model, "tiny", batch_tokens).statistics(
+        requests_of(texts), PromptPrefix(start), full=True
+    )
     for tokens, values in zip(texts, computed, strict=True):
         assert values.dtype == np.float32
         if len(tokens) + len(start) < 2:
@@ -69,8 +71,8 @@ def test_more_positions_than_a_chunk(model):
 def test_log_probabilities_alone_are_those_of_the_full_statistics(model):
     window = requests_of([[5, 6, 7, 8], [9, 10]])
     engine = Engine(model, "tiny", 100)
-    alone = engine.statistics(window, Lead((0,)), full=False)
-    for one, full in zip(alone, engine.statistics(window, Lead((0,)), full=True), strict=True):
+    alone = engine.statistics(window, PromptPrefix((0,)), full=False)
+    for one, full in zip(alone, engine.statistics(window, PromptPrefix((0,)), full=True), strict=True):
         np.testing.assert_array_equal(one, full[:1])
 
 
@@ -106,7 +108,7 @@ def test_other_ways_from_hidden_states_to_logits(what):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
-    apart = Engine(model, "tiny", 60).features.head_apart
+    apart = Engine(model, "tiny", 60).features.has_separate_head
     assert apart == (what.split()[0] not in ("capped", "scaled"))
     generator = np.random.default_rng(0)
     texts = [generator.integers(0, 300, size).tolist() for size in (30, 1, 12, 25, 7, 7, 2)]

@@ -9,7 +9,7 @@ import pytest
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_power import power
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.estimates import frame_of
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -94,7 +94,7 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
          "fold": np.arange(count) // texts // 2 % 5}
     )  # fmt: skip
     asked = {"length": 64, "start_token": "none", "references": [], "methods": [COMBINED, "loss"]}
-    rows = power(Side(PAIR[1], pd.concat(frames), benchmark), asked)
+    rows = power(ScoredBenchmark(PAIR[1], pd.concat(frames), benchmark), asked)
     write_parquet(tmp_path / "estimates.parquet", frame_of(rows))
     results = Results(estimates={PAIR: tmp_path / "estimates.parquet"})
     panel = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": []}

@@ -19,7 +19,7 @@ from pretrace.render.tables.table import (
     levelled,
     markdown,
     page,
-    said_once,
+    without_repeats,
 )
 
 HOSTILE = r"a_b & c|d * <e> [f] \g 5 %"
@@ -93,7 +93,7 @@ def test_what_every_number_carries_is_said_once():
         return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
 
     rows = (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell())))
-    (shown,), notes = said_once([Block("", "", (("x",), ("y",)), rows)])
+    (shown,), notes = without_repeats([Block("", "", (("x",), ("y",)), rows)])
     assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[(), ()], [("e",), ()]]
     assert shown.columns == (("x",), ("y (d)",))
     assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]

@@ -13,8 +13,8 @@ from made_up_jobs import target_of
 from pretrace.passes import sharing
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
-from pretrace.passes.lead import Lead
 from pretrace.passes.memory import is_out_of_memory
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
 from pretrace.questions import tree
@@ -33,9 +33,9 @@ WAITS = {"gemma2": 3, "gpt_neo": 100}
 STEPPED = ("mamba",)
 BUDGET = 60
 GENERATOR = np.random.default_rng(0)
-LEADS = {
-    "plain": Lead((0,)),
-    "prefix": Lead((0,), tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 6))),
+PROMPT_PREFIXES = {
+    "plain": PromptPrefix((0,)),
+    "prefix": PromptPrefix((0,), tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 6))),
 }
 WINDOW = [
     Request(f"t{size}", 0, GENERATOR.integers(4, 300, size).astype(np.int32), size)
@@ -56,8 +56,8 @@ def load(tiny_checkpoint, tiny_model):
     def made(kind):
         # what is faster on this CPU is not asked
         model, target = tiny_model(kind), replace(target_of(tiny_checkpoint(kind)), device="cuda")
-        passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, lead, full=True)
-                  for name, lead in LEADS.items()}  # fmt: skip
+        passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, prompt_prefix, full=True)
+                  for name, prompt_prefix in PROMPT_PREFIXES.items()}  # fmt: skip
         return target, passes, letters(answerer(target, model), kind)
 
     def of(kind):
@@ -110,18 +110,18 @@ def test_gpus_give_what_the_cpu_gives_and_wait_twice_a_batch_at_most(load, gpus,
     spread(model, number)
     engine, batches = Engine(model, kind, BUDGET), []
     assert engine.features.gpus == number
-    for name, lead in LEADS.items():
-        engine.statistics(WINDOW[:1], lead, full=True)
+    for name, prompt_prefix in PROMPT_PREFIXES.items():
+        engine.statistics(WINDOW[:1], prompt_prefix, full=True)
         batches.clear()
         gpus.waits = 0
         same(
-            engine.statistics(WINDOW, lead, full=True, progress=lambda *done: batches.append(done)),
+            engine.statistics(WINDOW, prompt_prefix, full=True, progress=lambda *done: batches.append(done)),
             passes[name],
         )
         assert gpus.waits <= WAITS.get(kind, 2) * (len(batches) - 1), (
             "the first progress is of what needs no batch"
         )
-    assert engine._way is (SteppedState if kind in STEPPED else SharedCache)
+    assert engine._sharing is (SteppedState if kind in STEPPED else SharedCache)
     assert engine.batch_tokens == BUDGET
 
     made = answerer(target, model)
@@ -151,7 +151,7 @@ def test_batches_are_started_before_the_first_is_collected(load, gpus, monkeypat
     run, arrays = engine._run, engine._arrays
     monkeypatch.setattr(engine, "_run", lambda *given: told.append("started") or run(*given))
     monkeypatch.setattr(engine, "_arrays", lambda *given: told.append("collected") or arrays(*given))
-    same(engine.statistics(WINDOW, LEADS["plain"], full=True), passes["plain"])
+    same(engine.statistics(WINDOW, PROMPT_PREFIXES["plain"], full=True), passes["plain"])
     assert told[:5] == ["started", "started", "started", "collected", "started"]
     assert sorted(told) == ["collected"] * 5 + ["started"] * 5
 
@@ -175,14 +175,14 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_a_pass(load,
         engine = Engine(model, "tiny", 200)
         gpus.full = {gpus.operations + at for at in full}
         before = gpus.operations
-        same(engine.statistics(WINDOW, LEADS["prefix"], full=True), passes["prefix"])
-        assert engine._way is SharedCache
+        same(engine.statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True), passes["prefix"])
+        assert engine._sharing is SharedCache
         return engine.batch_tokens, gpus.operations - before
 
     budget, total = attempted(())
     assert budget == 200
     probed = Engine(model, "tiny", 200)
-    for at in points(operations(gpus, lambda: probed._way), total):
+    for at in points(operations(gpus, lambda: probed._sharing), total):
         assert attempted([at])[0] <= 100
 
 
@@ -222,7 +222,7 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(load, gp
     spread(model, 1)
     monkeypatch.setattr(SharedCache, "__init__", full)
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
-        Engine(model, "tiny", 200).statistics(WINDOW, LEADS["prefix"], full=True)
+        Engine(model, "tiny", 200).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True)
     with pytest.raises(InputError, match="do not fit into memory; set max_length"):
         answerer(target, model).letters(PROMPTS, lambda _: None)
 
@@ -232,7 +232,7 @@ def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(load, gpus, monk
     spread(model, 1)
     monkeypatch.setattr(sharing, "_after", lambda shared, own: torch.cat([shared.cpu(), own], dim=-2))
     with pytest.raises(RuntimeError, match="same device"):
-        Engine(model, "tiny", BUDGET).statistics(WINDOW, LEADS["prefix"], full=True)
+        Engine(model, "tiny", BUDGET).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True)
 
 
 def test_what_a_model_says_that_shares_no_prefix_is_logged_once(load, caplog, monkeypatch):
@@ -243,7 +243,10 @@ def test_what_a_model_says_that_shares_no_prefix_is_logged_once(load, caplog, mo
     monkeypatch.setattr(SharedCache, "__init__", refused)
     monkeypatch.setattr(SteppedState, "__init__", refused)
     with caplog.at_level("INFO", logger="pretrace"):
-        same(Engine(model, "tiny", 15).statistics(WINDOW, LEADS["prefix"], full=True), passes["prefix"])
+        same(
+            Engine(model, "tiny", 15).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True),
+            passes["prefix"],
+        )
     assert caplog.text.count("not shared by its keys and values (TypeError: no such cache)") == 1
 
 

@@ -195,7 +195,7 @@ def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_read
         load(study(runs=[run]))
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_temporal"}], artifacts=["audit"]))
     assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_temporal"
-    assert not plan.asks_classes(loaded, "sotu"), "an audit needs no members"
+    assert not plan.needs_classes(loaded, "sotu"), "an audit needs no members"
 
 
 def test_a_draw_that_is_not_drawn_is_refused(load):

@@ -77,7 +77,7 @@ def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
     prefix = loaded.benchmarks.entries["texts"]["prefix"]
     assert (prefix["pool"], prefix["draws"]) == (5, 2)
     assert plan.prefix_kinds(loaded, "smollm2-135m", "texts") == {"member", "nonmember"}
-    assert plan.asks_classes(loaded, "texts"), "shots of both classes need labelled texts"
+    assert plan.needs_classes(loaded, "texts"), "shots of both classes need labelled texts"
 
 
 def test_only_named_methods_draw_shots_and_an_entry_s_own_pool_stays(load):

@@ -119,7 +119,7 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     fetched = paths.fetched_of_study(paper)
     assert "results/downloads/wikimia/texts/files.json" in fetched
     assert "results/downloads/wikimia/views/files.json" in fetched
-    assert not any("bookmia/views" in path for path in fetched), "it brings no views"
+    assert not any("bookmia/views" in path for path in fetched), "it has no views"
     checkpoints = paths.checkpoints_of_study(paper)
     reading = {model for model, _ in plan.pass_pairs(paper)}
     assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)

@@ -79,7 +79,7 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
     ("runs", "message"),
     [
         ([{"model": "smollm2-135m", "benchmark": "books"}], r"runs\.0\.model: books holds no texts"),
-        ([RUN | {"benchmark": "sotu"}], r"runs\.0\.benchmark: chatgpt brings answers .* sotu asks none"),
+        ([RUN | {"benchmark": "sotu"}], r"runs\.0\.benchmark: chatgpt has answers .* sotu asks none"),
         ([RUN | {"methods": ["decop"]}], r"methods\.0: unknown method 'decop': did you mean 'de_cop'"),
         ([RUN | {"methods": [{"completion": {"tokens": 32}}]}], r"completion has no parameter 'tokens': .*k"),
         ([RUN | {"methods": [{"completion": {"k": [0]}}]}], r"parameter .k. of method .completion.: 0 is out of range"),
@@ -115,12 +115,12 @@ def load_texts(load, tmp_path):
 
 def test_paraphrases_that_nobody_has_are_refused_where_they_are_needed(load_texts):
     with pytest.raises(
-        InputError, match=r"runs.0.paraphraser: paraphrase: plain brings no such view; give a file"
+        InputError, match=r"runs.0.paraphraser: paraphrase: plain has no such view; give a file"
     ):
         load_texts("plain")
     load_texts("plain", methods=["loss", "completion"])
     load_texts("plain", paraphraser="paraphrase_by_smollm2-135m")
     load_texts("brings")
     load_texts("brings", neighbours=["neighbours-3"])
-    with pytest.raises(InputError, match=r"runs.0.neighbours: neighbours-4: brings brings no such view"):
+    with pytest.raises(InputError, match=r"runs.0.neighbours: neighbours-4: brings has no such view"):
         load_texts("brings", neighbours=["neighbours-4"])

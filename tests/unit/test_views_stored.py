@@ -14,7 +14,7 @@ from pretrace.models import register_local
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.views import VIEWS
-from pretrace.views.stored import brought_view, make_view, read_view, schema, sent, viewed
+from pretrace.views.stored import imported_view, make_view, read_view, schema, sent, viewed
 from pretrace.views.zero_access import complete, read_prompts, zero_access_shots
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
@@ -74,7 +74,7 @@ def test_a_stored_view_reads_back_as_written(causal: Path, tmp_path: Path) -> No
 def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd.DataFrame:
     path = tmp_path / "paraphrase.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return brought_view("paraphrase", table, path)
+    return imported_view("paraphrase", table, path)
 
 
 def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -102,4 +102,4 @@ def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(pr
     (project.path / "both.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
     planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout
     made = dict(re.findall(r"^rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned, re.MULTILINE))
-    assert made == {"bring_view": "brings", "write_paraphrases": "asks"}
+    assert made == {"import_view": "brings", "write_paraphrases": "asks"}

@@ -59,45 +59,45 @@ rule ask_questions:
         "../../scripts/ask_questions.py"
 
 
-ruleorder: bring_view > write_paraphrases > ask_for_paraphrases
+ruleorder: import_view > write_paraphrases > ask_for_paraphrases
 
 
 rule write_paraphrases:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint=checkpoint_of_maker,
+        checkpoint=checkpoint_of_writer,
         prompts="config/prompts/paraphrase.yaml",
     output:
-        "results/views/{benchmark}/paraphrase_by_{maker}.parquet",
+        "results/views/{benchmark}/paraphrase_by_{writer}.parquet",
     log:
-        "results/logs/write_paraphrases/{benchmark}/{maker}.log",
+        "results/logs/write_paraphrases/{benchmark}/{writer}.log",
     wildcard_constraints:
-        maker=makers(behind_api=False),
+        writer=models_that_write(behind_api=False),
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"], writer)
+    threads: resource_of("threads", config["threads"], writer_entry)
     resources:
-        gpu=asked("gpu", 0, writer),
-        mem_mb=growing(asked("mem_mb", 4000, writer)),
-        runtime=growing(asked("runtime", 240, writer)),
+        gpu=resource_of("gpu", 0, writer_entry),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000, writer_entry)),
+        runtime=more_each_attempt(resource_of("runtime", 240, writer_entry)),
     params:
         code=sources("models", "passes", "questions"),
         answers="results/api/answers.sqlite",
-        model=lambda wildcards: wildcards.maker,
-        entry=entry_of_maker,
+        model=lambda wildcards: wildcards.writer,
+        entry=writer_settings,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: what is written depends on it
-        threads=asked("threads", config["threads"], writer),
+        threads=resource_of("threads", config["threads"], writer_entry),
     script:
         "../../scripts/write_paraphrases.py"
 
 
 use rule write_paraphrases as ask_for_paraphrases with:
     log:
-        "results/logs/ask_for_paraphrases/{benchmark}/{maker}.log",
+        "results/logs/ask_for_paraphrases/{benchmark}/{writer}.log",
     wildcard_constraints:
-        maker=makers(behind_api=True),
+        writer=models_that_write(behind_api=True),
 
 
 # no output, so that it always shows what the store holds now

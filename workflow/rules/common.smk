@@ -31,11 +31,11 @@ try:
         for slug in sorted({run.benchmark for run in STUDY.runs}):
             entry = STUDY.benchmarks.entries[slug]
             if entry["source"] == "local":
-                check_texts(Path(entry["path"]), metrics=plan.asks_classes(STUDY, slug))
+                check_texts(Path(entry["path"]), metrics=plan.needs_classes(STUDY, slug))
         for model, benchmark in plan.question_pairs(STUDY):
             entry = STUDY.models.entries[model]
             if entry["source"] == "answers":
-                check_answers(Path(entry["path"]), metrics=plan.asks_classes(STUDY, benchmark))
+                check_answers(Path(entry["path"]), metrics=plan.needs_classes(STUDY, benchmark))
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
@@ -112,7 +112,7 @@ def priority_of_artifact(wildcards):
     return priorities(STUDY).of_artifact(wildcards.artifact)
 
 
-def held_for_calibration(wildcards, path_of):
+def calibration_input(wildcards, path_of):
     """A file about the benchmark whose clean documents calibrate the pair's answers, where the runs name one."""
     other = plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark)
     return path_of(STUDY, wildcards.model, other) if other else []
@@ -142,7 +142,7 @@ def streamed_corpora(keep):
     )
 
 
-def runs_code_of(entry):
+def may_run_code(entry):
     """Whether a model's own Python files may run: where its entry asks for it and the configuration agrees."""
     return bool(entry.get("remote_code") and config.get("trust_remote_code"))
 
@@ -186,7 +186,7 @@ def benchmarks_from(*sources):
     return alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] in sources)
 
 
-def bringing_benchmarks():
+def benchmarks_with_views():
     """The benchmarks, each before a view that it may bring: other benchmarks may ask a model for that view."""
     return "|".join(
         rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{paths.OF_SOURCES})\.parquet)"
@@ -198,7 +198,7 @@ def models_from(*sources):
     return alternatives(name for name, entry in MODELS.items() if entry["source"] in sources)
 
 
-def models_but(*sources):
+def models_except(*sources):
     return alternatives(name for name, entry in MODELS.items() if entry["source"] not in sources)
 
 
@@ -208,7 +208,7 @@ def tokenizer_of_api(wildcards):
     return paths.checkpoint(STUDY.models.shared[entry["tokenizer"]]) if "tokenizer" in entry else []
 
 
-def makers(behind_api):
+def models_that_write(behind_api):
     """The models that can write, here or behind an API."""
     return alternatives(
         name
@@ -217,19 +217,19 @@ def makers(behind_api):
     )
 
 
-def checkpoint_of_maker(wildcards):
+def checkpoint_of_writer(wildcards):
     """The checkpoint of a model that writes here, nothing for one behind an API."""
-    return [] if "api" in writer(wildcards) else paths.checkpoint(wildcards.maker)
+    return [] if "api" in writer_entry(wildcards) else paths.checkpoint(wildcards.writer)
 
 
-def writer(wildcards):
+def writer_entry(wildcards):
     """The entry of a model that writes."""
-    return MODELS[wildcards.maker]
+    return MODELS[wildcards.writer]
 
 
-def entry_of_maker(wildcards):
+def writer_settings(wildcards):
     """What of a writing model's entry its writing depends on."""
-    entry = writer(wildcards)
+    entry = writer_entry(wildcards)
     return loading(entry) | {key: entry[key] for key in ("api",) if key in entry}
 
 
@@ -266,12 +266,12 @@ def tokenizer_trained_for(training):
     return f"results/tokenizers/{STUDY.corpora.shared[training['tokenizer_corpus']]}-{training['vocabulary']}.json"
 
 
-def asked(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
+def resource_of(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
     """A resource as the `resources` of a model's entry ask for it."""
     return lambda wildcards: entry(wildcards).get("resources", {}).get(resource, default)
 
 
-def growing(amount):
+def more_each_attempt(amount):
     """Memory or time that a retry gets more of: what killed an attempt should not kill the next."""
     return lambda wildcards, attempt: attempt * amount(wildcards)
 
@@ -319,7 +319,7 @@ if workflow.is_main_process:
     atexit.register(conclude_without_jobs)
 
 
-def names_on_the_page(wildcards):
+def report_glossary(wildcards):
     """What the report says that models, benchmarks and corpora are."""
     registries = ("models", "benchmarks", "corpora")
     entries = {name: getattr(STUDY, name).entries for name in registries}

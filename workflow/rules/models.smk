@@ -15,7 +15,7 @@ rule fetch_model:
     params:
         entry=model_to_fetch,
         pins=pins,
-        remote_code=lambda wildcards: runs_code_of(MODELS[wildcards.model]),
+        remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
     script:
         "../../scripts/fetch_model.py"
 
@@ -55,7 +55,7 @@ rule register_checkpoint:
     params:
         code=sources("models"),
         path=lambda wildcards: MODELS[wildcards.model]["path"],
-        remote_code=lambda wildcards: runs_code_of(MODELS[wildcards.model]),
+        remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
     script:
         "../../scripts/register_checkpoint.py"
 
@@ -95,8 +95,8 @@ rule train_model:
     conda:
         "../../envs/pretrace.yaml"
     resources:
-        mem_mb=growing(asked("mem_mb", 4000)),
-        runtime=growing(asked("runtime", 240)),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
+        runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=sources("models/training"),
         training=training_of,
@@ -121,15 +121,15 @@ rule continue_model:
     priority: priority_of("model")
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"])
+    threads: resource_of("threads", config["threads"])
     resources:
-        mem_mb=growing(asked("mem_mb", 8000)),
-        runtime=growing(asked("runtime", 240)),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 8000)),
+        runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=sources("models"),
         training=training_of,
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
-        threads=asked("threads", config["threads"]),
+        threads=resource_of("threads", config["threads"]),
     script:
         "../../scripts/continue_model.py"
 
@@ -146,8 +146,8 @@ rule train_shadows:
     conda:
         "../../envs/pretrace.yaml"
     resources:
-        mem_mb=growing(lambda wildcards: 4000),
-        runtime=growing(lambda wildcards: 240),
+        mem_mb=more_each_attempt(lambda wildcards: 4000),
+        runtime=more_each_attempt(lambda wildcards: 240),
     params:
         code=sources("models/training"),
         training=lambda wildcards: STUDY.models.entries[wildcards.model]["training"],

@@ -10,15 +10,15 @@ rule run_passes:
     log:
         "results/logs/run_passes/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
-        model=models_but("openai"),
+        model=models_except("openai"),
     priority: priority_of("passes")
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"])
+    threads: resource_of("threads", config["threads"])
     resources:
-        gpu=asked("gpu", 0),
-        mem_mb=growing(asked("mem_mb", 4000)),
-        runtime=growing(asked("runtime", 240)),
+        gpu=resource_of("gpu", 0),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
+        runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=sources("models", "views", "passes"),
         requests=of_shared_pair(plan.pass_requests),
@@ -27,6 +27,6 @@ rule run_passes:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=asked("threads", config["threads"]),
+        threads=resource_of("threads", config["threads"]),
     script:
         "../../scripts/run_passes.py"

@@ -28,16 +28,16 @@ rule complete_openings:
     priority: priority_of("passes")
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"])
+    threads: resource_of("threads", config["threads"])
     resources:
-        gpu=asked("gpu", 0),
-        mem_mb=growing(asked("mem_mb", 4000)),
-        runtime=growing(asked("runtime", 240)),
+        gpu=resource_of("gpu", 0),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
+        runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=sources("models", "views"),
         lengths=of_shared_pair(plan.completed_lengths),
         loading=loading_of,
         device=config["device"],
-        threads=asked("threads", config["threads"]),
+        threads=resource_of("threads", config["threads"]),
     script:
         "../../scripts/complete_openings.py"

@@ -10,15 +10,15 @@ rule answer_questions:
     log:
         "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
-        model=models_but("openai", "answers"),
+        model=models_except("openai", "answers"),
     priority: priority_of("answers")
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"])
+    threads: resource_of("threads", config["threads"])
     resources:
-        gpu=asked("gpu", 0),
-        mem_mb=growing(asked("mem_mb", 4000)),
-        runtime=growing(asked("runtime", 240)),
+        gpu=resource_of("gpu", 0),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
+        runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=sources("models", "views", "passes", "questions"),
         requests=of_shared_pair(plan.answer_requests),
@@ -27,18 +27,18 @@ rule answer_questions:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=asked("threads", config["threads"]),
+        threads=resource_of("threads", config["threads"]),
     script:
         "../../scripts/answer_questions.py"
 
 
-rule bring_answers:
+rule import_answers:
     input:
         lambda wildcards: MODELS[wildcards.model]["path"],
     output:
         "results/answers/{model}/{benchmark}/{study}.parquet",
     log:
-        "results/logs/bring_answers/{model}/{benchmark}/{study}.log",
+        "results/logs/import_answers/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
         model=models_from("answers"),
     conda:
@@ -46,7 +46,7 @@ rule bring_answers:
     params:
         code=sources("benchmarks", "questions"),
     script:
-        "../../scripts/bring_answers.py"
+        "../../scripts/import_answers.py"
 
 
 rule gather_documents:
@@ -72,8 +72,8 @@ rule calibrate_answers:
     input:
         answers=of_pair(paths.answers),
         benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        held_answers=lambda wildcards: held_for_calibration(wildcards, paths.answers),
-        held_benchmark=lambda wildcards: held_for_calibration(
+        held_answers=lambda wildcards: calibration_input(wildcards, paths.answers),
+        held_benchmark=lambda wildcards: calibration_input(
             wildcards, lambda study, model, benchmark: paths.table(study, benchmark)
         ),
     output:

@@ -103,7 +103,7 @@ rule render_report:
         code=sources("render"),
         title=STUDY.title,
         artifacts=list(STUDY.artifacts.values()),
-        names=names_on_the_page,
+        names=report_glossary,
         left_out=plan.left_out(STUDY),
         shots=plan.benchmarks_with_shots(STUDY),
     script:

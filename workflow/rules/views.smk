@@ -11,20 +11,20 @@ rule make_view:
     priority: priority_of("benchmark")
     conda:
         "../../envs/pretrace.yaml"
-    threads: asked("threads", config["threads"], entry_for_view)
+    threads: resource_of("threads", config["threads"], entry_for_view)
     resources:
-        gpu=asked("gpu", 0, entry_for_view),
-        mem_mb=growing(asked("mem_mb", 4000, entry_for_view)),
-        runtime=growing(asked("runtime", 240, entry_for_view)),
+        gpu=resource_of("gpu", 0, entry_for_view),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000, entry_for_view)),
+        runtime=more_each_attempt(resource_of("runtime", 240, entry_for_view)),
     params:
         code=sources("models", "views"),
         device=config["device"],
-        threads=asked("threads", config["threads"], entry_for_view),
+        threads=resource_of("threads", config["threads"], entry_for_view),
     script:
         "../../scripts/make_view.py"
 
 
-rule bring_view:
+rule import_view:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         source=lambda wildcards: paths.source_of_view(
@@ -33,13 +33,13 @@ rule bring_view:
     output:
         "results/views/{benchmark}/{view}.parquet",
     log:
-        "results/logs/bring_view/{benchmark}/{view}.log",
+        "results/logs/import_view/{benchmark}/{view}.log",
     wildcard_constraints:
-        benchmark=bringing_benchmarks(),
+        benchmark=benchmarks_with_views(),
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=sources("benchmarks", "views"),
         entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
     script:
-        "../../scripts/bring_view.py"
+        "../../scripts/import_view.py"

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
-from pretrace.benchmarks.sources import BRINGERS, LOADERS
+from pretrace.benchmarks.sources import LOADERS, VIEW_LOADERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "brought", "build"]
+__all__ = ["LOADERS", "build", "imported"]
 
 
 def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
@@ -29,15 +29,15 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def brought(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
+def imported(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
     """Text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` where the source holds no such view.
     """
-    views = BRINGERS[entry["source"]](entry, sources) if entry["source"] in BRINGERS else {}
+    views = VIEW_LOADERS[entry["source"]](entry, sources) if entry["source"] in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(
-            f"a benchmark with source '{entry['source']}' brings no view '{view}'. Give a file of it under the "
+            f"a benchmark with source '{entry['source']}' has no view '{view}'. Give a file of it under the "
             f"entry's key views; {nearest(view, views)}"
         )
     return views[view]

@@ -78,7 +78,7 @@ def files_of_split(source: Path, split: str) -> list[Path]:
     return [path for found, path in files_of(source) if name.search(found)]
 
 
-def the_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
+def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
     """The one file with such an ending; of several, the one whose name holds `holding`."""
     found = [(name, path) for name, path in files_of(source) if name.lower().endswith(endings)]
     if len(found) > 1 and holding:

@@ -56,7 +56,7 @@ class Prefix(Keys, total=False):
     (default, all that are left)."""
 
 
-VIEW_BROUGHT = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
+IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
 class YearsOf(Keys, total=False):
@@ -113,7 +113,7 @@ class BenchmarkEntry(Keys, total=False):
     """How its passages are asked about, by the wordings of `prompts/de_cop.yaml` (`book_authors`: with the
     format sentence of the authors' code, and the letter read at the second token); makes its texts passages
     of documents."""
-    views: Some[dict[Annotated[str, Field(pattern=VIEW_BROUGHT)], str]]
+    views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], str]]
     """Views that the benchmark brings, as `{paraphrase: paraphrases.jsonl}`: a file with the columns `id` (of
     the text), `text` and, if wanted, `variant` (0, 1, ...), relative to this file."""
     split: str
@@ -145,7 +145,7 @@ Loader = Callable[[Mapping[str, Any], list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
 
 
-Bringer = Callable[[Mapping[str, Any], list[Path]], Mapping[str, Mapping[str, list[str]]]]
+ViewLoader = Callable[[Mapping[str, Any], list[Path]], Mapping[str, Mapping[str, list[str]]]]
 """(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
 
 
@@ -177,16 +177,16 @@ def loader(
     return register
 
 
-BRINGERS: dict[str, Bringer] = {}
+VIEW_LOADERS: dict[str, ViewLoader] = {}
 
 
-def brings(source: str) -> Callable[[Bringer], Bringer]:
+def view_loader(source: str) -> Callable[[ViewLoader], ViewLoader]:
     """Register what gives the views that a source holds beside its texts, as paraphrases."""
 
-    def register(function: Bringer) -> Bringer:
-        if source in BRINGERS:
+    def register(function: ViewLoader) -> ViewLoader:
+        if source in VIEW_LOADERS:
             raise ValueError(f"two functions give the views of '{source}'")
-        BRINGERS[source] = function
+        VIEW_LOADERS[source] = function
         return function
 
     return register

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import OF_METHOD, Side, audit_scores, shown
+from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
 from pretrace.evaluation.evidence import (
     LEVEL,
+    cauchy_p,
     cauchy_variable,
     empirical_p,
-    p_of_cauchy,
 )
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
@@ -29,7 +29,7 @@ CELL = ["unit", *OF_METHOD, "subset", "length"]
 
 
 def audit(
-    audited: Side, known: Side, runs: Sequence[Mapping[str, Any]], language: str = "en"
+    audited: ScoredBenchmark, known: ScoredBenchmark, runs: Sequence[Mapping[str, Any]], language: str = "en"
 ) -> pd.DataFrame:
     """The table of `COLUMNS`: units without a label in `audited` against the non-members (label 0) of `known`.
 
@@ -49,12 +49,12 @@ def audit(
     from scipy.stats import false_discovery_control
 
     same, of = audited.name == known.name, shown(runs)
-    ours, theirs = (audit_scores(side, of, same=same) for side in (audited, known))
+    ours, theirs = (audit_scores(scored, of, same=same) for scored in (audited, known))
     ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0)]
     ours = _comparable(ours, theirs, audited, known)
-    mute = mute_methods(theirs)
-    found = evidence(ours.assign(p=p_values(ours, theirs)), mute)
-    checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), mute)
+    tied = tied_methods(theirs)
+    found = evidence(ours.assign(p=p_values(ours, theirs)), tied)
+    checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), tied)
     checked["unit"] = checked["unit"].map({"text": "nonmember", "document": "nonmember_document"})
     found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(false_discovery_control)
     controls = shifts(_texts(audited, ours), _texts(known, theirs), language).assign(
@@ -68,7 +68,9 @@ def audit(
     return frame.astype({"unit": object})[COLUMNS]
 
 
-def _comparable(ours: pd.DataFrame, theirs: pd.DataFrame, audited: Side, known: Side) -> pd.DataFrame:
+def _comparable(
+    ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
+) -> pd.DataFrame:
     """Our rows that have known non-members in their cell; the log counts the units that have none."""
     there = pd.MultiIndex.from_frame(theirs[CELL])
     kept = ours[pd.MultiIndex.from_frame(ours[CELL]).isin(there)]
@@ -91,10 +93,10 @@ def _place(subset: str, length: int) -> str:
     return " of ".join([*([f"{length} words"] if length >= 0 else ["texts"]), f"subset '{subset}'"])
 
 
-def _texts(side: Side, rows: pd.DataFrame) -> pd.DataFrame:
+def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
     """The texts behind the rows: those scored, or those of the documents scored."""
     ids, documents = rows.loc[rows["unit"] == "text", "id"], rows.loc[rows["unit"] == "document", "document"]
-    table = side.benchmark
+    table = scored.benchmark
     return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]
 
 
@@ -118,7 +120,7 @@ def cross_p_values(rows: pd.DataFrame) -> Floats:
     return p
 
 
-def mute_methods(nonmembers: pd.DataFrame) -> set[str]:
+def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
     """Methods that cannot speak: in some cell over `LEVEL` of the non-members share the highest score.
 
     So SURP, where many texts have no surprising token. Their p-values stand, and take no part in what is combined.
@@ -132,7 +134,7 @@ def mute_methods(nonmembers: pd.DataFrame) -> set[str]:
     return found
 
 
-def evidence(rows: pd.DataFrame, mute: Collection[str] = ()) -> pd.DataFrame:
+def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
     """Rows of `audit_scores` with a `p` -> `unit, id, method, setting, score, p`: those of texts, what they say
     together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `mute`.
     """
@@ -140,9 +142,9 @@ def evidence(rows: pd.DataFrame, mute: Collection[str] = ()) -> pd.DataFrame:
     texts = rows[rows["unit"] == "text"]
     parts = rows[rows["document"] != ""].assign(id=rows["document"])
     grouped = parts.groupby(["id", *OF_METHOD], sort=True)[["score", "cauchy"]].mean().reset_index()
-    documents = grouped.assign(unit="document", p=p_of_cauchy(grouped["cauchy"]))
+    documents = grouped.assign(unit="document", p=cauchy_p(grouped["cauchy"]))
     frame = pd.concat([texts, documents], ignore_index=True)
-    seeing = frame[~(frame["method"].map(is_control).astype(bool) | frame["method"].isin(list(mute)))]
+    seeing = frame[~(frame["method"].map(is_control).astype(bool) | frame["method"].isin(list(tied)))]
     together = seeing.groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
-    together = together.assign(method=COMBINED, setting="", p=p_of_cauchy(together["cauchy"]))
+    together = together.assign(method=COMBINED, setting="", p=cauchy_p(together["cauchy"]))
     return pd.concat([frame, together], ignore_index=True)[["unit", "id", *OF_METHOD, "score", "p"]]

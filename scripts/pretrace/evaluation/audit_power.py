@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, cross_p_values, mute_methods
-from pretrace.evaluation.audit_scores import Side, audit_scores
-from pretrace.evaluation.evidence import LEVEL, cauchy_variable, p_of_cauchy
+from pretrace.evaluation.audit import COMBINED, cross_p_values, tied_methods
+from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
+from pretrace.evaluation.evidence import LEVEL, cauchy_p, cauchy_variable
 from pretrace.evaluation.significance import wilson
 from pretrace.questions.known import is_control
 from pretrace.runtime.files import seed_of
@@ -23,7 +23,7 @@ MOST = 16
 """Texts of a document that an audit is given at most."""
 
 
-def power(side: Side, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows of `estimates.COLUMNS`: the share of documents (`n`) with p <= `evidence.LEVEL`, with Wilson's interval.
 
     A row a `method`, number of `texts` and `label` (1 member, 0 non-member): an audit is given so many of a document's
@@ -34,13 +34,13 @@ def power(side: Side, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
     length, methods = asked["length"], asked["methods"]
-    rows = audit_scores(side, of)
+    rows = audit_scores(scored, of)
     rows = rows[(rows["unit"] == "text") & (rows["length"] == (-1 if length is None else length))]
     rows = rows[rows["label"].notna() & (rows["document"] != "")]
     rows = rows.assign(p=cross_p_values(rows)).dropna(subset="p")
     rows["cauchy"] = cauchy_variable(rows["p"])
-    mute = mute_methods(rows[rows["label"] == 0])
-    seeing = rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(mute)))]
+    tied = tied_methods(rows[rows["label"] == 0])
+    seeing = rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(tied)))]
     keys = ["id", "document", "subset", "label"]
     together = seeing.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
     wide = pd.concat([rows, together]).pivot(index=keys, columns="method", values="cauchy")
@@ -70,4 +70,4 @@ def _share(values: np.ndarray, texts: int, key: tuple[Any, ...]) -> np.ndarray:
     """Of draws of so many of a document's texts, the share with p <= level; `values` (texts, methods)."""
     rng = np.random.default_rng(seed_of("audit_power", *key, texts))
     drawn = [values[rng.permutation(len(values))[:texts]].mean(axis=0) for _ in range(TIMES)]
-    return np.asarray((p_of_cauchy(np.stack(drawn)) <= LEVEL).mean(axis=0))
+    return np.asarray((cauchy_p(np.stack(drawn)) <= LEVEL).mean(axis=0))

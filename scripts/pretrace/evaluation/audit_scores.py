@@ -19,7 +19,7 @@ UNIT_KEYS = ["id", "document", "subset", "length", "label", "fold"]
 
 
 @dataclass(frozen=True)
-class Side:
+class ScoredBenchmark:
     """Scores of one model on one benchmark (`name`), its table, and the shots drawn from it (None: none)."""
 
     name: str
@@ -39,14 +39,14 @@ def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def audit_scores(side: Side, of: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
+def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
     """A row a unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`; each method at its default setting.
 
     `of` as `shown` gives it. Texts as they are, and documents by the methods that ask questions. A method's score of
     several draws of shots is their mean, and no shot, nor what overlaps one, has a score by a method with shots. Not
     `same` (the units compared are of two benchmarks): without methods that learn from a benchmark's labels or shots.
     """
-    rows = side.scores.assign(asks=side.scores["method"].map(is_question).astype(bool))
+    rows = scored.scores.assign(asks=scored.scores["method"].map(is_question).astype(bool))
     rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
     rows = rows[rows["start_token"].isin([of["start_token"], ""])]
     if of["paraphraser"] is not None:
@@ -57,11 +57,11 @@ def audit_scores(side: Side, of: Mapping[str, Any], *, same: bool = True) -> pd.
         bound = rows["draw"].notna() | (rows["method"].map(is_control).astype(bool) & ~rows["asks"])
         if bound.any():
             log.info("%s: left out of the audit, for they rest on the labels or shots of their own benchmark: %s",
-                     side.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
+                     scored.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
         rows = rows[~bound]
-    rows = _without_shots(side, rows)
+    rows = _without_shots(scored, rows)
     scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)["score"].mean()
-    return scores.merge(_units(side.benchmark), on=["unit", "id"])
+    return scores.merge(_units(scored.benchmark), on=["unit", "id"])
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
@@ -80,14 +80,14 @@ def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(chosen, columns=OF_METHOD)
 
 
-def _without_shots(side: Side, rows: pd.DataFrame) -> pd.DataFrame:
+def _without_shots(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
     prefixed = rows["draw"].notna()
-    if side.prefixes is None or not prefixed.any():
+    if scored.prefixes is None or not prefixed.any():
         return rows
     draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
-    out = set().union(*(excluded(side.prefixes, side.benchmark, draw) for draw in draws))
+    out = set().union(*(excluded(scored.prefixes, scored.benchmark, draw) for draw in draws))
     log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
-             side.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
+             scored.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
     return rows[~(prefixed & rows["id"].isin(out))]
 
 

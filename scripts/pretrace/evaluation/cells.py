@@ -32,14 +32,14 @@ ScoresByColumn = dict[Column, Floats]
 """The scores of each column in the order of the units, shape (units,), NaN where a unit has none."""
 
 
-class OfUnit(NamedTuple):
+class UnitScores(NamedTuple):
     """The labelled units of a kind and their scores."""
 
     units: pd.DataFrame
     scores: ScoresByColumn
 
 
-Scores = dict[str, OfUnit]
+Scores = dict[str, UnitScores]
 """Kind of unit (`text`, `document`) -> its units and their scores, of the kinds that have scores."""
 
 
@@ -88,7 +88,7 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
             if kind not in found:
-                found[kind] = OfUnit(UNITS[kind](benchmark), {})
+                found[kind] = UnitScores(UNITS[kind](benchmark), {})
                 places[kind] = pd.Index(found[kind].units["id"])
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
             _add(kind, rows, places[kind], found[kind].scores)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pretrace.evaluation.answers import answer_estimates
 from pretrace.evaluation.audit_power import power
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.cells import EvaluationSet, Scores
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
@@ -62,8 +62,8 @@ def estimates_and_curves(
             orders_of=sorted({one["document"] for one in of("accuracy_by_order")}),
         )  # fmt: skip
     if of("power"):
-        side = Side(benchmark_name, table(), benchmark, prefixes)
-        rows += [row for one in of("power") for row in power(side, one)]
+        scored = ScoredBenchmark(benchmark_name, table(), benchmark, prefixes)
+        rows += [row for one in of("power") for row in power(scored, one)]
     sets = {(one.name, one.draw): one for one in evaluation_sets}
     passes = Passes(
         manifest or {"views": []}, store, benchmark, sets, resamples, f"{model} on {benchmark_name}"

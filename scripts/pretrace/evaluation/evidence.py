@@ -35,6 +35,6 @@ def cauchy_variable(p: ArrayLike) -> Floats:
     return np.asarray(np.tan((0.5 - np.minimum(p, CEILING)) * np.pi))
 
 
-def p_of_cauchy(mean: ArrayLike) -> Floats:
+def cauchy_p(mean: ArrayLike) -> Floats:
     """The one p-value of a mean of Cauchy variables."""
     return np.asarray(0.5 - np.arctan(mean) / np.pi)

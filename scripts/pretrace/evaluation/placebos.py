@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, OfUnit, Scores, ScoresByColumn, Shown, cells
+from pretrace.evaluation.cells import EvaluationSet, Scores, ScoresByColumn, Shown, UnitScores, cells
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
@@ -75,7 +75,7 @@ def placebos(
             placebo = document != real
             table = with_nonmembers(benchmark, document) if placebo else benchmark[benchmark["label"].notna()]
             units = _units_of(of_texts.units, table)
-            columns = _relearned(of_texts, table, language) if placebo else of_texts.scores
+            columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
             for cell in cells("text", units, columns, sets, shown):
                 rankings = Rankings(cell)
@@ -127,7 +127,7 @@ def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) 
     ]
 
 
-def _relearned(of_texts: OfUnit, table: pd.DataFrame, language: str) -> ScoresByColumn:
+def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
     """The scores, those of methods that learn from labels learned from the table's."""
     learning = [column for column in of_texts.scores if find(column.method).cross_fitted]
     kept = {column: values for column, values in of_texts.scores.items() if column not in learning}

@@ -31,7 +31,7 @@ _FOREIGN = "is not a safetensors file; replace it by a whole one"
 
 
 @contextmanager
-def blamed_on(path: Path, doing: str) -> Iterator[None]:
+def explain_failure(path: Path, doing: str) -> Iterator[None]:
     """Whatever transformers raises while it reads a checkpoint's files becomes an `InputError` that names them.
 
     Its parsers raise what they run into (TypeError, ZeroDivisionError, a bare Exception of Rust), so that no list of

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
+from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.models.speeds import attention, faster, products
 from pretrace.models.tokens import load_tokenizer
@@ -63,7 +63,7 @@ class Target:
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
-        with blamed_on(self.checkpoint.path, "load"):
+        with explain_failure(self.checkpoint.path, "load"):
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
                 self.checkpoint.path,
                 dtype=getattr(torch, self.dtype.partition("-")[0]),
@@ -163,7 +163,7 @@ def load_checkpoint(
 
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
-    with blamed_on(checkpoint.path / "config.json", "read"):
+    with explain_failure(checkpoint.path / "config.json", "read"):
         config = transformers.AutoConfig.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )

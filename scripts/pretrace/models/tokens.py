@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, blamed_on, read_checkpoint
+from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import read_json
 
@@ -22,7 +22,7 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
-    with blamed_on(checkpoint.path, "load the tokenizer in"):
+    with explain_failure(checkpoint.path, "load the tokenizer in"):
         return transformers.AutoTokenizer.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
@@ -38,7 +38,7 @@ def load_encoder(checkpoint_json: Path) -> Any:
     import tokenizers
 
     checkpoint.verify(checkpoint.settings)
-    with blamed_on(checkpoint.path, "load the tokenizer in"):
+    with explain_failure(checkpoint.path, "load the tokenizer in"):
         return tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
 
 

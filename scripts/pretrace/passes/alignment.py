@@ -87,5 +87,7 @@ def after(echo: Echo, span: slice, text: str) -> int:
             "text is unclear; name the model's tokenizer in its entry, or leave out methods with a prefix."
         )
     ends = list(accumulate(len(_as_bytes(piece)) for piece in pieces))
-    opened = ends[-1] - len(text.encode())  # a space that the tokenizer puts first is of the lead
+    opened = ends[-1] - len(
+        text.encode()
+    )  # a space that the tokenizer puts first belongs to the prompt prefix
     return span.start + sum(end <= opened for end in ends)

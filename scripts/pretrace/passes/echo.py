@@ -14,8 +14,8 @@ from pretrace.models.api import ApiClient
 from pretrace.models.api.target import ApiTarget, api_target
 from pretrace.models.tokens import SERVER_START
 from pretrace.passes.alignment import Echo, after, echo_of, span_of
-from pretrace.passes.lead import Ids, Lead
 from pretrace.passes.probe import Probe, Prompt, echo_request
+from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
 
@@ -40,7 +40,7 @@ class EchoScorer:
     def statistics(
         self,
         window: list[Request],
-        lead: Lead,
+        prompt_prefix: PromptPrefix,
         *,
         full: bool,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
@@ -52,25 +52,27 @@ class EchoScorer:
         """
         if full:
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
-        asked = [index for index, request in enumerate(window) if request.skipped(lead) is None]
+        asked = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
         progress(len(window) - len(asked), 0)
         values = [np.zeros((1, 0), dtype=np.float32)] * len(window)
         if asked:
-            self._check(lead.start)
-            prompts = [echo_request(self._prompt(window[index], lead)) for index in asked]
+            self._check(prompt_prefix.start)
+            prompts = [echo_request(self._prompt(window[index], prompt_prefix)) for index in asked]
             echoes = self._target.client.ask(prompts, echo_of, lambda answers: progress(answers, 0))
             for index, echo in zip(asked, echoes, strict=True):
-                values[index] = self._values(echo, window[index], lead)
+                values[index] = self._values(echo, window[index], prompt_prefix)
             progress(0, sum(value.shape[1] for value in values))
         return values
 
-    def tokenised(self, window: list[Request], values: list[np.ndarray], lead: Lead) -> list[Request]:
+    def tokenised(
+        self, window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
+    ) -> list[Request]:
         """The requests in the API's tokens, where only it knows them: their number is that of the values."""
         if self._target.knows_ids:
             return window
         found = []
         for request, value in zip(window, values, strict=True):
-            size = value.shape[1] + (not lead.ids) if request.n_tokens else 0
+            size = value.shape[1] + (not prompt_prefix.ids) if request.n_tokens else 0
             unknown = np.full(size, _UNKNOWN, dtype=np.int32)
             found.append(Request(request.text_id, request.variant, unknown, size))
         return found
@@ -92,27 +94,29 @@ class EchoScorer:
             )
         self._checked.add(start)
 
-    def _prompt(self, request: Request, lead: Lead) -> Prompt:
-        ids = [*lead.ids, *request.tokens.tolist()]
+    def _prompt(self, request: Request, prompt_prefix: PromptPrefix) -> Prompt:
+        ids = [*prompt_prefix.ids, *request.tokens.tolist()]
         return ids if self._target.knows_ids else _text(ids)
 
-    def _values(self, echo: Echo, request: Request, lead: Lead) -> np.ndarray:
+    def _values(self, echo: Echo, request: Request, prompt_prefix: PromptPrefix) -> np.ndarray:
         if self._target.knows_ids:
-            first = self._first_of_ids(echo, request, lead)
-            values = echo.logprobs[first : len(lead.ids) + len(request.tokens)]
+            first = self._first_of_ids(echo, request, prompt_prefix)
+            values = echo.logprobs[first : len(prompt_prefix.ids) + len(request.tokens)]
         else:
-            span = self._span(echo, _text([*lead.ids, *request.tokens.tolist()]))
-            first = max(1, after(echo, span, _text(request.tokens.tolist())) if lead.shots else span.start)
+            span = self._span(echo, _text([*prompt_prefix.ids, *request.tokens.tolist()]))
+            first = max(
+                1, after(echo, span, _text(request.tokens.tolist())) if prompt_prefix.shots else span.start
+            )
             values = echo.logprobs[first : span.stop]
         return np.array([values], dtype=np.float32)
 
-    def _first_of_ids(self, echo: Echo, request: Request, lead: Lead) -> int:
+    def _first_of_ids(self, echo: Echo, request: Request, prompt_prefix: PromptPrefix) -> int:
         """The place of the first scored token, once the echo is seen to be of the ids that were sent."""
-        ids = [*lead.ids, *request.tokens.tolist()][len(lead.start) :]
+        ids = [*prompt_prefix.ids, *request.tokens.tolist()][len(prompt_prefix.start) :]
         text = self._target.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
-        if self._span(echo, text, len(ids)).start != len(lead.start):
+        if self._span(echo, text, len(ids)).start != len(prompt_prefix.start):
             raise InputError(f"{self._name}: the server drops or adds a start token: {echo.pieces[:5]} ...")
-        return max(1, len(lead.ids))
+        return max(1, len(prompt_prefix.ids))
 
     def _span(self, echo: Echo, text: str, tokens: int | None = None) -> slice:
         span = span_of(echo, text, tokens=tokens)

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from pretrace.passes.features import Features, sent
-from pretrace.passes.lead import Lead
 from pretrace.passes.memory import attempt, smaller_budget
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
-from pretrace.passes.sharing import Encoded, Way, way_of
+from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of
 from pretrace.passes.statistics import ROWS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -22,9 +22,9 @@ _Started = tuple[list[list[int]], torch.Tensor]
 
 
 class Engine:
-    """A loaded model, the lead it has encoded, and the token budget of its batches.
+    """A loaded model, the prompt prefix it has encoded, and the token budget of its batches.
 
-    The budget counts padding and what stands before each text, but not a lead that texts share. It only ever
+    The budget counts padding and what stands before each text, but not a prompt prefix that texts share. It only ever
     falls.
     """
 
@@ -34,7 +34,7 @@ class Engine:
         self.batch_tokens = batch_tokens
         self.features = Features(model, attention)
         self._encoded: Encoded | None = None
-        if not self.features.head_apart:
+        if not self.features.has_separate_head:
             log.info(
                 "%s: the output layer is not plain linear; its logits are taken from the whole model", name
             )
@@ -42,7 +42,7 @@ class Engine:
     def statistics(
         self,
         window: list[Request],
-        lead: Lead,
+        prompt_prefix: PromptPrefix,
         *,
         full: bool,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
@@ -59,11 +59,13 @@ class Engine:
             copies.setdefault(request.tokens.tobytes(), []).append(index)
         empty = np.zeros((len(ROWS[full]), 0), dtype=np.float32)
         results = [empty] * len(window)
-        todo = [indices for indices in copies.values() if window[indices[0]].skipped(lead) is None]
+        todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
-        for batch, computed in _collected_late(self._started(todo, window, lead, full), self.features.gpus):
-            arrays = self._arrays([window[indices[0]] for indices in batch], lead, computed)
+        for batch, computed in _collected_late(
+            self._started(todo, window, prompt_prefix, full), self.features.gpus
+        ):
+            arrays = self._arrays([window[indices[0]] for indices in batch], prompt_prefix, computed)
             for indices, values in zip(batch, arrays, strict=True):
                 for index in indices:
                     results[index] = values
@@ -71,30 +73,34 @@ class Engine:
         return results
 
     @staticmethod
-    def tokenised(window: list[Request], values: list[np.ndarray], lead: Lead) -> list[Request]:
+    def tokenised(
+        window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
+    ) -> list[Request]:
         """The requests as they were scored: as they were asked (an API may know tokens that are not known here)."""
         return window
 
     def _started(
-        self, todo: list[list[int]], window: list[Request], lead: Lead, full: bool
+        self, todo: list[list[int]], window: list[Request], prompt_prefix: PromptPrefix, full: bool
     ) -> Iterator[_Started]:
         """Empties `todo`, texts by their places in the window, from its beginning."""
         while todo:
             first = window[todo[0][0]]
-            shares = attempt(self._shares, lead)
-            longest = (0 if shares else len(lead.ids)) + len(first.tokens)
+            shares = attempt(self._shares, prompt_prefix)
+            longest = (0 if shares else len(prompt_prefix.ids)) + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
             requests = [window[indices[0]] for indices in batch]
-            computed = None if shares is None else attempt(self._run, requests, lead, full)
+            computed = None if shares is None else attempt(self._run, requests, prompt_prefix, full)
             if computed is None:
                 self._back_off(len(batch), longest, first)
                 continue
             del todo[: len(batch)]
             yield batch, computed
 
-    def _arrays(self, batch: list[Request], lead: Lead, computed: torch.Tensor) -> list[np.ndarray]:
+    def _arrays(
+        self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
+    ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        ends = np.cumsum([len(request.scored(lead)) for request in batch])[:-1]
+        ends = np.cumsum([len(request.scored(prompt_prefix)) for request in batch])[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -116,61 +122,68 @@ class Engine:
         )
 
     @cached_property
-    def _way(self) -> Way | None:
+    def _sharing(self) -> PrefixSharing | None:
         with torch.inference_mode():
-            return way_of(self.features, self.name)
+            return sharing_of(self.features, self.name)
 
-    def _shares(self, lead: Lead) -> bool:
-        return bool(lead.shots) and self._way is not None
+    def _shares(self, prompt_prefix: PromptPrefix) -> bool:
+        return bool(prompt_prefix.shots) and self._sharing is not None
 
-    def _encoding(self, lead: Lead) -> Encoded | None:
-        """The lead, encoded where texts share it: the one that is held, where that begins with it."""
-        if not lead.shots or self._way is None:
+    def _encoding(self, prompt_prefix: PromptPrefix) -> Encoded | None:
+        """The shared prompt prefix, encoded; the last one is reused if it begins with this one."""
+        if not prompt_prefix.shots or self._sharing is None:
             return None
-        if self._encoded is None or not self._encoded.serves(lead.parts):
+        if self._encoded is None or not self._encoded.serves(prompt_prefix.parts):
             self._encoded = None  # never two at a time
-            self._encoded = self._way(self.features, lead.parts)
+            self._encoded = self._sharing(self.features, prompt_prefix.parts)
         return self._encoded
 
-    def _run(self, batch: list[Request], lead: Lead, full: bool) -> torch.Tensor:
+    def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, full: bool) -> torch.Tensor:
         """Statistics [3 or 1, tokens of all texts], which a GPU may not have computed yet.
 
         Right padding under causal attention needs no mask; the last token need not be read.
         """
         with torch.inference_mode():
-            encoded = self._encoding(lead)
-            ahead = lead.ids if encoded is None else ()
+            encoded = self._encoding(prompt_prefix)
+            ahead = prompt_prefix.ids if encoded is None else ()
             rows = [np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens]) for request in batch]
             inputs = np.zeros((len(rows), max(map(len, rows)) - 1), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
                 place[: len(row) - 1] = row[:-1]
-            targets = [request.scored(lead).astype(np.int64) for request in batch]
+            targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
             values = [
-                self._forward(inputs[at : at + step], targets[at : at + step], lead, encoded, full)
+                self._forward(inputs[at : at + step], targets[at : at + step], prompt_prefix, encoded, full)
                 for at in range(0, len(rows), step)
             ]
             return torch.cat(values, dim=1)
 
     def _forward(
-        self, inputs: np.ndarray, targets: list[np.ndarray], lead: Lead, encoded: Encoded | None, full: bool
+        self,
+        inputs: np.ndarray,
+        targets: list[np.ndarray],
+        prompt_prefix: PromptPrefix,
+        encoded: Encoded | None,
+        full: bool,
     ) -> torch.Tensor:
         """`inputs` [texts, tokens] -> float32 [3 or 1, all targets]; each text's targets are its last tokens."""
-        read = self._read(sent(inputs, self.features.device), lead, encoded)
+        read = self._read(sent(inputs, self.features.device), prompt_prefix, encoded)
         width = read.shape[1]
-        before = 0 if encoded else max(len(lead.ids), 1) - 1  # positions that predict no target
+        before = 0 if encoded else max(len(prompt_prefix.ids), 1) - 1  # positions that predict no target
         scored = [before + number * width + np.arange(len(ids)) for number, ids in enumerate(targets)]
         rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
         return self.features.statistics(rows, sent(np.concatenate(targets), read.device), full=full)
 
-    def _read(self, inputs: torch.Tensor, lead: Lead, encoded: Encoded | None) -> torch.Tensor:
-        """Features of each input token; after a shared lead, before them those of the lead's last token."""
+    def _read(
+        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: Encoded | None
+    ) -> torch.Tensor:
+        """Features of each input token, preceded by those of the last token of a shared prompt prefix."""
         if encoded is None:
             return self.features(inputs, use_cache=False)
-        last = encoded.last(lead.parts).expand(len(inputs), 1, -1)
+        last = encoded.last(prompt_prefix.parts).expand(len(inputs), 1, -1)
         if inputs.shape[1] == 0:
             return last
-        return torch.cat([last, encoded.read(inputs, lead.parts)], dim=1)
+        return torch.cat([last, encoded.read(inputs, prompt_prefix.parts)], dim=1)
 
 
 def _collected_late(batches: Iterable[_Started], count: int) -> Iterator[_Started]:

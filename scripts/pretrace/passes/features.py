@@ -37,7 +37,7 @@ class Features:
         self.device, self.dtype = devices[0], model.dtype
         self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
-            # transformers reads it at each attention with a mask, as texts after a shared lead have: on a CPU
+            # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
             # grouped heads need not be repeated, which takes a seventh of such a pass
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         config = model.config.get_text_config()
@@ -45,7 +45,7 @@ class Features:
         self.rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "")
 
     @property
-    def head_apart(self) -> bool:
+    def has_separate_head(self) -> bool:
         return self._head is not None
 
     def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
@@ -77,7 +77,7 @@ class Features:
 
     def texts_at_once(self, tokens: int) -> int | None:
         """How many texts of so many tokens may be alive; None where only the budget of batches says so."""
-        return None if self.head_apart else max(1, _LOGITS_ALIVE // max(tokens, 1))
+        return None if self.has_separate_head else max(1, _LOGITS_ALIVE // max(tokens, 1))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, *, full: bool) -> torch.Tensor:
         """`rows` [n, width] and `targets` [n] -> float32 [3 or 1, n], rows as in `statistics.ROWS`."""

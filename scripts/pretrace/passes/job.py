@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.models import Target, start_token_ids, torch_settings
 from pretrace.passes.cost import Cost
-from pretrace.passes.lead import Ids, Lead, Shots, lead_of
+from pretrace.passes.prompt_prefix import Ids, PromptPrefix, Shots, prompt_prefix_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
     WINDOW,
@@ -51,10 +51,10 @@ def run(
     """Compute what the store does not hold yet and write the manifest; returns it.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
-    gives the texts of a prefix (`lead.Shots`), `evaluated` the texts that are read after it, and `views` holds the
-    stored views, where requests ask for them. Weights load only if something is missing; each part is in the store as
-    soon as it is done. Raises `InputError` for texts or weights that give no finite number, and for requests that the
-    benchmark, the tokenizer, `shots` or `views` cannot answer.
+    gives the texts of a prefix (`prompt_prefix.Shots`), `evaluated` the ids of the texts that are read after it,
+    `views` the stored views. Weights are loaded only if a part is missing; each part is stored as soon as it is
+    done. Raises `InputError` for texts or weights that give no finite number, and for requests that the benchmark,
+    the tokenizer, `shots` or `views` cannot answer.
     """
     kept = Store(store)
     kept.remove_abandoned()
@@ -98,7 +98,7 @@ class _Pass:
     """A part with what stands before its texts, the number of its requests, and the key of its file."""
 
     part: Part
-    lead: Lead
+    prompt_prefix: PromptPrefix
     window: int
     requests: int
     key: str
@@ -120,21 +120,23 @@ class _Planner:
         return [planned[index] for index in range(len(parts))]
 
     def _pass(self, part: Part) -> _Pass:
-        lead = self._lead(part, start_token_ids(self.target.tokenizer, part.coordinates["start_token"]))
+        prompt_prefix = self._prompt_prefix(
+            part, start_token_ids(self.target.tokenizer, part.coordinates["start_token"])
+        )
         key, requests = key_of(
             part,
-            windows(part, self.texts, lead, context=self.target.context, size=self.window),
+            windows(part, self.texts, prompt_prefix, context=self.target.context, size=self.window),
             target=self.target,
-            lead=lead,
+            prompt_prefix=prompt_prefix,
             batch_tokens=self.batch_tokens,
             threads=self.threads,
         )
-        return _Pass(part, lead, self.window, requests, key)
+        return _Pass(part, prompt_prefix, self.window, requests, key)
 
-    def _lead(self, part: Part, start: Ids) -> Lead:
+    def _prompt_prefix(self, part: Part, start: Ids) -> PromptPrefix:
         if not part.coordinates["prefix"]:
-            return Lead(start)
-        return lead_of(
+            return PromptPrefix(start)
+        return prompt_prefix_of(
             part.coordinates,
             start,
             tokenizer=self.target.tokenizer,
@@ -145,11 +147,11 @@ class _Planner:
 
 
 def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
-    """Passes that share a lead follow each other, those with more shots first: a prefix is encoded once.
+    """Passes that share a prompt prefix follow each other, those with more shots first: a prefix is encoded once.
 
-    Sorted downwards, a lead stands right behind the leads that begin with it.
+    Sorted downwards, a prompt prefix follows the longer ones that begin with it.
     """
-    return sorted(missing, key=lambda one: one.lead.parts, reverse=True)
+    return sorted(missing, key=lambda one: one.prompt_prefix.parts, reverse=True)
 
 
 def _compute(
@@ -207,14 +209,14 @@ def _tables(
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
-    for requests in windows(one.part, texts, one.lead, context=context, size=one.window):
-        values = engine.statistics(requests, one.lead, full=one.part.full, progress=report)
-        requests = engine.tokenised(requests, values, one.lead)
+    for requests in windows(one.part, texts, one.prompt_prefix, context=context, size=one.window):
+        values = engine.statistics(requests, one.prompt_prefix, full=one.part.full, progress=report)
+        requests = engine.tokenised(requests, values, one.prompt_prefix)
         cost.texts += len(requests)
-        cost.skipped += sum(request.skipped(one.lead) is not None for request in requests)
+        cost.skipped += sum(request.skipped(one.prompt_prefix) is not None for request in requests)
         cost.truncated += sum(request.truncated for request in requests)
         cost.tokens += sum(value.shape[1] for value in values)
-        table = table_of(requests, one.lead, values)
+        table = table_of(requests, one.prompt_prefix, values)
         del requests, values
         yield table
         del table

@@ -10,7 +10,7 @@ from typing import Any
 
 from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
 from pretrace.passes.alignment import Echo, echo_of, span_of
-from pretrace.passes.lead import Ids
+from pretrace.passes.prompt_prefix import Ids
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 

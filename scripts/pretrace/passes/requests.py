@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.views.stored import StoredView, sent
 
@@ -79,8 +79,8 @@ class Part:
 class Request:
     """One text as the model is asked.
 
-    tokens     int32, all that follows the lead: the text's tokens, cut to the context, after the lead's inner
-               start token where there is one
+    tokens     int32, all ids after the prompt prefix: its inner start token, if any, then the text's tokens,
+               cut to the context
     n_tokens   of the text, before it was cut
     """
 
@@ -90,15 +90,15 @@ class Request:
     n_tokens: int
     truncated: bool = False
 
-    def scored(self, lead: Lead) -> np.ndarray:
-        """The tokens that have a probability: all after a lead, else all but the first."""
-        return self.tokens if lead.ids else self.tokens[1:]
+    def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
+        """The tokens that get a probability: all after a prompt prefix, otherwise all but the first."""
+        return self.tokens if prompt_prefix.ids else self.tokens[1:]
 
-    def skipped(self, lead: Lead) -> str | None:
+    def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
         """Why there is nothing to score, or None."""
         if self.n_tokens == 0:
             return "no tokens"
-        return "one token and no start token" if len(self.scored(lead)) == 0 else None
+        return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
 
 
 Evaluated = Callable[[int], Collection[str]]
@@ -207,11 +207,11 @@ class Texts:
 
 
 def windows(
-    part: Part, texts: Texts, lead: Lead, *, context: int | None, size: int = WINDOW
+    part: Part, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, size: int = WINDOW
 ) -> Iterator[list[Request]]:
     """The part's exact requests, by text id and variant, at most `size` of them alive at a time."""
-    room = None if context is None else context - len(lead.ids) - len(lead.inner)
-    asked = (_request(*one, lead.inner, room) for one in texts.of(part))
+    room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
+    asked = (_request(*one, prompt_prefix.inner, room) for one in texts.of(part))
     while window := list(islice(asked, size)):
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
@@ -235,7 +235,7 @@ def key_of(
     asked: Iterable[list[Request]],
     *,
     target: "Target | ApiTarget",
-    lead: Lead,
+    prompt_prefix: PromptPrefix,
     batch_tokens: int,
     threads: int,
 ) -> tuple[str, int]:
@@ -250,9 +250,9 @@ def key_of(
         "dtype": target.dtype,
         "batches": None if target.dtype == "float32" else [batch_tokens, threads],
         "statistics": part.statistics,
-        "start": lead.start,
-        "shots": lead.shots,
-        "inner": lead.inner,
+        "start": prompt_prefix.start,
+        "shots": prompt_prefix.shots,
+        "inner": prompt_prefix.inner,
     }
     count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())

@@ -1,4 +1,4 @@
-"""A lead encoded once and read by every batch: by its keys and values, or from a copy of its state.
+"""A prompt prefix encoded once and read by every batch: by its keys and values, or from a copy of its state.
 
 Which way a model allows is decided by comparing it with plain concatenation on a few tokens.
 """
@@ -10,12 +10,12 @@ import torch
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer
 
 from pretrace.passes.features import Features
-from pretrace.passes.lead import Ids
 from pretrace.passes.memory import is_out_of_memory
+from pretrace.passes.prompt_prefix import Ids
 from pretrace.runtime.logs import log
 
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
-"""Relative to the features' norm; a model that ignores the lead is off by about 1."""
+"""Relative to the features' norm; a model that ignores the prompt prefix is off by about 1."""
 
 _OF_DEVICES = ("same device", "CUDA")
 """In the words of a RuntimeError that tells of the devices, not of the model."""
@@ -25,7 +25,7 @@ _STRETCHED = {"dynamic", "longrope"}
 
 
 class PrefixLayer(DynamicLayer):
-    """One layer's keys and values [1, heads, tokens, width] of a lead, as a cache that keeps nothing else.
+    """One layer's keys and values [1, heads, tokens, width] of a prompt prefix, as a cache that keeps nothing else.
 
     A batch sees them before its own; the concatenation lives as long as the layer's attention.
     """
@@ -47,7 +47,7 @@ def _after(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
 
 
 class SharedCache:
-    """Attention models: the lead's keys and values, encoded part by part, so that they do not depend on what
+    """Attention models: the prefix's keys and values, encoded part by part, so that they do not depend on what
     follows.
     """
 
@@ -88,7 +88,7 @@ class SharedCache:
 class SteppedState:
     """Recurrent and hybrid models: a snapshot of the state, from a copy of which texts go on token by token.
 
-    More tokens at a time would silently ignore the state. A state cannot be cropped: each lead has its own.
+    More tokens at a time would silently ignore the state. A state cannot be cropped: each prefix has its own.
     """
 
     way: ClassVar[str] = "token by token from a copy of its state"
@@ -119,19 +119,19 @@ class SteppedState:
 
 
 Encoded = SharedCache | SteppedState
-Way = type[SharedCache] | type[SteppedState]
+PrefixSharing = type[SharedCache] | type[SteppedState]
 
 
-def way_of(features: Features, name: str) -> Way | None:
-    """How this model shares a lead, or None where it is put before every text."""
+def sharing_of(features: Features, name: str) -> PrefixSharing | None:
+    """How this model shares a prompt prefix, or None if every text must be sent with it."""
     chosen = next((way for way in (SharedCache, SteppedState) if _agrees(way, features, name)), None)
     how = f"shared {chosen.way}" if chosen else "put before every text: this model cannot share it"
     log.info("%s: a prefix is %s", name, how)
     return chosen
 
 
-def _agrees(way: Way, features: Features, name: str) -> bool:
-    """Whether texts after a shared lead have the features of texts that the lead is put before.
+def _agrees(way: PrefixSharing, features: Features, name: str) -> bool:
+    """Whether texts after a shared prompt prefix have the same features as texts that begin with it.
 
     A device that fails is no answer: that is raised.
     """
@@ -153,9 +153,9 @@ def _agrees(way: Way, features: Features, name: str) -> bool:
 
 
 def _close(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features) -> bool:
-    lead = torch.tensor([[token for part in parts for token in part]], device=features.device)
-    whole = features(torch.cat([lead.expand(len(texts), -1), texts], dim=1), use_cache=False)
-    last, after = whole[0, lead.shape[1] - 1], whole[:, lead.shape[1] :]
+    prompt_prefix = torch.tensor([[token for part in parts for token in part]], device=features.device)
+    whole = features(torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False)
+    last, after = whole[0, prompt_prefix.shape[1] - 1], whole[:, prompt_prefix.shape[1] :]
     off = max(_distance(encoded.last(parts), last), _distance(encoded.read(texts, parts), after))
     return off < _TOLERANCE[features.dtype]
 

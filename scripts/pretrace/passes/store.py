@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pretrace.passes.lead import Lead
+from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
@@ -38,9 +38,9 @@ SCHEMA = pa.schema(
 )
 
 
-def table_of(window: list[Request], lead: Lead, values: list[np.ndarray]) -> pa.Table:
+def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
     """The store's rows of one window; `values` as `Engine.statistics` gives them."""
-    scored = [request.scored(lead) for request in window]
+    scored = [request.scored(prompt_prefix) for request in window]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], kind: pa.DataType) -> pa.Array:
@@ -57,8 +57,8 @@ def table_of(window: list[Request], lead: Lead, values: list[np.ndarray]) -> pa.
         *statistics,
         pa.array([request.n_tokens for request in window], pa.int32()),
         pa.array([request.truncated for request in window], pa.bool_()),
-        pa.array([lead.shots_used] * len(window), pa.int32()),
-        pa.array([request.skipped(lead) for request in window], pa.string()),
+        pa.array([prompt_prefix.shots_used] * len(window), pa.int32()),
+        pa.array([request.skipped(prompt_prefix) for request in window], pa.string()),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 

@@ -12,8 +12,8 @@ import torch
 from pretrace.models import Target, start_token_ids
 from pretrace.models.generation import written
 from pretrace.passes.features import Features, sent
-from pretrace.passes.lead import Ids
 from pretrace.passes.memory import attempt
+from pretrace.passes.prompt_prefix import Ids
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError

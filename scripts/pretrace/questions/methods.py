@@ -7,7 +7,7 @@ from pretrace.methods.registry import QUESTION_METHODS, Value
 from pretrace.methods.settings import settings
 from pretrace.runtime.errors import InputError, nearest
 
-__all__ = ["CONTROLS", "QUESTION_METHODS", "controls_beside", "question_settings"]
+__all__ = ["CONTROLS", "QUESTION_METHODS", "controls_of", "question_settings"]
 
 CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control)
 
@@ -24,7 +24,7 @@ def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> l
     return [{name: setting[name] for name in grid} for setting in settings(id, parameters)]
 
 
-def controls_beside(ids: Iterable[str]) -> list[str]:
+def controls_of(ids: Iterable[str]) -> list[str]:
     """The controls that stand beside a run's question methods and are not among them: those of DE-COP."""
     named = set(ids)
     return [id for id in CONTROLS if id not in named] if "de_cop" in named else []

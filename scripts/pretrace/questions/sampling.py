@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from pretrace.models.generation import written
-from pretrace.passes.lead import Ids
+from pretrace.passes.prompt_prefix import Ids
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.local import TOO_LONG, LocalAnswerer
 from pretrace.questions.paraphrasing import TEMPERATURE

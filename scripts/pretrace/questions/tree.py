@@ -15,9 +15,9 @@ import torch
 from transformers.cache_utils import Cache, DynamicCache
 
 from pretrace.passes.features import Features, sent
-from pretrace.passes.lead import Ids
 from pretrace.passes.memory import attempt, smaller_budget
-from pretrace.passes.sharing import PrefixLayer, SharedCache, way_of
+from pretrace.passes.prompt_prefix import Ids
+from pretrace.passes.sharing import PrefixLayer, SharedCache, sharing_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -129,7 +129,7 @@ class Reader:
     @cached_property
     def _shares(self) -> bool:
         with torch.inference_mode():
-            return way_of(self.features, self.name) is SharedCache
+            return sharing_of(self.features, self.name) is SharedCache
 
     def answers(self, root: Branch, answer: Answer) -> Iterator[tuple[list[int], torch.Tensor]]:
         """(places, `answer` of the features) once for each branch that ends, in no particular order."""

@@ -18,7 +18,7 @@ _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
 
 
-class NotThereError(InputError):
+class NotFoundError(InputError):
     """The server has no such file (HTTP 404)."""
 
 
@@ -35,7 +35,7 @@ class Fetcher:
         self._asked = False
 
     def save(self, url: str, out: Path) -> None:
-        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer; 404: `NotThereError`."""
+        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer; 404: `NotFoundError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
             if self._asked and self._pause:
@@ -66,7 +66,7 @@ class Fetcher:
                     part.unlink()
                     return 0.0, "what had come before does not fit the file any more"
                 if answer.status_code == 404:
-                    raise NotThereError(f"{url} is not there (HTTP 404): check the address.")
+                    raise NotFoundError(f"{url} is not there (HTTP 404): check the address.")
                 if answer.status_code not in (200, 206):
                     return _wait(answer), f"HTTP {answer.status_code}"
                 _remember(answer, mark)

@@ -73,7 +73,7 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     disable_progress_bars()
     read_at = _revision_of(hub, kind, revision)
     with explained(hub, kind, read_at):
-        fetched = _patiently(
+        fetched = _with_retries(
             lambda: snapshot_download(
                 hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=_cache()
             )
@@ -91,7 +91,7 @@ def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
 
     revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
-        return sorted(_patiently(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
+        return sorted(_with_retries(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
 
 def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
@@ -106,12 +106,14 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
-        about = _patiently(
+        about = _with_retries(
             lambda: get_hf_file_metadata(hf_hub_url(hub, name, repo_type=kind, revision=revision))
         )
         commit = about.commit_hash or revision
         path = Path(
-            _patiently(lambda: hf_hub_download(hub, name, repo_type=kind, revision=commit, local_dir=folder))
+            _with_retries(
+                lambda: hf_hub_download(hub, name, repo_type=kind, revision=commit, local_dir=folder)
+            )
         )
     stated = (about.etag or "").strip('"')
     if about.size is not None and path.stat().st_size != about.size:
@@ -226,7 +228,7 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
         ) from error
 
 
-def _patiently(ask: Callable[[], T]) -> T:
+def _with_retries(ask: Callable[[], T]) -> T:
     """What `ask` gives, asked again where the hub limits requests or is out of order; it says how long to wait."""
     for attempt in range(1, _ATTEMPTS):
         try:

@@ -11,7 +11,7 @@ from typing import Any
 from pretrace.render.registry import RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
-from pretrace.studies.questions import maker_of
+from pretrace.studies.questions import view_writer
 from pretrace.studies.registries import Registry
 from pretrace.studies.study import Study
 
@@ -67,8 +67,8 @@ def _views(study: Study, benchmark: str, names: Iterable[str]) -> list[str]:
 
 def shared_view(study: Study, benchmark: str, view: str) -> str:
     """A view's name in the shared stages: with the shared name of the model that makes it, if one does."""
-    maker = maker_of(view, study.benchmarks.entries[benchmark])
-    return view.replace(f"_by_{maker}", f"_by_{study.models.shared[maker]}", 1) if maker else view
+    writer = view_writer(view, study.benchmarks.entries[benchmark])
+    return view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1) if writer else view
 
 
 def manifest(study: Study, model: str, benchmark: str) -> File:
@@ -216,7 +216,7 @@ def checkpoints_of_study(study: Study) -> list[str]:
         for run in study.runs
         if run.corpora or "api" in entries[run.model]
     }
-    beside |= {maker_of(view, benchmarks[slug]) for slug, view in stored_views_of_study(study)} - {""}
+    beside |= {view_writer(view, benchmarks[slug]) for slug, view in stored_views_of_study(study)} - {""}
     local |= {model for model in beside if entries[model]["source"] == "hub"}
     return [checkpoint(study.models.shared[model]) for model in sorted(local)]
 

@@ -249,11 +249,11 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
 def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
     """Subsets and lengths of which the pair's metrics are asked, None for every one: those of artifacts' panels."""
     panels = [panel for _, panel in _shown(study, model, benchmark)]
-    found = {(_every(panel.get("subset")), panel.get("length")) for panel in panels} or {(None, None)}
+    found = {(_one_subset(panel.get("subset")), panel.get("length")) for panel in panels} or {(None, None)}
     return [list(one) for one in sorted(found, key=str)]
 
 
-def _every(subset: str | None) -> str | None:
+def _one_subset(subset: str | None) -> str | None:
     return None if subset == EACH else subset
 
 
@@ -278,7 +278,10 @@ def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
         usual: Request = {"subset": None, "length": None, "view": "original", "draw": 0, "separator": "none"}
         usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": []}
         usual |= {"evaluation_set": "all", "start_token": None} | artifact | artifact["options"] | panel
-        usual |= {"selection": artifact.get("selection", ["default"])[0], "subset": _every(usual["subset"])}
+        usual |= {
+            "selection": artifact.get("selection", ["default"])[0],
+            "subset": _one_subset(usual["subset"]),
+        }
         across = artifact["options"].get("across", {})
         for values in product(*across.values()):
             given = usual | dict(zip(across, values, strict=True))
@@ -326,7 +329,7 @@ def drawn_kinds(study: Study, model: str, benchmark: str) -> set[str]:
     return prefix_kinds(study, model, benchmark) - {"zero_access"}
 
 
-def asks_classes(study: Study, benchmark: str) -> bool:
+def needs_classes(study: Study, benchmark: str) -> bool:
     """Whether a benchmark must hold texts of both classes: an artifact shows its metrics, or shots are drawn."""
     return benchmark in benchmarks_with_shots(study) or any(
         panel["benchmark"] == benchmark and "metrics" in RENDERERS[artifact["renderer"]].needs

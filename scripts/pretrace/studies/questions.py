@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pretrace.benchmarks.sources import BRINGERS
+from pretrace.benchmarks.sources import VIEW_LOADERS
 from pretrace.methods import METHODS, settings
-from pretrace.questions.methods import QUESTION_METHODS, controls_beside, question_settings
+from pretrace.questions.methods import QUESTION_METHODS, controls_of, question_settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.registries import Registry
 from pretrace.studies.runs import Run
@@ -52,11 +52,11 @@ def resolve_questions(
         )
     if elsewhere and not has_questions(benchmark):
         raise InputError(
-            f"{where}.benchmark: {run['model']} brings answers to questions, and {run['benchmark']} asks none. Use a "
+            f"{where}.benchmark: {run['model']} has answers to questions, and {run['benchmark']} asks none. Use a "
             "benchmark with source: answers, or one with questions."
         )
     asked = asked if has_questions(benchmark) else []
-    beside = controls_beside(item["method"] for item in asked)
+    beside = controls_of(item["method"] for item in asked)
     return {
         "questions": asked + [{"method": name, "parameters": {}} for name in beside],
         "paraphraser": run.get("paraphraser", None if elsewhere else PARAPHRASER),
@@ -112,20 +112,20 @@ def check_view(view: str, where: str, slug: str, benchmark: Entry, models: Regis
     """
     if VIEWS[view].source == "text" or view in benchmark.get("views", {}):
         return
-    maker = maker_of(view, benchmark)
-    if maker and models.entries[models.require(maker, where)]["source"] == "answers":
+    writer = view_writer(view, benchmark)
+    if writer and models.entries[models.require(writer, where)]["source"] == "answers":
         raise InputError(
-            f"{where}: {maker} brings answers, and writes nothing; give its paraphrases as a view of {slug}, or name a "
-            "model that can be asked."
+            f"{where}: {writer} has collected answers only and cannot write; give its paraphrases as a view of {slug}, "
+            "or name a model that can be asked."
         )
-    if not maker and benchmark["source"] not in BRINGERS:
+    if not writer and benchmark["source"] not in VIEW_LOADERS:
         raise InputError(
-            f"{where}: {slug} brings no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
+            f"{where}: {slug} has no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
             "a view that a model makes."
         )
 
 
-def maker_of(view: str, benchmark: Entry) -> str:
+def view_writer(view: str, benchmark: Entry) -> str:
     """The slug of the model that makes a stored view of a benchmark, or writes it; "" where the benchmark brings it."""
     if view in benchmark.get("views", {}):
         return ""

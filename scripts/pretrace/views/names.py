@@ -97,15 +97,15 @@ PARAPHRASING = ("paraphrase", "substitution")
 """Families of views whose three variants can stand beside a passage as the other options of a question."""
 PARAPHRASES = 3
 
-_BROUGHT = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
+_IMPORTED = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
 
 
 def _of_family(name: str) -> View | None:
     made = re.fullmatch(rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)", name)
     if made and int(made["number"]) in _MADE_BY_MODELS.get(made["family"], ()):
         return View(name, made["family"], "model", int(made["number"]), made["model"])
-    if brought := _BROUGHT.fullmatch(name):
-        number = int(brought["number"]) if brought["number"] else None
+    if imported := _IMPORTED.fullmatch(name):
+        number = int(imported["number"]) if imported["number"] else None
         return View(name, "neighbours" if number else "paraphrase", "benchmark", number)
     stem, _, written = name.rpartition("-")
     if stem not in _FAMILIES or not re.fullmatch(r"[1-9]\d*", written):

@@ -78,7 +78,7 @@ def _made(
     ]
 
 
-def brought_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
+def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     """The table of a view that a benchmark brings: a file with `id`, `text` and, optionally, `variant`.
 
     Without `variant`, a text's variants stand in the file's order. `InputError` names the line of a row that
@@ -110,10 +110,10 @@ def view_of_source(
 
     Raises `InputError` where the source has no such view, or variants of a text that is not the benchmark's.
     """
-    from pretrace.benchmarks import brought
+    from pretrace.benchmarks import imported
 
     known = set(benchmark["text_id"])
-    variants = brought(name, entry, sources)
+    variants = imported(name, entry, sources)
     if strange := sorted(set(variants) - known):
         raise InputError(
             f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub_files import the_file
+from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
@@ -21,7 +21,7 @@ _NEEDED = ("snippet", "label", "book_id")
 @loader("bookmia", needs=["hub"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The snippets, in the file's order, without the control characters that some hold; a book is a document."""
-    path = the_file(sources[0], (".jsonl", ".parquet"), "book_data")
+    path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
     length = entry.get("lengths", [None])[0]
     numbers: Counter[str] = Counter()
     found, stripped = [], 0

@@ -91,7 +91,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     split and row of the first bad value, or with the names that there are where an unknown one is asked for.
     """
     folder = _folder(entry, sources[0])
-    with tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache, _blamed_on(folder):
+    with tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache, _explain_failure(folder):
         found = _splits(folder, entry.get("hub_config"), cache)
         chosen = _chosen(entry, found, folder)
         rows = [
@@ -116,7 +116,7 @@ def _folder(entry: Mapping[str, Any], source: Path) -> Path:
 
 
 @contextmanager
-def _blamed_on(folder: Path) -> Iterator[None]:
+def _explain_failure(folder: Path) -> Iterator[None]:
     """Whatever `datasets` raises while it reads becomes an `InputError`; its parsers raise what they run into."""
     try:
         yield

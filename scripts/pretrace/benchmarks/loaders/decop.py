@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.hub_files import the_file
+from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.sources import Text, brings, loader
+from pretrace.benchmarks.sources import Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -42,7 +42,7 @@ class Passage(NamedTuple):
 @loader("arxivtection", needs=["question", "hub or path"])
 def load_papers(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order; `title` is the paper's, without its underscores."""
-    return [_text(one, one.document, "") for one in _with_text(the_file(sources[0], (".csv",)))]
+    return [_text(one, one.document, "") for one in _with_text(single_file(sources[0], (".csv",)))]
 
 
 @loader("booktection", needs=["question", "hub or path"])
@@ -50,18 +50,18 @@ def load_books(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
     """The true passages, in the file's order; an ID is `Title_-_Author`."""
     return [
         _text(one, *_title_and_author(one))
-        for one in _with_text(the_file(sources[0], (".csv",)), lengths=True)
+        for one in _with_text(single_file(sources[0], (".csv",)), lengths=True)
     ]
 
 
-@brings("arxivtection")
+@view_loader("arxivtection")
 def paper_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(the_file(sources[0], (".csv",))))}
+    return {"paraphrase": _paraphrases(_with_text(single_file(sources[0], (".csv",))))}
 
 
-@brings("booktection")
+@view_loader("booktection")
 def book_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(the_file(sources[0], (".csv",)), lengths=True))}
+    return {"paraphrase": _paraphrases(_with_text(single_file(sources[0], (".csv",)), lengths=True))}
 
 
 def _text(one: Passage, title: str, author: str) -> Text:

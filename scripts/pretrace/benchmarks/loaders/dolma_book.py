@@ -26,7 +26,7 @@ from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
-from pretrace.runtime.http import Fetcher, NotThereError
+from pretrace.runtime.http import Fetcher, NotFoundError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Day, Url
@@ -116,7 +116,7 @@ def _gutenberg(
                 break
             try:
                 text = fetch_text(entry["gutenberg"], book, folder / "gutenberg", fetcher)
-            except NotThereError:
+            except NotFoundError:
                 without.append(book.id)
                 continue
             if len(text.split()) >= needed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pretrace.benchmarks.hub_files import NEIGHBOUR_SUFFIX, mimir_sets
 from pretrace.benchmarks.rows import lines
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import files_of
 from pretrace.runtime.logs import log
@@ -48,7 +48,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     return found
 
 
-@brings("mimir")
+@view_loader("mimir")
 def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`neighbours-{count}`: for each text those that were made by masking, as the authors stored them."""
     expected = entry.get("neighbours")

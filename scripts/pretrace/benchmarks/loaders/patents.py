@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub_files import the_file
+from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.loaders.peoples_daily import jieba_words
 from pretrace.benchmarks.rows import Row, rows
@@ -40,7 +40,7 @@ class Patents(BenchmarkEntry, total=False):
 @loader("patentmia", needs=["lengths", "url"], entry=Patents)
 def load_released(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """The released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
-    path = the_file(sources[0], (".jsonl",), "patent")
+    path = single_file(sources[0], (".jsonl",), "patent")
     return [
         cut
         for number, row in enumerate(texts(path))

@@ -11,7 +11,7 @@ from typing import Any
 
 from pretrace.benchmarks.hub_files import files_of_split
 from pretrace.benchmarks.loaders.local import texts
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, brings, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Some
@@ -44,7 +44,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     return found
 
 
-@brings("wikimia")
+@view_loader("wikimia")
 def views(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`paraphrase`, and `neighbours-{count}` where the entry says how many there are; of the lengths that have them."""
     paraphrases: dict[str, list[str]] = {}

@@ -158,9 +158,9 @@ class _Asking:
                 text, body = await self._post(client, request)
             except FailedRequestError as fault:
                 self.failed += 1
-                self.store.give_back(most, paid=fault.paid)
+                self.store.release(most, paid=fault.paid)
                 await self._settle()
-                if not self._go_on(fault, attempt):
+                if not self._should_retry(fault, attempt):
                     return
                 await asyncio.sleep(fault.wait(attempt))
                 continue
@@ -180,7 +180,7 @@ class _Asking:
         """Put aside what a request can cost; where the budget lacks it, wait for what is in flight to cost less."""
         async with self._settled:
             while self._failure is None:
-                if self.store.put_aside(most, self.budget):
+                if self.store.reserve(most, self.budget):
                     self._in_flight += 1
                     return True
                 if not self._in_flight:
@@ -224,7 +224,7 @@ class _Asking:
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text
 
-    def _go_on(self, fault: FailedRequestError, attempt: int) -> bool:
+    def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
         """Whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
             self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")

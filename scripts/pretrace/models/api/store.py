@@ -122,7 +122,7 @@ class AnswerStore:
         parsed: dict[str, Any] = json.loads(rows[0][0])
         return parsed
 
-    def put_aside(self, cost: int, budget: int) -> bool:
+    def reserve(self, cost: int, budget: int) -> bool:
         """Put the most that a request can cost aside; false, and nothing done, where the budget lacks it.
 
         Both in billionths of a dollar. A request without a cost always passes.
@@ -136,7 +136,7 @@ class AnswerStore:
             self._rows("UPDATE money SET aside = aside + ?", (cost,))
         return True
 
-    def give_back(self, cost: int, *, paid: bool) -> None:
+    def release(self, cost: int, *, paid: bool) -> None:
         """A request ended without an answer; `paid`: it may have cost all that was put aside."""
         if cost:
             with self._transaction():

@@ -214,11 +214,11 @@ def table_of(
     reading: str = "",
 ) -> Table:
     """An artifact's table; signs that a whole table or column shares are said once, in a note or its header."""
-    blocks, said = said_once(blocks)
+    blocks, said = without_repeats(blocks)
     return Table(artifact["title"], artifact["artifact"], tuple(blocks), (*notes, *said), frame, reading)
 
 
-def said_once(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
+def without_repeats(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     """Signs where they are read once, and the notes on all signs.
 
     What every number of the table carries is a note without a sign; what every number of a column carries

@@ -1,4 +1,4 @@
-"""What a model reads before every text of a part: the start token, then the shots of a prefix.
+"""What a model reads before every text of a part: the start token, then the shots.
 
 Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
 """
@@ -28,12 +28,12 @@ Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the c
 
 
 @dataclass(frozen=True)
-class Lead:
-    """What stands before a text, once for all texts of a part.
+class PromptPrefix:
+    """What the model reads before a text; the same for all texts of a part.
 
     start  ids of the start token, never scored
-    shots  ids of each shot that is used, in order; None where no prefix is asked for
-    inner  ids of the start token between prefix and text: scored, so they lead each request's own tokens
+    shots  ids of each shot that is used, in order; None without a prefix
+    inner  ids of the start token between prefix and text. They are scored, so each request's tokens begin with them
     """
 
     start: Ids = ()
@@ -42,7 +42,7 @@ class Lead:
 
     @cached_property
     def parts(self) -> tuple[Ids, ...]:
-        """The pieces in which the lead is encoded: a lead of fewer shots is made of the first of them."""
+        """The pieces that are encoded one after another; a prefix of fewer shots has the first of them."""
         return tuple(part for part in (self.start, *(self.shots or ())) if part)
 
     @property
@@ -54,10 +54,10 @@ class Lead:
         return tuple(chain.from_iterable(self.parts))
 
 
-def lead_of(
+def prompt_prefix_of(
     at: dict[str, Any], start: Ids, *, tokenizer: Any, shots: Shots | None, context: int | None, longest: int
-) -> Lead:
-    """The lead of the prefixed part at these coordinates, whose longest text has `longest` tokens.
+) -> PromptPrefix:
+    """The prompt prefix of the prefixed part at these coordinates, whose longest text has `longest` tokens.
 
     Each shot is tokenised apart, with the separator that stands before it, and so is the text. Joined first,
     as public code has it, a shot's last word and the next one's first could merge into one token; a prefix of
@@ -82,7 +82,7 @@ def lead_of(
             "prefix '%s' (draw %s): %d of %d shots fit into the context of %s tokens beside texts of up to %d",
             at["prefix"], at["draw"], len(used), len(texts), context, longest,
         )  # fmt: skip
-    return Lead(start, used, inner if used else ())
+    return PromptPrefix(start, used, inner if used else ())
 
 
 def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:

@@ -7,7 +7,7 @@ import made_up_tokenizers
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from pretrace.passes.lead import lead_of
+from pretrace.passes.prompt_prefix import prompt_prefix_of
 from tiny_models import tiny_tokenizer
 
 SHOTS = ["the state of house", "people of the Union", "the state"]
@@ -23,16 +23,16 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def lead(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
+def prompt_prefix(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
     at = {"prefix": prefix, "draw": 0, "shots": 3, "inner_start": False}
-    found = lead_of(at, (), tokenizer=tokenizer, shots=lambda _: SHOTS, context=context, longest=1)
+    found = prompt_prefix_of(at, (), tokenizer=tokenizer, shots=lambda _: SHOTS, context=context, longest=1)
     assert found.shots is not None
     return found.shots
 
 
 @pytest.mark.parametrize(("prefix", "separator"), [("nonmember", ""), ("nonmember;separator=space", " ")])
 def test_no_space_is_added_before_later_shots(prepending: Any, prefix: str, separator: str) -> None:
-    shots = lead(prepending, prefix)
+    shots = prompt_prefix(prepending, prefix)
     assert prepending.decode(list(chain.from_iterable(shots))).strip() == separator.join(SHOTS)
     assert list(shots[0]) == ids_of(prepending, SHOTS[0])
     if separator:  # with a space between, words end where shots do
@@ -40,8 +40,8 @@ def test_no_space_is_added_before_later_shots(prepending: Any, prefix: str, sepa
 
 
 def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:
-    whole = lead(prepending, "nonmember")
-    fitting = lead(prepending, "nonmember", context=sum(map(len, whole)))
+    whole = prompt_prefix(prepending, "nonmember")
+    fitting = prompt_prefix(prepending, "nonmember", context=sum(map(len, whole)))
     assert [list(shot) for shot in fitting] == [ids_of(prepending, SHOTS[1]), list(whole[2])]
 
 
@@ -54,4 +54,6 @@ def test_shots_are_tokenised_as_they_are_where_nothing_is_put_before_them(
 ) -> None:
     tokenizer = tiny_tokenizer()
     expected = [SHOTS[0], *(separator + shot for shot in SHOTS[1:])]
-    assert [list(shot) for shot in lead(tokenizer, prefix)] == [ids_of(tokenizer, text) for text in expected]
+    assert [list(shot) for shot in prompt_prefix(tokenizer, prefix)] == [
+        ids_of(tokenizer, text) for text in expected
+    ]

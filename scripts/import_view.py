@@ -10,7 +10,7 @@ with job_log(snakemake.log[0]):
     view, entry = snakemake.wildcards.view, snakemake.params.entry
     benchmark, source = read_parquet(snakemake.input.benchmark), Path(snakemake.input.source)
     if view in entry.get("views", {}):
-        table = stored.brought_view(view, benchmark, source)
+        table = stored.imported_view(view, benchmark, source)
     else:
         table = stored.view_of_source(view, benchmark, entry, [source])
     write_parquet(snakemake.output[0], table, stored.schema())
