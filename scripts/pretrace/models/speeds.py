@@ -45,15 +45,10 @@ def faster(question: str, ways: Mapping[str, Seconds], about: Mapping[str, Any],
     if measured:
         _write_first(record, {"about": asked, **_compared(ways)})
     found = read_json(record)
+    times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in found["seconds"].items())
+    when = f"{'measured now' if measured else 'as measured before'} on {here['processor']}"
     log.info(
-        "%s: %s (%s, %s on %s with %d threads: %s)",
-        question,
-        found["chosen"],
-        ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in found["seconds"].items()),
-        "measured now" if measured else "as measured before",
-        here["processor"],
-        here["threads"],
-        record,
+        "%s: %s (%s, %s with %d threads: %s)", question, found["chosen"], times, when, here["threads"], record
     )
     chosen: str = found["chosen"]
     return chosen

@@ -84,12 +84,8 @@ class Target:
                 f"{self.checkpoint.path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
                 "or set quantise: 8 or 4 for this model."
             )
-        log.info(
-            "loaded %s: %s on %s",
-            self.checkpoint.path,
-            self.dtype,
-            getattr(model, "hf_device_map", self.device),
-        )
+        devices = getattr(model, "hf_device_map", self.device)
+        log.info("loaded %s: %s on %s", self.checkpoint.path, self.dtype, devices)
         return model.eval()
 
     def embeddings(self) -> "npt.NDArray[np.float32]":
@@ -244,13 +240,8 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
 def _quantised(bits: int | None, device: str) -> str:
     if bits is None:
         return ""
-    if not device.startswith("cuda") or find_spec("bitsandbytes") is None:
-        lacking = (
-            "no GPU"
-            if not device.startswith("cuda")
-            else "no package bitsandbytes (pip install bitsandbytes)"
-        )
-        raise InputError(
-            f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave it out."
-        )
-    return f"-int{bits}"
+    if device.startswith("cuda") and find_spec("bitsandbytes") is not None:
+        return f"-int{bits}"
+    package = "no package bitsandbytes (pip install bitsandbytes)"
+    lacking = package if device.startswith("cuda") else "no GPU"
+    raise InputError(f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave it out.")

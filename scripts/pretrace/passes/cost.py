@@ -17,8 +17,9 @@ class Cost:
         self._begin, self._cpu = time.monotonic(), time.process_time()
 
     def note(self) -> str:
-        speed = self.ran / self._seconds()
-        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{_gpu_note()}"
+        speed, gpu = self.ran / self._seconds(), _peak_gpu_memory_mb()
+        on_gpu = "" if gpu is None else f", on the GPU {gpu:.0f} MB"
+        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
 
     def summary(self) -> str:
         left = f"{self.skipped} skipped, {self.truncated} truncated"
@@ -50,8 +51,3 @@ def _peak_gpu_memory_mb() -> float | None:
     import torch
 
     return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
-
-
-def _gpu_note() -> str:
-    peak = _peak_gpu_memory_mb()
-    return "" if peak is None else f", on the GPU {peak:.0f} MB"

@@ -104,21 +104,13 @@ def _replaceable(
         cores = (core(text, word) for word in words)
         lowered = {at: text[slice(*at)].lower() for at in cores}
         places.append({at: word for at, word in lowered.items() if word in tokens[kind]})
-    nearest = {
-        kind: _nearest_words(
-            sorted(
-                {word for at, its in zip(places, chinese, strict=True) if its == kind for word in at.values()}
-            ),
-            tokens[kind],
-            embeddings,
-        )
-        for kind in tokens
-    }
+    nearest: dict[str, list[str]] = {}  # no word is of both kinds
+    for replaceable in tokens.values():
+        asked = {word for place in places for word in place.values() if word in replaceable}
+        nearest |= _nearest_words(sorted(asked), replaceable, embeddings)
     return [
-        Replaceable(text, len(words), {at: near[word] for at, word in place.items() if near[word]})
-        for text, words, place, near in zip(
-            texts, spans, places, (nearest[kind] for kind in chinese), strict=True
-        )
+        Replaceable(text, len(words), {at: nearest[word] for at, word in place.items() if nearest[word]})
+        for text, words, place in zip(texts, spans, places, strict=True)
     ]
 
 

@@ -174,16 +174,19 @@ def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
     return sorted(text_ids, key=lambda id: (seed_of(*seed, id), id))
 
 
+def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
+    return prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"].tolist()
+
+
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Ids of the draw's whole pool and of every text overlapping it."""
-    shots = prefixes["draw"].eq(draw) & prefixes["kind"].isin(list(KINDS))
-    return overlapping(benchmark, prefixes.loc[shots, "text_id"])
+    return overlapping(benchmark, _drawn_ids(prefixes, draw, *KINDS))
 
 
 def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """The ids that a draw is evaluated on, and the only ones that are read after its prefixes."""
-    named = prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].eq(EVALUATED), "text_id"]
-    return set(named) if len(named) else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
+    named = _drawn_ids(prefixes, draw, EVALUATED)
+    return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
 
 
 def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
@@ -192,8 +195,7 @@ def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> 
     Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated(prefixes, benchmark, draw))]
-    shots = prefixes["draw"].eq(draw) & prefixes["kind"].isin(list(KINDS))
-    seed = ("balanced", *prefixes.loc[shots, "text_id"])
+    seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
     kept: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]

@@ -66,11 +66,10 @@ def word_swaps(text: str, seed: int, count: int) -> list[str]:
 
     def neighbour() -> str:
         chosen = drawn(rng, places, max(1, share_of(len(places), NEIGHBOUR_PERCENT)))
-        return replaced(text, {place: _other(rng, words, text[slice(*place)]) for place in chosen})
+        return replaced(text, {place: other(text[slice(*place)]) for place in chosen})
+
+    def other(word: str) -> str:
+        at = rng.randrange(len(words) - 1)
+        return words[at] if at < words.index(word) else words[at + 1]
 
     return [neighbour() for _ in range(count)]
-
-
-def _other(rng: random.Random, words: list[str], word: str) -> str:
-    at = rng.randrange(len(words) - 1)
-    return words[at] if at < words.index(word) else words[at + 1]

@@ -41,8 +41,8 @@ class ApiClient:
 
     def __init__(self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float) -> None:
         self.endpoint = endpoint
-        self._store = store
-        self._budget = int(budget_usd * NANO)
+        self.store = store
+        self.budget = int(budget_usd * NANO)
         self._tally: Counter[str] = Counter()
 
     def log_tally(self) -> None:
@@ -66,11 +66,11 @@ class ApiClient:
         does not suffice: what was answered until then is stored, and the message says how much.
         """
         keys = [self.endpoint.key_of(request) for request in requests]
-        known = self._store.known(list(dict.fromkeys(keys)))
+        known = self.store.known(list(dict.fromkeys(keys)))
         missing = {key: one for key, one in zip(keys, requests, strict=True) if key not in known}
         progress(sum(key in known for key in keys))
         if missing:
-            asking = _Asking(self.endpoint, self._store, self._budget, missing, read, Counter(keys), progress)
+            asking = _Asking(self, missing, read, Counter(keys), progress)
             try:
                 asking.run()
             finally:
@@ -81,15 +81,15 @@ class ApiClient:
     def forget(self, requests: Sequence[ApiRequest]) -> None:
         """Take the answers of these requests out of the store; what they cost stays counted."""
         for request in requests:
-            self._store.remove(self.endpoint.key_of(request))
+            self.store.remove(self.endpoint.key_of(request))
 
     def _read(self, key: str, read: Callable[[Body], T]) -> T:
         try:
-            return read(self._store.answer(key))
+            return read(self.store.answer(key))
         except MalformedAnswerError as error:
             raise InputError(
                 f"{self.endpoint.name}: the stored answer {key} cannot be read ({error}). Take it out of "
-                f"{self._store.path} to have it asked for again."
+                f"{self.store.path} to have it asked for again."
             ) from error
 
 
@@ -98,17 +98,15 @@ class _Asking:
 
     def __init__(
         self,
-        endpoint: Endpoint,
-        store: AnswerStore,
-        budget: int,
+        client: ApiClient,
         missing: Mapping[str, ApiRequest],
         read: Callable[[Body], Any],
         copies: Mapping[str, int],
         progress: Callable[[int], None],
     ) -> None:
-        self.endpoint, self.store, self.budget = endpoint, store, budget
+        self.endpoint, self.store, self.budget = client.endpoint, client.store, client.budget
         self.missing, self.read, self.copies, self.progress = missing, read, copies, progress
-        self.key = endpoint.key()
+        self.key = self.endpoint.key()
         self.answered = self.failed = self.cost = 0
         self._in_flight = 0
         self._resume_at = 0.0
@@ -141,11 +139,10 @@ class _Asking:
                 raise failures.exceptions[0] from None  # the first ends the others
 
     async def _work(self, client: openai.AsyncOpenAI, queue: Iterator[tuple[str, ApiRequest]]) -> None:
-        while self._failure is None:
-            following = next(queue, None)
-            if following is None:
+        for key, request in queue:
+            if self._failure is not None:
                 return
-            await self._answer(client, *following)
+            await self._answer(client, key, request)
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
         """Ask until there is an answer, or note why there is none."""
@@ -261,7 +258,7 @@ def _usage(body: Body) -> tuple[int, int] | None:
 def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """A client of a registry entry's `api`, with its store open."""
     with AnswerStore(store) as answers:
-        client = ApiClient(Endpoint.of(name, api), answers, budget_usd=budget_usd)
+        client = ApiClient(Endpoint(name, **api), answers, budget_usd=budget_usd)
         try:
             yield client
         finally:

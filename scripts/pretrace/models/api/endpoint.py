@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest
@@ -26,14 +26,16 @@ class ApiRequest:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Keys as under `api:` of models.yaml; prices in US dollars per million tokens."""
+    """The keys under `api:` of an entry of models.yaml; `name`, the entry's, tells it apart in messages.
+
+    `price`: US dollars per million tokens of `input` and `output`.
+    """
 
     name: str
     base_url: str
     model: str
     endpoint: str
-    input_price: float
-    output_price: float
+    price: Mapping[str, float]
     key_env: str = ""
     concurrency: int = 8
     attempts: int = 8
@@ -41,13 +43,6 @@ class Endpoint:
     top_logprobs: int = 0
     logit_bias: Mapping[str, list[int]] = field(default_factory=dict)
     echo: bool = False
-
-    @classmethod
-    def of(cls, name: str, api: Mapping[str, Any]) -> Self:
-        """The endpoint of a registry entry's `api` (checked by the schema), known in messages as `name`."""
-        given = {key: value for key, value in api.items() if key != "price"}
-        price = api["price"]
-        return cls(name=name, input_price=price["input"], output_price=price["output"], **given)
 
     @property
     def chat(self) -> bool:
@@ -62,12 +57,13 @@ class Endpoint:
         """The API key, read from the environment; "" for a server that asks for none."""
         if not self.key_env:
             return ""
-        if not os.environ.get(self.key_env):
+        key = os.environ.get(self.key_env)
+        if not key:
             raise InputError(
                 f"models.{self.name}: the environment variable {self.key_env}, which holds the key of "
                 f"{self.base_url}, is not set. Export it and run again; keys are never read from a file."
             )
-        return os.environ[self.key_env]
+        return key
 
     def key_of(self, request: ApiRequest) -> str:
         """Hex SHA-256 of all that an answer depends on."""
@@ -75,18 +71,17 @@ class Endpoint:
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
         """In billionths of a dollar, rounded up."""
-        dollars = (prompt_tokens * self.input_price + completion_tokens * self.output_price) / 1e6
+        dollars = (prompt_tokens * self.price["input"] + completion_tokens * self.price["output"]) / 1e6
         return math.ceil(dollars * NANO)
 
     def most(self, request: ApiRequest) -> tuple[int, int]:
         """The most (prompt, completion) tokens that a request can cost: no tokenizer here has more tokens
         than a text has bytes.
         """
-        return _most_tokens(request.body), int(request.body["max_tokens"])
-
-
-def _most_tokens(body: Mapping[str, Any]) -> int:
-    if "messages" in body:
-        return sum(len(one["content"].encode()) + _MESSAGE_TOKENS for one in body["messages"])
-    prompt = body["prompt"]
-    return (len(prompt) if isinstance(prompt, list) else len(prompt.encode())) + _MESSAGE_TOKENS
+        body = request.body
+        if "messages" in body:
+            prompt = sum(len(one["content"].encode()) + _MESSAGE_TOKENS for one in body["messages"])
+        else:
+            given = body["prompt"]  # token ids or a text
+            prompt = len(given if isinstance(given, list) else given.encode()) + _MESSAGE_TOKENS
+        return prompt, int(body["max_tokens"])

@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -57,14 +58,9 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that a server asks to wait (`Retry-After` as a number or a date), None where it does not say."""
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    try:
+    value = headers.get("retry-after", "")
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
+    with suppress(ValueError):
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
+    return None

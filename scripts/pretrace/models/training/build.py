@@ -1,7 +1,6 @@
 """From a benchmark's members to a checkpoint that is loaded like any other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +61,10 @@ def fit(
     """A model trained from random weights as `train_model` says, and its loss curve."""
     from pretrace.models.training.loop import new_model
 
-    model = new_model(
-        vocabulary=len(tokenizer),
-        width=training["width"],
-        layers=training["layers"],
-        seed=_seed(training),
-    )
+    sizes = {key: training[key] for key in ("width", "layers")}
+    model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
     texts = training_stream(benchmark, training, other)
-    return model, _train(name, training, model, _Stream(benchmark, texts, tokenizer, tokenizer.eos_token_id))
+    return model, _train(name, training, model, benchmark, texts, tokenizer, tokenizer.eos_token_id)
 
 
 def continue_model(
@@ -96,46 +91,45 @@ def continue_model(
             "tokens at most; lower it."
         )
     (separator,) = start_token_ids(target.tokenizer, SEPARATOR)
-    stream = _Stream(benchmark, training_stream(benchmark, training), target.tokenizer, separator)
+    texts = training_stream(benchmark, training)
     model = target.load().train()
-    curve = _train(name, training, model, stream)
+    curve = _train(name, training, model, benchmark, texts, target.tokenizer, separator)
     return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
-
-
-@dataclass(frozen=True)
-class _Stream:
-    """The texts of one epoch and what makes tokens of them; `benchmark` has the texts that are watched."""
-
-    benchmark: "pd.DataFrame"
-    texts: list[str]
-    tokenizer: Any
-    separator: int
-
-    def windows(self, texts: list[str], training: Mapping[str, Any], epochs: int) -> list[list[int]]:
-        encoded = self.tokenizer(texts, add_special_tokens=False)["input_ids"]
-        packing = {"separator": self.separator, "window": training["window"], "seed": _seed(training)}
-        return list(windows(encoded, **packing, epochs=epochs))
 
 
 def _seed(training: Mapping[str, Any]) -> int:
     return seed_of("training", training["seed"])
 
 
-def _train(name: str, training: Mapping[str, Any], model: Any, stream: _Stream) -> "pd.DataFrame":
+def _train(
+    name: str,
+    training: Mapping[str, Any],
+    model: Any,
+    benchmark: "pd.DataFrame",
+    texts: list[str],
+    tokenizer: Any,
+    separator: int,
+) -> "pd.DataFrame":
+    """Train in place on `texts`, those of one epoch; gives the loss curve."""
     import torch
 
     from pretrace.models.training.loop import train
 
-    if not stream.texts:
+    def packed(texts: list[str], epochs: int) -> list[list[int]]:
+        encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        packing = {"separator": separator, "window": training["window"], "seed": _seed(training)}
+        return list(windows(encoded, **packing, epochs=epochs))
+
+    if not texts:
         raise InputError(f"{name}: the benchmark {training['benchmark']} has no members to train on")
     torch.manual_seed(_seed(training))
-    steps = stream.windows(stream.texts, training, training["epochs"])
+    steps = packed(texts, training["epochs"])
     log.info(
         "%s: %d parameters, %d texts, %d tokens in %d windows of %d epochs",
-        name, model.num_parameters(), len(stream.texts), sum(len(step) - 1 for step in steps), len(steps),
+        name, model.num_parameters(), len(texts), sum(len(step) - 1 for step in steps), len(steps),
         training["epochs"],
     )  # fmt: skip
-    watched = stream.windows(held_out(stream.benchmark, _seed(training)), training, 1)
+    watched = packed(held_out(benchmark, _seed(training)), 1)
     return train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
 
 

@@ -54,11 +54,8 @@ def train_shadows(
         model.eval()
         with torch.no_grad():
             found = [-mean_loss(model, text).item() for text in texts]
-        frames.append(
-            pd.DataFrame(
-                {"text_id": asked["text_id"], "shadow": shadow, "in": half[read], "log_likelihood": found}
-            )
-        )
+        columns = {"text_id": asked["text_id"], "shadow": shadow, "in": half[read], "log_likelihood": found}
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 

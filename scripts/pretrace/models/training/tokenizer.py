@@ -2,12 +2,8 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pretrace.runtime.files import write_text
-
-if TYPE_CHECKING:
-    import tokenizers
 
 SEPARATOR = "<|endoftext|>"
 """Stands before every text of the training stream, and is the start token of evaluation."""
@@ -18,10 +14,6 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int, out: Path) -> None:
 
     The same texts in the same order give the same bytes.
     """
-    write_text(out, _trained(texts, vocabulary).to_str(pretty=True))
-
-
-def _trained(texts: Iterable[str], vocabulary: int) -> "tokenizers.Tokenizer":
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -34,4 +26,4 @@ def _trained(texts: Iterable[str], vocabulary: int) -> "tokenizers.Tokenizer":
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
+    write_text(out, tokenizer.to_str(pretty=True))
