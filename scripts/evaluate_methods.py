@@ -58,6 +58,7 @@ with job_log(snakemake.log[0]):
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
         pooled=snakemake.params.pooled,
+        language=snakemake.params.language,
     )
     write_parquet(snakemake.output.metrics, metrics)
     write_parquet(snakemake.output.tests, tests)

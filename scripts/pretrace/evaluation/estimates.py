@@ -10,6 +10,8 @@ from pretrace.evaluation.answers import answer_estimates
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.cells import EvaluationSet, Scores
+from pretrace.evaluation.corpus_power import corpus_power
+from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
 from pretrace.runtime.errors import InputError
@@ -17,14 +19,16 @@ from pretrace.runtime.errors import InputError
 COORDINATES = [
     "quantity", "method", "view", "start_token", "draw", "reference", "subset", "length", "evaluation_set",
     "label", "document", "calibration", "letter", "order", "prefix", "separator", "shots", "texts",
+    "documents",
 ]  # fmt: skip
 COLUMNS = [*COORDINATES, "n", "answers", "value", "low", "high"]
 """A row an estimate with its 95 % interval (NaN where none is drawn), over `n` units, at its coordinates.
 
 A coordinate that means nothing to a quantity is "" or missing. Quantities: those of `answers.answer_estimates`; `shift`
-(`tokens.shift_estimates`); `power` (`audit_power.power`). `label` is 1 for members, 0 for non-members."""
+(`tokens.shift_estimates`); `power` (`audit_power.power`); those of `corpus_test` and `corpus_power`. `label` is 1 for
+members, 0 for non-members."""
 
-_WHOLE = ("draw", "length", "label", "order", "shots", "texts", "n", "answers")
+_WHOLE = ("draw", "length", "label", "order", "shots", "texts", "documents", "n", "answers")
 _NUMBERS = ("value", "low", "high")
 
 
@@ -45,10 +49,11 @@ def estimates_and_curves(
     store: Path,
     resamples: int,
     pooled: bool,
+    language: str = "en",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `COLUMNS` and `curves.COLUMNS`: what `asked` says (`studies.plan.estimates_asked`); of answers, all.
 
-    `scores` as `cells.scores_of` gives them; `table` reads the scores table where the power of an audit is asked for.
+    `scores` as `cells.scores_of` gives them; `table` reads the scores table, for an audit's power and for corpus tests.
     The passes of `manifest` are read for shifts and tokens alone.
     """
 
@@ -61,9 +66,11 @@ def estimates_and_curves(
             answers, calibrations, model=model, benchmark=benchmark_name, resamples=resamples, pooled=pooled,
             orders_of=sorted({one["document"] for one in of("accuracy_by_order")}),
         )  # fmt: skip
-    if of("power"):
+    if of("power") + of("corpus") + of("corpus_power"):
         scored = ScoredBenchmark(benchmark_name, table(), benchmark, prefixes)
         rows += [row for one in of("power") for row in power(scored, one)]
+        rows += [row for one in of("corpus") for row in corpus_test(scored, one, language, resamples)]
+        rows += [row for one in of("corpus_power") for row in corpus_power(scored, one)]
     sets = {(one.name, one.draw): one for one in evaluation_sets}
     passes = Passes(
         manifest or {"views": []}, store, benchmark, sets, resamples, f"{model} on {benchmark_name}"

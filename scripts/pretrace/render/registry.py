@@ -70,7 +70,12 @@ class Renderer:
 
 
 def table(
-    name: str, *, needs: Sequence[str], required: Sequence[str] = (), optional: Sequence[str] = ()
+    name: str,
+    *,
+    needs: Sequence[str],
+    required: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    statistic: str = "",
 ) -> Callable[[F], F]:
     """Register a function (artifact, results) -> Table as a renderer. Every argument is a literal.
 

@@ -263,6 +263,8 @@ ASKED = {
     "shift": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "separator"),
     "tokens": ("subset", "length", "view", "start_token", "eps", "percentile"),
     "power": ("length", "start_token", "references", "methods"),
+    "corpus": ("subset", "length", "start_token", "references", "methods"),
+    "corpus_power": ("subset", "length", "start_token", "references", "methods"),
     "accuracy_by_order": ("document",),
 }
 """What evaluation computes only where an artifact shows it, and what of the artifact it depends on."""

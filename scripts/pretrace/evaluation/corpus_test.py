@@ -1,0 +1,157 @@
+"""A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.corpus_units import (
+    CHARACTERS,
+    REFERENCE,
+    Units,
+    blind,
+    ensemble,
+    prepared,
+)
+from pretrace.evaluation.permutation import relabellings
+from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.significance import percentile_interval
+from pretrace.runtime.files import seed_of
+
+DIFFERENCE = "difference"
+"""The effect on the target's loss less that on the reference model's."""
+
+DETECTED = 1.6448536 + 0.8416212
+"""Standard errors of the smallest effect that a one-sided test at 5 % finds with a probability of 80 %."""
+
+SUMMING = 1e-9
+"""Sums of scores of variance 1 that differ by less are equal."""
+
+
+def corpus_test(side: Side, asked: Mapping[str, Any], language: str, resamples: int) -> list[dict[str, Any]]:
+    """Rows of `estimates.COLUMNS` for each score: its effect, p, the smallest effect, and the units of each class.
+
+    Members (label 1) are the suspected texts, non-members the held-out ones. Texts of one document are one unit, its
+    mean score, and units of the same subsets and lengths are a stratum. Where documents hold texts of both classes,
+    the texts are the units, each such document is a stratum of its own, and the other documents take no part. So a
+    canary among its unpublished twins, the order of a list among its shuffles, and a published wording among private
+    ones are strata with one suspected text.
+
+    `corpus_effect`: mean of the suspected less mean of the held-out units, averaged over strata with weights
+    n1 n0 / (n1 + n0), in standard deviations of the held-out units; 95 % interval by resampling documents; `n`
+    documents. `corpus_p`: the share of `resamples` relabellings within strata, counting the labels as they are, with
+    at least that effect (`CHARACTERS`: in either direction). It is exact where units of a stratum are exchangeable.
+    `corpus_smallest_effect`: `DETECTED` standard errors. `corpus_units`: how many units of each label.
+
+    `asked["methods"]`: the first is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those
+    of the words of `BLIND` are fitted on one half of the documents and tested on the other alone.
+    `REFERENCE` and `DIFFERENCE` are there where `loss` and `ref` are scored; the latter has no p.
+    """
+    texts, units, fixed = prepared(side, asked)
+    about = coordinates("corpus", asked)
+    seed = seed_of("corpus_test", side.name, asked["subset"] or "", asked["length"] or 0)
+    tested = [units.of_scores([name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names])]
+    if fitted := [of for of in (ensemble(units), blind(texts, units, language)) if of is not None]:
+        scores = np.concatenate([of.scores for of in fitted], axis=1)
+        tested.append(replace(fitted[0], names=tuple(of.names[0] for of in fitted), scores=scores))
+    rows: list[dict[str, Any]] = []
+    for of in tested:
+        documents = len(np.unique(of.document))
+        drawn = _resampled(of, resamples, seed)
+        p, least = p_values(of, resamples, seed), smallest_effects(of)
+        for at, name in enumerate(of.names):
+            found = [
+                {"quantity": "corpus_effect", "n": documents} | _interval(drawn[at]),
+                {"quantity": "corpus_p", "n": resamples, "value": p[at]},
+                {"quantity": "corpus_smallest_effect", "n": documents, "value": least[at]},
+            ]
+            found += [
+                {"quantity": "corpus_units", "label": label, "n": n} for label, n in enumerate(of.counts)
+            ]
+            rows += [about | {"method": name} | row for row in found]
+    if REFERENCE in units.names:
+        drawn = _resampled(units.of_scores(["loss", REFERENCE]), resamples, seed)
+        found = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": len(np.unique(units.document))}
+        rows.append(about | found | _interval(drawn[0] - drawn[1]))
+    return rows
+
+
+def coordinates(quantity: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a row is found: what the artifact asked for."""
+    places = {"subset": asked["subset"] or "", "length": asked["length"], "start_token": asked["start_token"]}
+    return {"quantity": quantity, "reference": ", ".join(asked["references"])} | places
+
+
+def p_values(units: Units, count: int, seed: int) -> Floats:
+    """(1 + b) / (1 + count) of each score: the share of relabellings within strata whose effect is at least that of
+    the labels, these among them; of `CHARACTERS`, at least as far from 0.
+
+    Exact where units of a stratum are exchangeable (Phipson and Smyth, Statistical Applications in Genetics and
+    Molecular Biology, 2010). With weights n1 n0 / (n1 + n0) an effect is the sum of the suspected units' centred
+    scores, up to a factor that no relabelling changes.
+    """
+    parts = relabellings(units.suspect, units.stratum, count, seed)
+    sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
+    sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
+    return share_as_high(sums)
+
+
+def share_as_high(sums: Floats) -> Floats:
+    """The share of each row's numbers that are at least its first one."""
+    return np.asarray((sums >= sums[:, :1] - SUMMING).mean(axis=1))
+
+
+def effects(units: Units, weights: Floats) -> Floats:
+    """The effect on each score, where units count by `weights` (units, draws): shape (scores, draws).
+
+    NaN where no stratum has both classes, or held-out units do not differ.
+    """
+    from scipy.sparse import csr_matrix
+
+    rows = np.arange(len(units.stratum))
+    strata = csr_matrix((np.ones(len(rows)), (units.stratum, rows)))
+    ours = units.suspect[:, None]
+    n1, n0 = strata @ (weights * ours), strata @ (weights * ~ours)
+    shared = n1 * n0 / np.maximum(n1 + n0, 1)
+    held_out = weights[~units.suspect]
+    count = held_out.sum(axis=0)
+    found = []
+    for score in units.scores.T[:, :, None]:
+        mean1 = strata @ (weights * (ours * score)) / np.maximum(n1, 1)
+        mean0 = strata @ (weights * (~ours * score)) / np.maximum(n0, 1)
+        of = score[~units.suspect]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = (held_out * of).sum(axis=0) / count
+            variance = ((held_out * of**2).sum(axis=0) - count * mean**2) / (count - 1)
+            spread = np.sqrt(np.where(variance > SUMMING, variance, np.nan))
+            found.append((shared * (mean1 - mean0)).sum(axis=0) / shared.sum(axis=0) / spread)
+    return np.stack(found)
+
+
+def smallest_effects(units: Units) -> Floats:
+    """`DETECTED` standard errors of each effect under relabelling within strata, the effect itself taken out."""
+    if units.counts[0] < 2:
+        return np.full(len(units.names), np.nan)
+    held_out = units.scores[~units.suspect].std(axis=0, ddof=1)
+    shift = effects(units, np.ones((len(units.stratum), 1)))[:, 0] * held_out
+    left = replace(units, scores=units.scores - units.suspect[:, None] * shift).centred
+    shared, sizes = units.shared, np.bincount(units.stratum)
+    spread = np.stack([np.bincount(units.stratum, of**2) for of in left.T]) / np.maximum(sizes - 1, 1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(DETECTED * np.sqrt(spread @ shared) / shared.sum() / held_out)
+
+
+def _resampled(units: Units, resamples: int, seed: int) -> Floats:
+    """The effects, then those of resampled documents: shape (scores, 1 + resamples)."""
+    groups = resampling_groups(np.arange(len(units.stratum)), units.document, units.suspect)
+    parts = [np.ones((len(units.stratum), 1)), *resample(groups, resamples, seed)]
+    return np.concatenate([effects(units, weights) for weights in parts], axis=1)
+
+
+def _interval(drawn: Floats) -> dict[str, float]:
+    """`value`, `low` and `high` of an effect, the first, and those of resampled documents."""
+    low, high = percentile_interval(drawn[None, 1:])
+    return {"value": float(drawn[0]), "low": float(low[0]), "high": float(high[0])}

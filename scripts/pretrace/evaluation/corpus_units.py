@@ -1,0 +1,206 @@
+"""The units of a corpus test: documents, or texts within documents, with scores that are stored or fitted here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.audit_scores import Side, audit_scores
+from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.methods.bag_of_words import word_counts
+from pretrace.methods.blind import decisions
+from pretrace.methods.statistics import LabelledTexts
+from pretrace.questions.known import is_control
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
+from pretrace.runtime.logs import log
+
+ENSEMBLE, BLIND = "ensemble", "blind"
+CHARACTERS, REFERENCE = "characters", "reference"
+"""Scores beside stored methods: several combined; two that see no model; the loss of the reference model."""
+
+FEWEST = 10
+"""Fewer units of a class teach nothing: nothing is fitted on them."""
+
+RIDGE = 0.1
+"""The penalty on the weights of standardised ranks: methods are alike, and documents few."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """What exchanges its label, suspected or held out, with others of its stratum.
+
+    `suspect`, `stratum` and `document` (codes) and `second`, whether its document is in the half that is tested where
+    something is fitted on the other one, have shape (units,); `scores` (units, names) have mean 0 and variance 1
+    within a subset and length.
+    """
+
+    suspect: Flags
+    stratum: Whole
+    document: Whole
+    second: Flags
+    names: tuple[str, ...]
+    scores: Floats
+
+    def of(self, rows: Flags) -> "Units":
+        return replace(self, **{
+            name: getattr(self, name)[rows] for name in ("suspect", "stratum", "document", "second", "scores")
+        })  # fmt: skip
+
+    def of_scores(self, names: Sequence[str]) -> "Units":
+        """The same with these scores."""
+        columns = [self.names.index(name) for name in names]
+        return replace(self, names=tuple(names), scores=self.scores[:, columns])
+
+    def scored(self, name: str, scores: Floats) -> "Units":
+        """The same with another score, shape (units,)."""
+        return replace(self, names=(name,), scores=scores[:, None])
+
+    @cached_property
+    def centred(self) -> Floats:
+        """The scores less their mean in the stratum."""
+        means = pd.DataFrame(self.scores).groupby(self.stratum).transform("mean")
+        return np.asarray(self.scores - means)
+
+    @property
+    def shared(self) -> Floats:
+        """n1 n0 / (n1 + n0) of each stratum, of n1 suspected and n0 held-out units: what its difference weighs."""
+        n0, n1 = (np.bincount(self.stratum, self.suspect == kind) for kind in (False, True))
+        return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Held-out and suspected units."""
+        return int((~self.suspect).sum()), int(self.suspect.sum())
+
+
+def prepared(side: Side, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
+    """The texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
+    table = _scored_texts(side, asked)
+    methods = [name for name in asked["methods"] or table if name in table and name not in KEYS]
+    names = [*methods, *(["ref"] if "ref" in table else [])]
+    complete = table[[*KEYS, *dict.fromkeys(names)]].dropna(subset=names)
+    if len(complete) < len(table):
+        log.warning("%s: %d of %d texts take no part in the corpus test: they lack a score of one of %s",
+                    side.name, len(table) - len(complete), len(table), ", ".join(names))  # fmt: skip
+    table = complete.merge(side.benchmark.rename(columns={"text_id": "id"})[["id", "text"]], on="id")
+    table[CHARACTERS] = table["text"].str.len().astype(float)
+    if {"loss", "ref"} <= {*table}:
+        table[REFERENCE] = table["loss"] - table["ref"]
+    named = (*methods, *(name for name in (REFERENCE, CHARACTERS) if name in table))
+    cells = table.groupby(["subset", "length"])
+    for name in named:
+        spread = cells[name].transform("std").replace(0, np.nan)
+        table[name] = ((table[name] - cells[name].transform("mean")) / spread).fillna(0)
+    table, units = _units(side.name, table, named)
+    if not (units.shared > 0).any():
+        raise InputError(
+            f"corpus test of {side.name}: no suspected text (label 1) has a held-out one (label 0) of its subset and "
+            "length to be compared with; give both classes texts of the same subsets and lengths"
+        )
+    return table, units, methods[0]
+
+
+KEYS = ["id", "document", "subset", "length", "label"]
+
+
+def _scored_texts(side: Side, asked: Mapping[str, Any]) -> pd.DataFrame:
+    """`KEYS` and a column a method that sees the model: the labelled texts of the subset and length asked for."""
+    of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
+    if asked["methods"]:
+        wanted = side.scores["method"].isin([*asked["methods"], "ref"])
+        side = replace(side, scores=side.scores[wanted])
+    rows = audit_scores(side, of)
+    rows = rows[(rows["unit"] == "text") & rows["label"].notna()]
+    rows = rows[~rows["method"].map(is_control).astype(bool)]
+    if asked["subset"]:
+        rows = rows[rows["subset"] == asked["subset"]]
+    if asked["length"] is not None:
+        rows = rows[rows["length"] == asked["length"]]
+    if rows.empty:
+        raise InputError(
+            f"corpus test of {side.name}: there is no score of a labelled text of subset '{asked['subset'] or ''}', "
+            f"length {asked['length']} and start token {asked['start_token']}; check the artifact's panel"
+        )
+    rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
+    return rows.pivot(index=KEYS, columns="method", values="score").reset_index().rename_axis(columns=None)
+
+
+def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, Units]:
+    """The texts that take part, with the row of their `unit`, and these units."""
+    place = texts["subset"] + "/" + texts["length"].astype(str)
+    classes = texts.groupby("document")["label"].transform("nunique")
+    within = bool((classes == 2).any())
+    if within and (left := int((classes == 1).sum())):
+        log.warning("%s: %d texts take no part in the corpus test: their document has one class, others have both",
+                    name, left)  # fmt: skip
+    if within and texts["length"].nunique() > 1:
+        raise InputError(
+            f"corpus test of {name}: documents hold texts of both classes at several lengths, "
+            f"{', '.join(map(str, sorted(texts['length'].unique())))}: shorter texts may be parts of longer ones. Name "
+            "one length in the artifact's panel"
+        )
+    texts = texts.assign(place=place)[(classes == 2) | (not within)]
+    grouped = texts.groupby(["document", "label", *(["place", "id"] if within else [])], sort=True)
+    table = grouped[list(names)].mean().reset_index()
+    places = grouped["place"].agg(lambda of: "|".join(sorted(set(of)))).to_numpy()
+    stratum = table["document"] + "/" + places if within else places
+    alike = "" if within else table["label"].astype(str) + places
+    units = Units(
+        suspect=table["label"].eq(1).to_numpy(bool),
+        stratum=np.unique(stratum, return_inverse=True)[1],
+        document=np.unique(table["document"], return_inverse=True)[1],
+        second=_second_half(table["document"].to_frame().assign(alike=alike)),
+        names=tuple(names),
+        scores=table[list(names)].to_numpy(np.float64),
+    )
+    return texts.assign(unit=grouped.ngroup()), units
+
+
+def _second_half(units: pd.DataFrame) -> Flags:
+    """Units of every other `document` among those that are `alike`, in an order that depends on names alone."""
+    documents = units.drop_duplicates("document")
+    order = documents["document"].map(lambda name: seed_of("corpus_half", name))
+    documents = documents.iloc[order.argsort(kind="stable")]
+    odd = documents.groupby("alike").cumcount() % 2 == 1
+    return units["document"].isin(documents.loc[odd, "document"]).to_numpy(bool)
+
+
+def ensemble(units: Units) -> Units | None:
+    """The second half with all methods combined: ridge regression of the first half's labels on the methods' ranks.
+
+    None where there is one method, or a half has fewer than `FEWEST` units of a class.
+    """
+    features = [at for at, name in enumerate(units.names) if name not in (REFERENCE, CHARACTERS)]
+    if len(features) < 2 or not _enough(units):
+        return None
+    ranked = pd.DataFrame(units.scores[:, features]).rank(pct=True).to_numpy()
+    ranks = replace(units, scores=(ranked - 0.5) * np.sqrt(12)).centred
+    labels = replace(units, scores=units.suspect[:, None].astype(float)).centred
+    learned, of = ranks[~units.second], labels[~units.second, 0]
+    penalty = RIDGE * len(learned) * np.eye(len(features))
+    weights = np.linalg.solve(learned.T @ learned + penalty, learned.T @ of)
+    return units.of(units.second).scored(ENSEMBLE, ranks[units.second] @ weights)
+
+
+def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
+    """The second half with what the method `blind` learns from the words of the first half's texts."""
+    if not _enough(units):
+        return None
+    of = LabelledTexts(
+        texts["id"].tolist(), texts["text"].tolist(), texts["label"].astype(int).tolist(), [], language
+    )
+    tested = units.second[texts["unit"].to_numpy()]
+    counts = word_counts(of.texts, language)
+    scores = decisions(of, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
+    if not scores:
+        return None
+    of_unit = texts["id"].map(scores).groupby(texts["unit"]).mean()
+    return units.of(units.second).scored(BLIND, of_unit[np.flatnonzero(units.second)].to_numpy())
+
+
+def _enough(units: Units) -> bool:
+    return min(*units.of(units.second).counts, *units.of(~units.second).counts) >= FEWEST
