@@ -57,7 +57,7 @@ def _paired(units: Units, seed: int) -> Units:
     table = pd.DataFrame({"stratum": units.stratum, "suspect": units.suspect})
     shuffled = table.sample(frac=1, random_state=np.random.default_rng(seed))
     place = shuffled.groupby(["stratum", "suspect"]).cumcount().sort_index()
-    pair = table.assign(place=place).groupby(["stratum", "place"]).ngroup().to_numpy()
+    pair = np.asarray(table.assign(place=place).groupby(["stratum", "place"]).ngroup())
     return replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
 
 

@@ -63,7 +63,7 @@ def corpus_test(side: Side, asked: Mapping[str, Any], language: str, resamples: 
         drawn = _resampled(of, resamples, seed)
         p, least = p_values(of, resamples, seed), smallest_effects(of)
         for at, name in enumerate(of.names):
-            found = [
+            found: list[dict[str, Any]] = [
                 {"quantity": "corpus_effect", "n": documents} | _interval(drawn[at]),
                 {"quantity": "corpus_p", "n": resamples, "value": p[at]},
                 {"quantity": "corpus_smallest_effect", "n": documents, "value": least[at]},
@@ -74,8 +74,9 @@ def corpus_test(side: Side, asked: Mapping[str, Any], language: str, resamples: 
             rows += [about | {"method": name} | row for row in found]
     if REFERENCE in units.names:
         drawn = _resampled(units.of_scores(["loss", REFERENCE]), resamples, seed)
-        found = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": len(np.unique(units.document))}
-        rows.append(about | found | _interval(drawn[0] - drawn[1]))
+        documents = len(np.unique(units.document))
+        row = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": documents}
+        rows.append(about | row | _interval(drawn[0] - drawn[1]))
     return rows
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from pretrace.evaluation.audit_scores import Side, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.bag_of_words import word_counts
-from pretrace.methods.blind import decisions
+from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions.known import is_control
 from pretrace.runtime.errors import InputError
@@ -80,7 +80,7 @@ class Units:
 def prepared(side: Side, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
     """The texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
     table = _scored_texts(side, asked)
-    methods = [name for name in asked["methods"] or table if name in table and name not in KEYS]
+    methods = [str(name) for name in asked["methods"] or table if name in table and name not in KEYS]
     names = [*methods, *(["ref"] if "ref" in table else [])]
     complete = table[[*KEYS, *dict.fromkeys(names)]].dropna(subset=names)
     if len(complete) < len(table):
@@ -190,16 +190,15 @@ def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
     """The second half with what the method `blind` learns from the words of the first half's texts."""
     if not _enough(units):
         return None
-    of = LabelledTexts(
-        texts["id"].tolist(), texts["text"].tolist(), texts["label"].astype(int).tolist(), [], language
-    )
+    labels: list[int | None] = [int(label) for label in texts["label"]]
+    of = LabelledTexts(texts["id"].tolist(), texts["text"].tolist(), labels, [], language)
     tested = units.second[texts["unit"].to_numpy()]
     counts = word_counts(of.texts, language)
-    scores = decisions(of, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
+    scores = decision_values(of, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
     if not scores:
         return None
     of_unit = texts["id"].map(scores).groupby(texts["unit"]).mean()
-    return units.of(units.second).scored(BLIND, of_unit[np.flatnonzero(units.second)].to_numpy())
+    return units.of(units.second).scored(BLIND, np.asarray(of_unit[units.second]))
 
 
 def _enough(units: Units) -> bool:

@@ -30,12 +30,12 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     for fold in sorted(set(texts.folds)):
         here = labelled & (folds == fold)
         if here.any():
-            of_fold = decisions(texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here))
+            of_fold = decision_values(texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here))
             scores |= _less(of_fold, of_fold)
             decisions |= of_fold
     if not labelled.all():
         scores |= _less(
-            decisions(texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)), decisions
+            decision_values(texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)), decisions
         )
     return scores
 
@@ -46,7 +46,9 @@ def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, fl
     return {id: decision - mean for id, decision in decisions.items()}
 
 
-def decisions(texts: LabelledTexts, counts: Any, test: np.ndarray, train: np.ndarray) -> dict[str, float]:
+def decision_values(
+    texts: LabelledTexts, counts: Any, test: np.ndarray, train: np.ndarray
+) -> dict[str, float]:
     """Decision values of the texts at `test` by a classifier of those at `train`: id -> decision value."""
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

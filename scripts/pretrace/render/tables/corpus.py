@@ -1,8 +1,7 @@
 """A corpus test as a page: every score with its effect and p, what is believed, and what follows."""
 
 from collections.abc import Mapping
-
-import pandas as pd
+from typing import Any
 
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
@@ -11,10 +10,10 @@ from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, estimate, number, panel_record, records_of
+from pretrace.render.rows import Panel, Record, estimate, long_frame, number, panel_record, records_of
 from pretrace.render.tables.table import Cell, Head, Placed, Table, lay_out, rows_of, table_of
 
-HALF = "fitted on one half of the documents, tested on the other"
+HALF = "fitted on the other half of the documents"
 LABELS = {
     REFERENCE: "Loss of the reference model",
     DIFFERENCE: "Loss of the model less that of the reference model",
@@ -27,12 +26,12 @@ LABELS = {
 CONTROLS = (BLIND, CHARACTERS)
 BELIEFS = {
     REFERENCE: "the same, and that the reference model read neither",
-    DIFFERENCE: "apart from training, what sets them apart moves both models alike",
-    **dict.fromkeys(CONTROLS, "nothing: a low p says that they differ in more than training"),
+    DIFFERENCE: "apart from training, what sets the two apart moves both models alike",
+    **dict.fromkeys(CONTROLS, "nothing: a low p says that the two differ in more than training"),
 }
 BY_DESIGN = "nothing: members were drawn at random within each document"
-WITHIN = "the texts of a document could have exchanged their labels, had the model read none of them"
-BETWEEN = "documents of the same subsets and lengths could have, had the model read none of them"
+WITHIN = "had the model read none, the texts of a document would score alike"
+BETWEEN = "had the model read none, documents of one subset and length would score alike"
 
 NOTES = (
     "Effect: mean score of the suspected less that of the held-out units, in standard deviations of the held-out "
@@ -49,31 +48,34 @@ NOTES = (
 def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a score, with what is believed beside it."""
     placed: list[Placed] = []
-    frames, readings = [], []
+    records: list[dict[str, Any]] = []
+    readings = []
     for panel in artifact["panels"]:
         rows = _rows(artifact, results, panel)
         randomised = bool(results.entry(panel).get("randomised"))
-        labels = {name: _belief(row, randomised=randomised) for name, row in rows.items()}
-        title = f"{panel_label({'length': None, **panel})}: {_documents(rows)}"
-        placed += rows_of(title, [
-            (LABELS.get(name, f"{method_label(name)}, fixed beforehand"), _cells(row, labels[name]), name in CONTROLS)
-            for name, row in rows.items()
-        ])  # fmt: skip
-        frames.append(pd.DataFrame([row | panel_record(panel) | {"believed": labels[name]}
-                                    for name, row in rows.items()]))  # fmt: skip
-        readings.append(f"{panel_label({'length': None, **panel})}: {_reading(rows)}")
-    frame = pd.concat(frames, ignore_index=True)
-    cautions = results.cautions(artifact["panels"])
-    return table_of(artifact, lay_out(placed, "Score"), [*NOTES, *cautions], frame, " ".join(readings))
+        believed = {name: _belief(row, randomised=randomised) for name, row in rows.items()}
+        name = panel_label({"length": None, **panel})
+        placed += rows_of(
+            f"{name}: {_documents(rows)}",
+            ((_label(of), _cells(row, believed[of]), of in CONTROLS) for of, row in rows.items()),
+        )
+        records += [panel_record(panel) | row | {"believed": believed[of]} for of, row in rows.items()]
+        readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
+    notes = [*NOTES, *results.cautions(artifact["panels"])]
+    return table_of(artifact, lay_out(placed, "Score"), notes, long_frame(records), " ".join(readings))
 
 
-def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, Record]:
+def _label(score: str) -> str:
+    return LABELS.get(score, f"{method_label(score)}, fixed beforehand")
+
+
+def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
     """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect."""
     whole = {"subset": "", "length": None, **panel, "reference": ", ".join(panel.get("references", ()))}
     frame = results.estimates_of(artifact, whole, "corpus_effect", "corpus_p", "corpus_smallest_effect",
                                  "corpus_units")  # fmt: skip
     frame = frame[frame["start_token"] == panel["start_token"]]
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for row in records_of(frame):
         of = found.setdefault(
             str(row["method"]), {"method": row["method"], "p": None, "smallest_effect": None}
@@ -117,23 +119,28 @@ def _cells(row: Record, believed: str) -> list[tuple[Head, Cell]]:
     ]
 
 
-def _reading(rows: Mapping[str, Record]) -> str:
+def _reading(rows: Mapping[str, Record], believed: str) -> str:
     """What may be concluded from the score that was fixed beforehand, the controls and the reference model."""
     name, fixed = next(iter(rows.items()))
-    differing = [LABELS[control].split(" (")[0].lower() for control in CONTROLS
-                 if control in rows and rows[control]["p"] <= LEVEL]  # fmt: skip
+    differing = [
+        label.split(" (")[0].lower()
+        for control, label in LABELS.items()
+        if control in CONTROLS and control in rows and rows[control]["p"] <= LEVEL
+    ]
     found = f"{method_label(name)} has an effect of {with_interval(estimate(fixed))} (p = {fixed['p']:.2g})"
     if fixed["p"] > LEVEL:
         least = number(fixed["smallest_effect"])
         missed = "" if least is None else f", and an effect below {least:.2f} would often be missed"
         return f"{found}. Nothing was found. That does not show that the documents were left out of training{missed}."
+    if believed == BY_DESIGN:
+        return f"{found}: evidence of training. The split was drawn at random, so p allows for every other difference."
     if not differing:
-        return (
-            f"{found}, and no control tells the two apart: evidence of training, if what is believed holds."
-        )
-    doubt = f"{found}, but {joined(differing)} tell the two apart without a model"
+        return f"{found}, and the controls find no other difference: evidence of training, if what is believed holds."
+    doubt = f"{found}, but the two differ in {joined(differing)} as well"
     if DIFFERENCE in rows and (number(rows[DIFFERENCE]["low"]) or 0) > 0:
-        of = with_interval(estimate(rows[DIFFERENCE]))
-        return f"{doubt}. The reference model shows less of an effect, by {of}: evidence of training, if what is " \
-               "believed of both models holds."  # fmt: skip
+        more = with_interval(estimate(rows[DIFFERENCE]))
+        return (
+            f"{doubt}. The effect on the reference model is smaller by {more}: evidence of training, if what is "
+            "believed of both models holds."
+        )
     return f"{doubt}: the effect may come from that alone."

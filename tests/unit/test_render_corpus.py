@@ -1,0 +1,66 @@
+"""The page of a corpus test says what is believed and what may be concluded; its power is drawn."""
+
+from pathlib import Path
+
+import made_up_results as made_up
+import pandas as pd
+import pytest
+from test_evaluation_corpus import ASKED, side
+
+from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.corpus_power import corpus_power
+from pretrace.evaluation.corpus_test import corpus_test
+from pretrace.evaluation.estimates import frame_of
+from pretrace.render.registry import render
+from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_parquet
+
+PAIR = (made_up.MODEL, made_up.BENCHMARK)
+PANEL = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": ["other"]}
+REFERRED = ASKED | {"references": ["other"]}
+
+
+def files_of(folder: Path, of: Side, artifact: str, **entry: object) -> dict[str, Path]:
+    rows = corpus_test(of, REFERRED, "en", 200) + corpus_power(of, REFERRED)
+    write_parquet(folder / "estimates.parquet", frame_of(rows))
+    entries = {PAIR[1]: made_up.ENTRIES[PAIR[1]] | entry}
+    results = Results(estimates={PAIR: folder / "estimates.parquet"}, entries=entries)
+    return render(made_up.artifact(artifact, panels=[PANEL]), results, folder)
+
+
+@pytest.mark.parametrize(
+    ("given", "entry", "said"),
+    [
+        ({"effect": 1.5}, {}, "the controls find no other difference: evidence of training, if what is believed holds"),
+        ({"effect": 1.5, "within": True}, {"randomised": True}, "The split was drawn at random"),
+        ({"effect": 3.0, "dated": 1.5}, {}, "differ in words as well. The effect on the reference model is smaller"),
+        ({"dated": 1.5}, {}, "differ in words as well: the effect may come from that alone"),
+        ({}, {}, "Nothing was found. That does not show that the documents were left out of training"),
+    ],
+)  # fmt: skip
+def test_the_page_says_what_may_be_concluded(tmp_path: Path, given: dict, entry: dict, said: str):
+    assert said in files_of(tmp_path, side(**given), "corpus_test", **entry)["md"].read_text()
+
+
+def test_what_is_believed_is_beside_every_p(tmp_path: Path):
+    files = files_of(tmp_path, side(effect=1.5), "corpus_test")
+    frame = pd.read_csv(files["csv"]).set_index("method")
+    assert list(frame.index) == ["loss", "reference", "difference", "ensemble", "blind", "characters"]
+    assert frame.loc["loss", "believed"].startswith("had the model read none, documents of one subset")
+    assert frame["believed"].notna().all()
+    assert frame.drop(index="difference")["p"].between(0, 1).all()
+    assert frame.loc["ensemble", ["suspected", "held_out", "documents"]].tolist() == [10, 10, 20]
+    written = files["md"].read_text()
+    assert "20 documents suspected, 20 held out" in written
+    within = files_of(tmp_path, side(within=True), "corpus_test")["md"].read_text()
+    assert "80 texts suspected, 80 held out, within 40 documents" in within
+    assert "had the model read none, the texts of a document would score alike" in within
+
+
+def test_power_is_drawn_by_number_of_documents(tmp_path: Path):
+    frame = pd.read_csv(files_of(tmp_path, side(80, effect=1.2), "corpus_power")["csv"])
+    assert set(frame["method"]) == {"loss", "min_k", "ensemble"}
+    assert list(frame.loc[frame["method"] == "loss", "documents"]) == [1, 2, 4, 8, 16]
+    with pytest.raises(InputError, match="the power of a corpus test needs two of each class"):
+        files_of(tmp_path, side(2), "corpus_power")
