@@ -19,7 +19,7 @@ PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted(
-    path.name for path in (ROOT / "docs").glob("*.md") if path.name.startswith("add_") or path.stem in ("audit", "corpus")
+    path.name for path in (ROOT / "docs").glob("*.md") if path.stem.startswith(("add_", "audit", "corpus"))
 )
 
 

@@ -95,7 +95,9 @@ def prepared(side: Side, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units,
     for name in named:
         spread = cells[name].transform("std").replace(0, np.nan)
         table[name] = ((table[name] - cells[name].transform("mean")) / spread).fillna(0)
-    table, units = _units(side.name, table, named)
+    table, units = _units(
+        side.name, table, [name for name in named if name != CHARACTERS or table[name].any()]
+    )
     if not (units.shared > 0).any():
         raise InputError(
             f"corpus test of {side.name}: no suspected text (label 1) has a held-out one (label 0) of its subset and "
