@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import corpus_test, effects, p_values, smallest_effects
 from pretrace.evaluation.corpus_units import Units, ensemble
@@ -19,7 +19,7 @@ OLD, NEW = ([f"{kind}{n}" for n in range(200)] for kind in ("old", "new"))
 
 def side(
     documents: int = 40, texts: int = 4, *, effect: float = 0.0, within: bool = False, dated: float = 0.0, seed: int = 0
-) -> Side:  # fmt: skip
+) -> ScoredBenchmark:  # fmt: skip
     """Documents of `texts` texts, suspected ones (or, `within`, half of each one's texts) by `effect` more familiar.
 
     `dated`: by so much also under the reference model, and in their words.
@@ -48,10 +48,10 @@ def side(
          "subset": "", "length": pd.array([64] * len(ids), "Int64"),
          "document": [f"d{n:03d}" for n in document], "fold": document % 5}
     )  # fmt: skip
-    return Side("speeches", pd.concat(frames, ignore_index=True), benchmark)
+    return ScoredBenchmark("speeches", pd.concat(frames, ignore_index=True), benchmark)
 
 
-def numbers(of: Side, quantity: str = "corpus_p") -> dict[str, float]:
+def numbers(of: ScoredBenchmark, quantity: str = "corpus_p") -> dict[str, float]:
     """By score."""
     rows = corpus_test(of, ASKED | {"references": ["other"]}, "en", 400)
     return {row["method"]: row["value"] for row in rows if row["quantity"] == quantity}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from test_evaluation_corpus import ASKED, side
 
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.estimates import frame_of
@@ -21,7 +21,7 @@ PANEL = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "n
 REFERRED = ASKED | {"references": ["other"]}
 
 
-def files_of(folder: Path, of: Side, artifact: str, **entry: object) -> dict[str, Path]:
+def files_of(folder: Path, of: ScoredBenchmark, artifact: str, **entry: object) -> dict[str, Path]:
     rows = corpus_test(of, REFERRED, "en", 200) + corpus_power(of, REFERRED)
     write_parquet(folder / "estimates.parquet", frame_of(rows))
     entries = {PAIR[1]: made_up.ENTRIES[PAIR[1]] | entry}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_test import coordinates, share_as_high
 from pretrace.evaluation.corpus_units import CHARACTERS, REFERENCE, Units, ensemble, prepared
 from pretrace.evaluation.evidence import LEVEL
@@ -21,15 +21,15 @@ DRAWS = 400
 RELABELLINGS = 399
 
 
-def corpus_power(side: Side, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def corpus_power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows of `estimates.COLUMNS`: `corpus_power`, the share of `n` draws of `documents` of each class with p <= 5 %.
 
     A row for each score of `corpus_test` (each of `asked["methods"]` alone, and the ensemble) and number of documents:
     powers of two, up to half of the documents. Labels are exchanged within a document that has both classes. Other
     documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs.
     """
-    _, units, _ = prepared(side, asked)
-    seed = seed_of("corpus_power", side.name, asked["subset"] or "", asked["length"] or 0)
+    _, units, _ = prepared(scored, asked)
+    seed = seed_of("corpus_power", scored.name, asked["subset"] or "", asked["length"] or 0)
     alone = units.of_scores([name for name in units.names if name not in (REFERENCE, CHARACTERS)])
     rows: list[dict[str, Any]] = []
     for of in (alone, ensemble(units)):

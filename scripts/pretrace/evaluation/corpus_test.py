@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.evaluation.audit_scores import Side
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_units import (
     CHARACTERS,
     REFERENCE,
@@ -31,7 +31,9 @@ SUMMING = 1e-9
 """Sums of scores of variance 1 that differ by less are equal."""
 
 
-def corpus_test(side: Side, asked: Mapping[str, Any], language: str, resamples: int) -> list[dict[str, Any]]:
+def corpus_test(
+    scored: ScoredBenchmark, asked: Mapping[str, Any], language: str, resamples: int
+) -> list[dict[str, Any]]:
     """Rows of `estimates.COLUMNS` for each score: its effect, p, the smallest effect, and the units of each class.
 
     Members (label 1) are the suspected texts, non-members the held-out ones. Texts of one document are one unit, its
@@ -50,9 +52,9 @@ def corpus_test(side: Side, asked: Mapping[str, Any], language: str, resamples: 
     of the words of `BLIND` are fitted on one half of the documents and tested on the other alone.
     `REFERENCE` and `DIFFERENCE` are there where `loss` and `ref` are scored; the latter has no p.
     """
-    texts, units, fixed = prepared(side, asked)
+    texts, units, fixed = prepared(scored, asked)
     about = coordinates("corpus", asked)
-    seed = seed_of("corpus_test", side.name, asked["subset"] or "", asked["length"] or 0)
+    seed = seed_of("corpus_test", scored.name, asked["subset"] or "", asked["length"] or 0)
     tested = [units.of_scores([name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names])]
     if fitted := [of for of in (ensemble(units), blind(texts, units, language)) if of is not None]:
         scores = np.concatenate([of.scores for of in fitted], axis=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import Side, audit_scores
+from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import decision_values
@@ -77,30 +77,30 @@ class Units:
         return int((~self.suspect).sum()), int(self.suspect.sum())
 
 
-def prepared(side: Side, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
+def prepared(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
     """The texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
-    table = _scored_texts(side, asked)
+    table = _scored_texts(scored, asked)
     methods = [str(name) for name in asked["methods"] or table if name in table and name not in KEYS]
     names = [*methods, *(["ref"] if "ref" in table else [])]
     complete = table[[*KEYS, *dict.fromkeys(names)]].dropna(subset=names)
     if len(complete) < len(table):
         log.warning("%s: %d of %d texts take no part in the corpus test: they lack a score of one of %s",
-                    side.name, len(table) - len(complete), len(table), ", ".join(names))  # fmt: skip
-    table = complete.merge(side.benchmark.rename(columns={"text_id": "id"})[["id", "text"]], on="id")
+                    scored.name, len(table) - len(complete), len(table), ", ".join(names))  # fmt: skip
+    table = complete.merge(scored.benchmark.rename(columns={"text_id": "id"})[["id", "text"]], on="id")
     table[CHARACTERS] = table["text"].str.len().astype(float)
     if {"loss", "ref"} <= {*table}:
         table[REFERENCE] = table["loss"] - table["ref"]
-    named = (*methods, *(name for name in (REFERENCE, CHARACTERS) if name in table))
+    named = [*methods, *(name for name in (REFERENCE, CHARACTERS) if name in table)]
     cells = table.groupby(["subset", "length"])
     for name in named:
         spread = cells[name].transform("std").replace(0, np.nan)
         table[name] = ((table[name] - cells[name].transform("mean")) / spread).fillna(0)
-    table, units = _units(
-        side.name, table, [name for name in named if name != CHARACTERS or table[name].any()]
-    )
+    if not table[CHARACTERS].any():
+        named.remove(CHARACTERS)
+    table, units = _units(scored.name, table, named)
     if not (units.shared > 0).any():
         raise InputError(
-            f"corpus test of {side.name}: no suspected text (label 1) has a held-out one (label 0) of its subset and "
+            f"corpus test of {scored.name}: no suspected text (label 1) has a held-out one (label 0) of its subset and "
             "length to be compared with; give both classes texts of the same subsets and lengths"
         )
     return table, units, methods[0]
@@ -109,13 +109,13 @@ def prepared(side: Side, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units,
 KEYS = ["id", "document", "subset", "length", "label"]
 
 
-def _scored_texts(side: Side, asked: Mapping[str, Any]) -> pd.DataFrame:
+def _scored_texts(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> pd.DataFrame:
     """`KEYS` and a column a method that sees the model: the labelled texts of the subset and length asked for."""
     of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
     if asked["methods"]:
-        wanted = side.scores["method"].isin([*asked["methods"], "ref"])
-        side = replace(side, scores=side.scores[wanted])
-    rows = audit_scores(side, of)
+        wanted = scored.scores["method"].isin([*asked["methods"], "ref"])
+        scored = replace(scored, scores=scored.scores[wanted])
+    rows = audit_scores(scored, of)
     rows = rows[(rows["unit"] == "text") & rows["label"].notna()]
     rows = rows[~rows["method"].map(is_control).astype(bool)]
     if asked["subset"]:
@@ -124,7 +124,7 @@ def _scored_texts(side: Side, asked: Mapping[str, Any]) -> pd.DataFrame:
         rows = rows[rows["length"] == asked["length"]]
     if rows.empty:
         raise InputError(
-            f"corpus test of {side.name}: there is no score of a labelled text of subset '{asked['subset'] or ''}', "
+            f"corpus test of {scored.name}: there is no score of a labelled text of subset '{asked['subset'] or ''}', "
             f"length {asked['length']} and start token {asked['start_token']}; check the artifact's panel"
         )
     rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
