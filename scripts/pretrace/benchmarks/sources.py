@@ -43,102 +43,101 @@ class Prefix(Keys, total=False):
     """Shots for methods with a prefix."""
 
     pool: Required[Count]
-    """Shots of each class in a draw, the most that a run can ask for."""
+    """Shots of each class in a draw; runs can ask for at most this many."""
     draws: Count
-    """Draws (default, 1)."""
+    """Number of draws (default, 1)."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of the draws (default, 0)."""
     placebos: Annotated[int, Field(ge=0)]
-    """So many draws more, numbered after the others, each with another member document as the non-members
+    """Number of further draws, numbered after the others; each takes another member document as the non-members
     (default, 0)."""
     texts: Count
-    """Texts of each class, subset and length that a draw is evaluated on, the only ones read after its shots
-    (default, all that are left)."""
+    """Texts of each class, subset and length that are evaluated in a draw, and read after its shots (default, all
+    remaining texts)."""
 
 
 IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
 class YearsOf(Keys, total=False):
-    """The addresses that play a class."""
+    """The addresses of one class."""
 
     years: Required[Span]
     """First and last year, both included."""
 
 
 class BenchmarkEntry(Keys, total=False):
-    """What the entry of a benchmark can say. A loader may have a class of its own, with keys that it alone reads."""
+    """Keys of a benchmark. A loader may have a class of its own with further keys."""
 
     source: Required[str]
-    """Which loader of `scripts/pretrace/benchmarks/loaders/` reads it; `answers`: no texts, documents and
-    labels come with the answers of its models."""
+    """The loader in `scripts/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
+    and labels."""
     title: str
     """The name in tables and figures (default, the slug)."""
     access: str
-    """Licence, and what is needed to fetch it."""
+    """Licence, and how to get access."""
     language: Language
-    """ISO 639-1 code (default, en); scripts without case have no rows of lowercase."""
+    """ISO 639-1 code (default, en). The method `lowercase` needs a script with case."""
     hub: Hub
     """The data set's id on the Hugging Face hub, as swj0419/WikiMIA."""
     revision: Some[str]
-    """Of `hub`: a branch, tag or commit (default, main); the commit that it means is recorded."""
+    """A branch, tag or commit of `hub` (default, main). The commit is recorded."""
     hub_config: str
-    """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the
-    sets); `dataset`: the configuration (default, the only one, or the one called `default`)."""
+    """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets);
+    `dataset`: the configuration (default, the only one, or the one named `default`)."""
     neighbours: Count
-    """`wikimia`, `mimir`: COUNT, how many neighbours of each text the source holds: the view
+    """`wikimia`, `mimir`: the number of neighbours of each text in the source. They are the view
     `neighbours-COUNT`."""
     download: str
-    """State of the Union and `peoples_daily`: a slug of `downloads.yaml`."""
+    """Benchmarks of State of the Union addresses, `peoples_daily`: a slug of `downloads.yaml`."""
     members: YearsOf
-    """`sotu`, `sotu_temporal`, `sotu_questions`: `years: [first, last]` of the addresses that play the
-    members."""
+    """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the members, as `years: [first, last]`."""
     nonmembers: YearsOf
-    """The same of the non-members."""
+    """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the non-members."""
     years: Span
     """`sotu_segments`: first and last year of the addresses."""
     texts: Count
-    """`sotu`: snippets of each address; else texts of each class and length."""
+    """`sotu`: snippets of each address; other sources: texts of each class and length."""
     documents: Count
     """`sotu_questions`: sections of each class; `dolma_book`: books of each class."""
     passages: Count
     """`sotu_questions`: passages of each section and length."""
     lengths: Some[Unique[Count]]
-    """Lengths in words; runs may choose among them."""
+    """Lengths in words. A run can choose some of them."""
     subsets: Some[Unique[str]]
-    """Names of its subsets; runs may choose among them."""
+    """Names of the subsets. A run can choose some of them."""
     path: str
-    """A file or folder of your own that it is read from, relative to this file."""
+    """Your own file or folder, relative to this file."""
     question: Literal["book", "book_llama", "book_authors", "paper", "speech"]
-    """How its passages are asked about, by the wordings of `prompts/de_cop.yaml` (`book_authors`: with the
-    format sentence of the authors' code, and the letter read at the second token); makes its texts passages
-    of documents."""
+    """Makes the texts passages of documents that questions are asked about, with this wording in
+    `prompts/de_cop.yaml`. `book_authors` uses the format sentence of the authors' code and reads the letter at the
+    second token."""
     views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], str]]
-    """Views that the benchmark brings, as `{paraphrase: paraphrases.jsonl}`: a file with the columns `id` (of
-    the text), `text` and, if wanted, `variant` (0, 1, ...), relative to this file."""
+    """Views in files of your own, as `{paraphrase: paraphrases.jsonl}`. The columns are `id` (of the text), `text`
+    and optionally `variant` (0, 1, ...). Relative to this file."""
     split: str
-    """Draw the members and non-members of this other benchmark, so that a model trained on it fits (default,
-    its own)."""
+    """Draw the same members and non-members as this other benchmark, so that models trained on that one can read
+    this one (default, its own draw)."""
     prefix: Prefix
-    """Shots of each class that are drawn for methods with a prefix: `pool`, `draws`, `seed`, `placebos`,
-    `texts`; they and what overlaps them leave the sets `without_prefixes` and `balanced` (default, as many as
-    runs ask for)."""
+    """Shots of each class for methods with a prefix: `pool`, `draws`, `seed`, `placebos`, `texts`. The sets
+    `without_prefixes` and `balanced` leave out the shots and all texts that overlap them (default, the number of
+    shots that runs ask for)."""
     pooled: bool
-    """Evaluate the benchmark as a whole too, beside its subsets (a panel names it by `subset: ""`)."""
+    """Evaluate all subsets together too. A panel shows this with `subset: ""`."""
     caution: str
-    """What must stand under every table and figure of its documents."""
+    """A caution that is printed under every table and figure of its documents."""
     randomised: bool
-    """Members were drawn at random within each document (and among texts without one), whatever the texts
-    say: AUCs are also tested by relabelling there, a test that is exact."""
+    """Members were drawn at random within each document (and among texts without a document). AUCs then also get an
+    exact permutation test."""
     rebuilt: bool
-    """Its texts are not those of the paper that it is named after, so that published numbers are compared by
-    intervals; on a released benchmark they must coincide, by the tolerances of artifact `reproduction`."""
+    """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
+    released benchmark must be equal, within the tolerances of artifact `reproduction`."""
     placebos: bool
-    """All non-members come from one document: each document of the members is then evaluated in its place,
-    and `blind_audit` and `placebos` rank the benchmark's own value among these."""
+    """All non-members come from one document. Every member document is then evaluated in its place, and
+    `blind_audit` and `placebos` rank the benchmark's own value among these."""
     expected: dict[str, Annotated[int, Field(ge=0)]]
-    """Row counts to expect, by length, subset, `subset/length` or `all`; a difference is warned of.
-    `compute_estimate` goes by it, and counts 2,000 texts of each subset and length without it."""
+    """Expected number of rows, by length, subset, `subset/length` or `all`. A different number gives a warning.
+    `compute_estimate` uses these numbers; without them it assumes 2,000 texts of each subset and length."""
 
 
 Loader = Callable[[Mapping[str, Any], list[Path], int], list[Text]]

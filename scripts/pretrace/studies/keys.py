@@ -32,44 +32,42 @@ class Config(Keys, total=False):
     resamples: Required[Annotated[int, Field(ge=100)]]
     """Bootstrap resamples behind every interval and test, and relabellings behind permutation tests."""
     threads: Required[Count]
-    """Torch threads of one forward pass; part of a bf16 result, so it is configuration and never what
-    `--cores` happens to be."""
+    """Torch threads of one forward pass. A bf16 result depends on them, so they are set here and not by `--cores`."""
     batch_tokens: Required[Annotated[int, Field(ge=64)]]
-    """Tokens in one batch of a forward pass; halved by itself when memory runs out, and the log says so."""
+    """Tokens in one batch of a forward pass. The number is halved when memory runs out, and the log says so."""
     device: Required[Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")]]
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
     attempts: Required[Annotated[int, Field(ge=1, le=10)]]
-    """How often a broken download is tried."""
+    """Attempts for a download that fails."""
     budget_usd: Required[Annotated[float, Field(ge=0)]]
-    """US dollars that all models behind APIs together may ever cost, counted from what `results/api/` has
-    stored; 0: only free ones are asked."""
+    """US dollars that all models behind APIs together may ever cost. The costs recorded in `results/api/` count.
+    With 0, only free models are asked."""
     paths: dict[str, Some[str]]
-    """Slug of a model, benchmark or corpus to a file or folder of your own that is used in place of what
-    would be fetched: a checkpoint's folder, answers, a data set's files under their own names; relative to
-    the working directory."""
+    """Slug of a model, benchmark or corpus -> your own file or folder, which is read in place of a download: a
+    checkpoint's folder, answers, or a data set's files under their own names. Relative to the working directory."""
     revisions: Some[str]
-    """A file of commits that are read in place of the entries' `revision`: [below](#pinned-commits)."""
+    """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
     available: Unique[str]
-    """Slugs of models that `models.yaml` calls unavailable and that you can ask all the same."""
+    """Slugs of models that `models.yaml` marks as unavailable but that you can ask."""
     trust_remote_code: bool
-    """`true` lets models with `remote_code` run the code that they bring; without it they are unavailable."""
+    """`true` lets models with `remote_code` run their own code. Without it these models are unavailable."""
     papers: Unique[Paper]
-    """A part of the study: only the artifacts of these papers, as `[surp]`; those of no paper show what is
-    left. Only the runs that these need are run."""
+    """Run a part of the study: only the artifacts of these papers, as `[surp]`, and only the runs that they need.
+    Artifacts of no paper show the results of these runs."""
     only: Unique[str]
-    """A part of the study: only these artifacts, as `[surp_table1]`."""
+    """Run a part of the study: only these artifacts, as `[surp_table1]`."""
     max_parameters: Annotated[float, Field(gt=0)]
-    """A part of the study: no model with more parameters, as 7e9."""
+    """Run a part of the study: only models with at most this many parameters, as 7e9."""
     gpu_flops: Annotated[float, Field(gt=0)]
-    """Floating-point operations that a GPU sustains per second (an A100 about a third of its 3e14);
-    `snakemake --cores 1 compute_estimate` computes GPU hours from it."""
+    """Floating-point operations per second that a GPU sustains (an A100 about a third of its 3e14). `snakemake
+    --cores 1 compute_estimate` computes GPU hours from it."""
 
 
 Delta = Annotated[float, Field(ge=-1, le=1)]
 
 
 class Deltas(Keys, total=False):
-    """What `de_cop` adds to the probability of each letter."""
+    """The number that `de_cop` adds to the probability of each letter."""
 
     A: Required[Delta]
     B: Required[Delta]
@@ -81,14 +79,15 @@ class WrittenRun(Keys, total=False):
     """Which model reads which benchmark, and which methods score it."""
 
     id: Some[str]
-    """What panels can name in place of model, benchmark, start token and references (default, none)."""
+    """A name for the run. Panels can give it in place of model, benchmark, start token and references (default, no
+    name)."""
     serves: Annotated[Several, Field(alias="for")]
-    """The artifacts that the run serves; where `papers` or `only` select none of them, it is left out
-    (default, those that show its model and benchmark)."""
+    """The artifacts that need this run. If `papers` or `only` select none of them, the run is left out (default,
+    the artifacts that show its model and benchmark)."""
     model: Required[str | Several]
-    """Who reads; a list is a run of each."""
+    """The model; a list makes one run for each."""
     benchmark: Required[str | Several]
-    """What is read; a list is a run of each."""
+    """The benchmark; a list makes one run for each."""
     subsets: Several
     """Only these subsets of the benchmark (default, all)."""
     lengths: Some[list[Count]]
@@ -96,62 +95,62 @@ class WrittenRun(Keys, total=False):
     corpus: str
     """Short for `corpora` with one entry."""
     corpora: Words
-    """Reference corpora for `dc_pdd`; each gets its own rows, tables use the first (default, none)."""
+    """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
     references: Words
     """Reference models for `ref` (default, none)."""
     shadows: Words
     """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
     none)."""
     start_token: Some[str]
-    """`none`; `tokenizer`, what the tokenizer itself puts first (a start token for Llama and OPT, none for
+    """`none`; `tokenizer`: the token that the tokenizer puts first (a BOS token for Llama and OPT, none for
     Pythia); or a token's text, as `<|endoftext|>` (default, `tokenizer`)."""
     neighbours: Words
-    """Views that are neighbours for `neighbor`, as `word_swaps-25` (default, none)."""
+    """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
     inner_start: bool
     """Repeat the start token between a prefix and the text (default, false)."""
     views: Several
-    """What is done to the text first (default, `[original]`)."""
+    """Views: how the texts are changed before the model reads them (default, `[original]`)."""
     draws: Some[list[Annotated[int, Field(ge=0)]]]
-    """Draws of shots for methods with a prefix (default, the first and every placebo's)."""
+    """Draws of shots for methods with a prefix, by number (default, the first draw and those of all placebos)."""
     paraphraser: str
-    """The view whose texts are the wrong options of questions (default, `paraphrase`; of answers collected
-    elsewhere, all that they name)."""
+    """The view whose texts are the wrong options of questions (default, `paraphrase`; for collected answers, all
+    paraphrasers in the file)."""
     calibration: Deltas
-    """Of models with `source: answers` only: what `de_cop` adds to the probability of each letter, `{A: ..,
-    B: .., C: .., D: ..}`, as those who collected the answers found it; deltas hold for one prompt and one way
-    to read the letters, so that a model that answers here is calibrated on its own answers (default,
-    none)."""
+    """For models with `source: answers`: the number that `de_cop` adds to the probability of each letter, `{A: ..,
+    B: .., C: .., D: ..}`, from those who collected the answers. These numbers hold for one prompt and one way to
+    read the letters. A model that is asked here is therefore calibrated on its own answers (default, none)."""
     calibrate_on: str
-    """The benchmark whose known non-members (label 0) calibrate this run, which the same model must read in
-    another run: they give `de_cop`'s deltas (by default and without `calibration`, cross-fitted on the run's
-    own non-members, and marked) and the p-values of unlabelled texts (default, the run's own)."""
+    """The benchmark whose known non-members (label 0) calibrate this run. The same model must read it in another
+    run. Its non-members give `de_cop`'s calibration and the p-values of unlabelled texts (default, the run's own
+    non-members; `de_cop` is then cross-fitted on them, and marked)."""
     methods: Some[list[str | Annotated[dict[str, Any], Field(min_length=1, max_length=1)]]]
-    """Ids, or maps that narrow a grid or set a switch: `- dc_pdd: {a: [0.01], first_occurrence: [false]}`
-    (default, all that can be computed; the report lists the others with the reason)."""
+    """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a: [0.01], first_occurrence:
+    [false]}` (default, all methods whose inputs the run has; the report lists the others with the reason)."""
 
 
 class WrittenPanel(Keys, total=False):
-    """What stands in a column or panel. Lists stand for their product; the key that is written first varies slowest."""
+    """The contents of a column or panel. Lists make one panel for each combination; the key written first varies
+    slowest."""
 
     run: str
-    """The id of runs: their models and benchmarks (with `model` or `benchmark`, those of them), with the
-    start token and the references that they name first. A panel that is a text is this key alone."""
+    """The id of runs. The panel shows their models and benchmarks (only those named by `model` or `benchmark`, if
+    given), with their first start token and references. A panel may be just this id as text."""
     model: str | Several
     """A model, or several."""
     benchmark: str | Several
     """A benchmark, or several."""
     subset: str | Several
-    """A subset, or several; `""` for all subsets together, `"*"` for each (default, every one)."""
+    """A subset, or several; `""` is all subsets together, `"*"` makes one panel for each (default, each)."""
     length: Count | Some[list[Count]]
-    """A length in words, or several (default, every one)."""
+    """A length in words, or several (default, each length)."""
     start_token: str
-    """A start token (default, that of the first run of the model and benchmark)."""
+    """The start token (default, that of the first run of the model and benchmark)."""
     references: Words
-    """Corpora and reference models shown (default, the first of each that the runs name)."""
+    """Corpora and reference models (default, the first of each kind that the runs name)."""
     label: str
     """The panel's heading."""
     settings: dict[str, str]
-    """`ablation_bars`: this panel's settings by label, in place of `options.settings`."""
+    """For `ablation_bars`: label -> setting, for this panel in place of `options.settings`."""
 
 
 def _placed(panel: dict[str, Any]) -> dict[str, Any]:
@@ -164,30 +163,30 @@ Panels = Some[list[str | Annotated[WrittenPanel, AfterValidator(_placed)]]]
 
 
 class ArtifactKeys(Keys, total=False):
-    """What artifacts.yaml says of an artifact, and a study can say in its place."""
+    """Keys that artifacts.yaml gives an artifact and a study can override."""
 
     caption: str
-    """What it shows; printed under it."""
+    """The caption, printed under it."""
     selection: Selection
-    """How hyperparameters were chosen: `held_out`, `default`, `best_on_test` (default, all three in a table of
-    methods); figures draw the first (curves of scores never `held_out`, which has a setting a fold)."""
+    """How hyperparameters are chosen. A table of methods shows all of these (default, all three). A figure shows
+    the first; score curves cannot show `held_out`, because each fold has its own setting."""
     methods: Several
     """Only these methods, in this order."""
     options: dict[str, Any]
-    """What the renderer alone understands."""
+    """Options of the renderer; docs/reference.md lists them."""
     unavailable: str
-    """Why it cannot be rendered; shown in its place."""
+    """Why it cannot be rendered; printed in its place."""
 
 
 class WrittenArtifact(ArtifactKeys, total=False):
-    """What a study says of an artifact."""
+    """Keys of an artifact in a study."""
 
     panels: Panels
-    """What stands in its columns or panels (default, every run)."""
+    """The columns or panels (default, one for every run)."""
     title: str
-    """Its heading."""
+    """The heading."""
     inferred: str
-    """What the paper does not state of it and is guessed here, printed under it."""
+    """Settings that the paper does not state and that are guessed here; printed under it."""
 
 
 def _free(name: str) -> str:
@@ -197,27 +196,27 @@ def _free(name: str) -> str:
 
 
 class StudyFile(Keys, total=False):
-    """What a study runs, chosen from the registries and from entries of its own."""
+    """What a study runs: entries of the registries and entries of its own."""
 
     study: Required[Annotated[Slug, AfterValidator(_free)]]
-    """The study's name, which is its folder in `results/`; the names of the shared folders there, as `models`
-    and `api`, are refused."""
+    """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
+    refused."""
     title: str
-    """Heading of the report."""
+    """The report's heading."""
     minutes: Annotated[float, Field(gt=0)]
     """Measured wall time from an empty results/ on 2 cores with bf16 instructions; printed at the start."""
     models: dict[str, Any]
-    """Models of its own, with the keys of models.yaml."""
+    """The study's own models, with the keys of models.yaml."""
     benchmarks: dict[str, Any]
-    """Benchmarks of its own, with the keys of benchmarks.yaml."""
+    """The study's own benchmarks, with the keys of benchmarks.yaml."""
     corpora: dict[str, Any]
-    """Corpora of its own, with the keys of corpora.yaml."""
+    """The study's own corpora, with the keys of corpora.yaml."""
     runs: Required[Some[list[WrittenRun]]]
-    """A list; the keys are below."""
+    """The runs, with the keys below."""
     artifacts: Words | dict[str, WrittenArtifact | Panels | None]
-    """A list of slugs of `artifacts.yaml` (their panels are then every run), or a map from slug to a list of
-    panels, or to the keys below (default, `headline`, `results_auc` and `results_tpr`, or `de_cop_table1` and
-    `de_cop_table3` where runs only ask questions)."""
+    """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
+    the keys below (default, `headline`, `results_auc` and `results_tpr`; `de_cop_table1` and `de_cop_table3` if
+    runs only ask questions)."""
 
 
 class ArtifactEntry(ArtifactKeys, total=False):
@@ -226,16 +225,16 @@ class ArtifactEntry(ArtifactKeys, total=False):
     title: Required[str]
     """The heading in the report."""
     renderer: Required[str]
-    """The name of a renderer of `scripts/pretrace/render/`, a table's or a figure's."""
+    """The renderer, a table or figure of `scripts/pretrace/render/`."""
     metric: str
-    """The metric it prints (default, `auc`)."""
+    """The metric that it shows (default, `auc`)."""
     evaluation_set: Literal["all", "without_prefixes", "balanced"]
-    """Which texts are evaluated (default, `all` where the slug begins with `dc_pdd_`, `surp_` or `de_cop_`, else
-    `without_prefixes`)."""
+    """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
+    otherwise `without_prefixes`)."""
     start_token: str
-    """Only rows with this start token (default, the run's)."""
+    """Show only rows with this start token (default, the run's)."""
     baseline: str
-    """A star is a significant gain over this method."""
+    """The method to compare with: a star marks a significant gain over it."""
 
 
 class Download(Keys, total=False):
@@ -250,7 +249,7 @@ class Download(Keys, total=False):
     sha256: Required[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
     """SHA-256 of the file in hex."""
     licence: str
-    """Under which terms it is published."""
+    """The file's licence."""
 
 
 Commits = dict[Hub, Annotated[str, Field(pattern=r"^([0-9a-f]{40}|(?![0-9a-f]+$)(?!(main|master)$)\S+)$")]]

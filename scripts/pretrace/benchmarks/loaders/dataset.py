@@ -67,18 +67,17 @@ class DataSet(BenchmarkEntry, total=False):
     """Any data set of the hub."""
 
     files: Some[str]
-    """A pattern of the files to fetch, of a repository that holds far more; splits then go by the files'
-    names alone (default, all data files and the README)."""
+    """A pattern of the files to fetch, for a repository with far more. Splits are then found by the files' names
+    alone (default, all data files and the README)."""
     splits: Some[Unique[str]] | Some[dict[str, Split | None]]
-    """Names, read in this order; or a map from name to the `label` (1, 0, null), `subset`, `length` or
-    `document` that all rows of the split have: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the
-    only split)."""
+    """Names of splits, read in this order; or a map from a split to the `label` (1, 0, null), `subset`, `length` or
+    `document` of all its rows: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the only split)."""
     columns: Columns
-    """`text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`: the column of each; then no
-    other is read (default, those named as in a file of your own)."""
+    """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
+    columns are not read (default, the names used in a file of your own)."""
     labels: Some[dict[str | int | bool, Literal[0, 1] | None]]
-    """What the values of the label column mean: `{member: 1, nonmember: 0}`; a column of classes goes by
-    their names (default, 1 and 0 mean themselves)."""
+    """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a column of classes, give the
+    classes' names (default, 1 is member, 0 non-member)."""
 
 
 @loader("dataset", needs=["hub or path"], entry=DataSet)

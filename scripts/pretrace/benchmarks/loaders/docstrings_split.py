@@ -35,9 +35,9 @@ class DocstringsSplit(BenchmarkEntry, total=False):
     """Docstrings of installed packages, split at random, as MIMIR."""
 
     packages: Some[Unique[str]]
-    """Import names of installed packages, each a subset; a document is a module."""
+    """Import names of installed packages. Each is a subset; its modules are the documents."""
     max_overlap: MaxOverlap
-    """`{ngram: n, share: s}` keeps only non-members with at most the share s of their n-grams (words) in the
+    """`{ngram: n, share: s}` keeps only the non-members that share at most s of their n-grams of words with the
     members."""
 
 

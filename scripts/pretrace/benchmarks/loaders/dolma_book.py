@@ -41,10 +41,10 @@ class DolmaBook(BenchmarkEntry, total=False):
     """Built as the paper built Dolma-Book."""
 
     gutenberg: Url
-    """The address of Project Gutenberg, or of a mirror; texts are asked for one by one, two seconds apart,
-    and kept, so that a run that was stopped goes on."""
+    """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
+    so that a stopped run continues."""
     released_after: Day
-    """Project Gutenberg's books from this day (YYYY-MM-DD) on are the non-members."""
+    """The non-members are books that Project Gutenberg released on or after this day (YYYY-MM-DD)."""
 
 
 @loader("dolma_book", needs=["hub", "lengths", "gutenberg", "released_after", "documents"], entry=DolmaBook)

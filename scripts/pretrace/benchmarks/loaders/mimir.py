@@ -24,7 +24,7 @@ class Mimir(BenchmarkEntry, total=False):
     """MIMIR, as its authors released it."""
 
     hub_split: str
-    """The split of every subset, as `ngram_7_0.2`."""
+    """The split to read in every subset, as `ngram_7_0.2`."""
 
 
 @loader("mimir", needs=["hub"], entry=Mimir)

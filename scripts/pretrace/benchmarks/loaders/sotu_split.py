@@ -28,10 +28,10 @@ class SotuSplit(BenchmarkEntry, total=False):
     """State of the Union addresses, split at random, as MIMIR."""
 
     eras: Some[list[Span]]
-    """First and last year of each subset, which `subsets` names by them, like `1930-1952`."""
+    """First and last year of each subset. Its name is the two years, as `1930-1952`."""
     repetitions: Annotated[list[Count], Field(min_length=2)]
-    """How often members stand in the training stream, as `[1, 3, 10]`: as many members of each, drawn at
-    random; the subsets are then `1x`, `3x`, `10x`, each with all non-members."""
+    """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
+    the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
 
 
 @loader("sotu_split", needs=["download", "lengths", "texts", "eras"], entry=SotuSplit)

@@ -21,10 +21,9 @@ class WikiMia(BenchmarkEntry, total=False):
     """WikiMIA or WikiMIA-24, as its authors released it."""
 
     views_hub: Hub
-    """The data set with its paraphrased and perturbed texts, which are the views `paraphrase` and
-    `neighbours-COUNT`."""
+    """The data set with its paraphrased and perturbed texts: the views `paraphrase` and `neighbours-COUNT`."""
     views_revision: Some[str]
-    """Of `views_hub`, as `revision`."""
+    """A branch, tag or commit of `views_hub` (default, main)."""
 
 
 @loader("wikimia", needs=["hub", "lengths"], entry=WikiMia)

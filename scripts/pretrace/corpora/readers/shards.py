@@ -33,16 +33,16 @@ class HubCorpus(CorpusEntry, total=False):
     hub: Hub
     """The data set's id on the hub, as allenai/c4."""
     revision: Some[str]
-    """A branch, tag or commit (default, main); the commit that it means is recorded."""
+    """`hub`: a branch, tag or commit (default, main). The commit is recorded."""
     files: Some[str]
-    """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
-    whose matches are taken in the order of their names; .jsonl, .json, gzipped or not, or .parquet."""
+    """`hub`: the file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
+    whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
     gigabytes: Annotated[float, Field(gt=0)]
-    """Text of all shards together, in 10^9 bytes of UTF-8; each gives an equal share from its beginning, so
-    that of equal `shards` a smaller corpus lies inside a larger one (default, all)."""
+    """`hub`: text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
+    beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
     keep: bool
-    """Keep the documents after counting (default, false: they are deleted, another tokenizer fetches them
-    again, and counts for every tokenizer and the scores that rest on them are made anew)."""
+    """`hub`: keep the documents after counting (default, false). If they are deleted, another tokenizer fetches
+    them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 
 @corpus_source("hub", needs=["hub", "files"], entry=HubCorpus)
