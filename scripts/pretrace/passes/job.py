@@ -1,13 +1,13 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models import Target, start_token_ids, torch_settings
 from pretrace.passes.cost import Cost
-from pretrace.passes.prompt_prefix import Ids, PromptPrefix, Shots, prompt_prefix_of
+from pretrace.passes.prompt_prefix import PromptPrefix, Shots, prompt_prefix_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
     WINDOW,
@@ -59,8 +59,8 @@ def run(
     kept = Store(store)
     kept.remove_abandoned()
     texts = Texts(target.tokenizer)
-    plan = _Planner(target, texts, shots, batch_tokens, threads, window)
-    planned = plan(expand(requests, benchmark, views or {}, evaluated))
+    how = {"batch_tokens": batch_tokens, "threads": threads}
+    planned = _planned(expand(requests, benchmark, views or {}, evaluated), texts, target, shots, window, how)
     records = {one.key: kept.record(one.key) for one in planned}
     missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"
@@ -77,20 +77,12 @@ def run(
         }
         for one in planned
     ]
-    how = {"batch_tokens": batch_tokens, "threads": threads}
-    written = {**names, "engine": ENGINE_VERSION, **_facts(target), **how, "views": entries}
+    facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
+    written = {
+        **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **how, "views": entries
+    }  # fmt: skip
     write_json(manifest, written)
     return written
-
-
-def _facts(target: "Target | ApiTarget") -> dict[str, Any]:
-    return {
-        "checkpoint": target.digest,
-        "dtype": target.dtype,
-        "device": target.device,
-        "vocabulary": target.vocabulary,
-        "context": target.context,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,54 +96,29 @@ class _Pass:
     key: str
 
 
-@dataclass(frozen=True)
-class _Planner:
-    target: "Target | ApiTarget"
-    texts: Texts
-    shots: Shots | None
-    batch_tokens: int
-    threads: int
-    window: int
-
-    def __call__(self, parts: list[Part]) -> list[_Pass]:
-        """In the order of the parts, but planned with those of the same texts together: tokenised once."""
-        together = sorted(range(len(parts)), key=lambda index: str(parts[index].sent_texts))
-        planned = {index: self._pass(parts[index]) for index in together}
-        return [planned[index] for index in range(len(parts))]
-
-    def _pass(self, part: Part) -> _Pass:
-        prompt_prefix = self._prompt_prefix(
-            part, start_token_ids(self.target.tokenizer, part.coordinates["start_token"])
-        )
-        key, requests = key_of(
-            part,
-            windows(part, self.texts, prompt_prefix, context=self.target.context, size=self.window),
-            target=self.target,
-            prompt_prefix=prompt_prefix,
-            batch_tokens=self.batch_tokens,
-            threads=self.threads,
-        )
-        return _Pass(part, prompt_prefix, self.window, requests, key)
-
-    def _prompt_prefix(self, part: Part, start: Ids) -> PromptPrefix:
-        if not part.coordinates["prefix"]:
-            return PromptPrefix(start)
-        return prompt_prefix_of(
-            part.coordinates,
-            start,
-            tokenizer=self.target.tokenizer,
-            shots=self.shots,
-            context=self.target.context,
-            longest=longest_text(part, self.texts),
-        )
-
-
-def _in_order(missing: Iterable[_Pass]) -> list[_Pass]:
-    """Passes that share a prompt prefix follow each other, those with more shots first: a prefix is encoded once.
-
-    Sorted downwards, a prompt prefix follows the longer ones that begin with it.
-    """
-    return sorted(missing, key=lambda one: one.prompt_prefix.parts, reverse=True)
+def _planned(
+    parts: list[Part],
+    texts: Texts,
+    target: "Target | ApiTarget",
+    shots: Shots | None,
+    window: int,
+    how: dict[str, int],
+) -> list[_Pass]:
+    """In the order of the parts, but those of the same texts are planned together: tokenised once."""
+    planned: dict[int, _Pass] = {}
+    for index in sorted(range(len(parts)), key=lambda index: str(parts[index].sent_texts)):
+        part, at = parts[index], parts[index].coordinates
+        prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, at["start_token"]))
+        if at["prefix"]:
+            longest = longest_text(part, texts)
+            prompt_prefix = prompt_prefix_of(
+                at, prompt_prefix.start, tokenizer=target.tokenizer, shots=shots, context=target.context,
+                longest=longest,
+            )  # fmt: skip
+        asked = windows(part, texts, prompt_prefix, context=target.context, size=window)
+        key, requests = key_of(part, asked, target=target, prompt_prefix=prompt_prefix, **how)
+        planned[index] = _Pass(part, prompt_prefix, window, requests, key)
+    return [planned[index] for index in range(len(parts))]
 
 
 def _compute(
@@ -163,9 +130,11 @@ def _compute(
     batch_tokens: int,
 ) -> dict[str, dict[str, Any]]:
     engine = _scorer(target, name, batch_tokens)
+    # Sorted downwards, a prompt prefix follows the longer ones that begin with it: they are encoded once.
+    missing = sorted(missing, key=lambda one: one.prompt_prefix.parts, reverse=True)
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
-        for one in _in_order(missing):
+        for one in missing:
             cost = Cost()
             sha256 = store.write(one.key, _tables(one, target.context, texts, engine, cost, progress))
             record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
