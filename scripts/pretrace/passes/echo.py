@@ -11,7 +11,7 @@ import numpy as np
 
 from pretrace.models import Target
 from pretrace.models.api import ApiClient
-from pretrace.models.api.target import ApiTarget, api_target
+from pretrace.models.api.target import ApiTarget, CodePoints
 from pretrace.models.tokens import SERVER_START
 from pretrace.passes.alignment import Echo, after, echo_of, span_of
 from pretrace.passes.probe import Probe, Prompt, echo_request
@@ -23,11 +23,19 @@ _UNKNOWN = -1  # the id of a token whose tokenizer is not known
 
 
 def echo_target(client: ApiClient, tokenizer: Target | None, max_length: int | None = None) -> ApiTarget:
-    """The target of passes by an API; `tokenizer`: the local model that has the same one, None where none is
-    known (then a probe finds out whether the server puts a start token first).
+    """The target of passes by an API.
+
+    `tokenizer`: the local model that has the same one. Where none is known, a probe finds out whether the server
+    puts a start token first.
     """
-    starts = tokenizer is None and Probe(client, None).check()
-    return api_target(client, tokenizer, starts=starts, max_length=max_length)
+    if tokenizer is None:
+        starts = Probe(client, None).check()
+        return ApiTarget(
+            client, CodePoints(client.endpoint.name, starts), f"none, starts {starts}", None, None
+        )
+    # one token is generated, and thrown away, with every text that is scored
+    context = None if max_length is None else max_length - 1
+    return ApiTarget(client, tokenizer.tokenizer, tokenizer.digest, tokenizer.vocabulary, context)
 
 
 class EchoScorer:

@@ -93,8 +93,17 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
         leading = _leading(by_length)
         if seed[1] == 0:
             log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
-        for length, ids in _drawn(by_length, leading, pool, seed, where):
-            yield from _rows(length, kind, ids)
+        chosen: list[str] = []
+        for length, texts in by_length.items():
+            if not (chosen and leading):
+                if len(texts) <= pool:
+                    raise InputError(
+                        f"a pool of {pool} {where} leaves none of the {len(texts)}"
+                        f"{f' of length {length}' if length else ''} to evaluate; "
+                        "lower `pool` under the benchmark's key prefix, or ask for fewer shots."
+                    )
+                chosen = _order(texts, "prefix", *seed)[:pool]
+            yield from _rows(length, kind, [leading[length][id] for id in chosen] if leading else chosen)
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
@@ -146,27 +155,6 @@ def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str
 def _ends(text: str, size: int) -> bool:
     """Whether a word ends at that place of the text."""
     return size >= len(text) or text[size].isspace() or is_chinese(text)
-
-
-def _drawn(
-    by_length: Mapping[int | None, Texts],
-    leading: Mapping[int | None, Mapping[str, str]],
-    pool: int,
-    seed: tuple[int, int],
-    where: str,
-) -> Iterator[tuple[int | None, list[str]]]:
-    """The pool of each length, in drawn order."""
-    chosen: list[str] = []
-    for length, texts in by_length.items():
-        if not chosen or not leading:
-            if len(texts) <= pool:
-                raise InputError(
-                    f"a pool of {pool} {where} leaves none of the {len(texts)}"
-                    f"{f' of length {length}' if length else ''} to evaluate; "
-                    "lower `pool` under the benchmark's key prefix, or ask for fewer shots."
-                )
-            chosen = _order(texts, "prefix", *seed)[:pool]
-        yield length, [leading[length][id] for id in chosen] if leading else chosen
 
 
 def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:

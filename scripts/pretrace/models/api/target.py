@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pretrace.models.api.client import ApiClient
-from pretrace.models.target import Target
 from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.files import digest
 
@@ -32,21 +31,6 @@ class ApiTarget:
     @property
     def digest(self) -> str:
         return digest({**self.client.endpoint.identity, "tokenizer": self.tokenizer_digest})
-
-
-def api_target(
-    client: ApiClient, tokenizer: Target | None, *, starts: bool, max_length: int | None
-) -> ApiTarget:
-    """`tokenizer`: the local model whose tokenizer this one shares; `starts`: whether the server itself puts a
-    start token before a text (asked for where the tokenizer is not known).
-    """
-    if tokenizer is None:
-        return ApiTarget(
-            client, CodePoints(client.endpoint.name, starts), f"none, starts {starts}", None, None
-        )
-    # one token is generated, and thrown away, with every text that is scored
-    context = None if max_length is None else max_length - 1
-    return ApiTarget(client, tokenizer.tokenizer, tokenizer.digest, tokenizer.vocabulary, context)
 
 
 class CodePoints:
