@@ -9,7 +9,6 @@ from pretrace.render.phrases import signed
 from pretrace.render.tables.table import (
     Block,
     Cell,
-    Place,
     Placed,
     Row,
     Table,
@@ -43,8 +42,8 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
 
 def test_rows_and_columns_stand_in_their_order_and_a_dash_where_nothing_is():
     placed = [
-        Placed("block", Place(1, ("late",)), Place(0, ("x",)), Cell(0.1)),
-        Placed("block", Place(0, ("early",)), Place((1), ("x",)), Cell(0.2), control=True),
+        Placed("block", (1, "late"), (0, "x"), Cell(0.1)),
+        Placed("block", (0, "early"), (1, "x"), Cell(0.2), control=True),
     ]
     (block,) = lay_out(placed, "Stub")
     assert (block.stub, block.columns) == ("Stub", (("x",), ("x",))), "equal headers are two columns"

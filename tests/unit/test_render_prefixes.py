@@ -13,10 +13,10 @@ from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation.averages import average, difference
 from pretrace.evaluation.sets import evaluation_sets
+from pretrace.render.estimates import over_draws
 from pretrace.render.registry import outputs
 from pretrace.render.results import Results
 from pretrace.render.tables.controls import blind_audit, null_audit
-from pretrace.render.tables.estimates import over_draws
 from pretrace.render.tables.material import pass_costs
 from pretrace.render.tables.methods import method_table, pairwise_tests, selection_gap
 from pretrace.render.tables.table import Table

@@ -45,11 +45,7 @@ VARIANT_LABELS = {
 }
 """Methods with a parameter outside their grid off its default; any other shows that parameter."""
 
-SELECTION_LABELS = {
-    "held_out": "Held out",
-    "default": "Default",
-    "best_on_test": "Best on test",
-}
+SELECTION_LABELS = {"held_out": "Held out", "default": "Default", "best_on_test": "Best on test"}
 SELECTION_NOTES = {
     "held_out": "settings chosen on the other folds; the headline",
     "default": "each method's default setting",
@@ -84,14 +80,7 @@ MARK_NOTES = {
         "one may lie beyond"
     ),
 }
-MARK_SIGNS = {
-    "conditional_on_documents": "a",
-    "convention_default": "b",
-    "cross_fitted": "c",
-    "level_below_resolution": "d",
-    EMPTY: "e",
-    AT_EDGE: "f",
-}
+MARK_SIGNS = dict(zip(MARK_NOTES, "abcdef", strict=True))
 
 PARAMETER_LABELS = {
     ("dc_pdd", "a"): "upper bound a",
@@ -133,10 +122,15 @@ VIEW_LABELS = {
 
 def method_label(method: str) -> str:
     """The name of a method, or of a variant as `method;parameter=value`."""
-    if method in METHOD_LABELS or method in VARIANT_LABELS:
-        return METHOD_LABELS.get(method) or VARIANT_LABELS[method]
+    if method in VARIANT_LABELS:
+        return VARIANT_LABELS[method]
     name, *parameters = method.split(";")
     return ", ".join([METHOD_LABELS.get(name, name), *(part.replace("=", " ") for part in parameters)])
+
+
+def legend_label(method: str) -> str:
+    """A method as a legend names it, where a control says what it is."""
+    return method_label(method) + " (no model)" * is_control(method)
 
 
 def row_label(method: str) -> str:
@@ -151,10 +145,10 @@ def view_label(view: str) -> str:
         name, number = view, ""
     start, by, model = name.partition("_by_")
     if start == "neighbours":
-        return " ".join([number, start, *(["by", model] if by else [])])
-    label = VIEW_LABELS.get(start + ("_by" if by else ""), start)
-    words = [label, *([model] if model else []), *([f"{number} %"] if number else [])]
-    return " ".join(words)
+        words = [number, start, "by" if by else "", model]
+    else:
+        words = [VIEW_LABELS.get(start + by[:-1], start), model, f"{number} %" if number else ""]
+    return " ".join(filter(None, words))
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
@@ -170,10 +164,7 @@ def in_order(methods: Iterable[str]) -> list[str]:
 def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
     """Distinct methods in the artifact's own order where it names them, else `in_order`; controls last."""
     there = in_order(methods)
-    if "methods" not in artifact:
-        return there
-    named = [method for method in artifact["methods"] if method in there]
-    return sorted(named, key=is_control)
+    return sorted([method for method in artifact.get("methods", there) if method in there], key=is_control)
 
 
 def metric_label(metric: str) -> str:
@@ -228,15 +219,13 @@ def panel_lines(panel: Mapping[str, Any], *, without: str = "") -> tuple[str, ..
 
     `without` is one of these that the table says elsewhere.
     """
-    shown = {key: panel.get(key) for key in ("model", "benchmark", "subset", "length") if key != without}
+    shown = {key: value for key, value in panel.items() if key != without}
     if "label" in panel:
         lines = [str(panel["label"])]
     else:
         lines = [str(shown[key]) for key in ("model", "benchmark", "subset") if shown.get(key)]
-        if shown.get("length") is not None:
-            lines.append(f"{shown['length']} words")
-    lines += across_labels({key: value for key, value in panel.items() if key != without})
-    return tuple(lines)
+        lines += [f"{shown['length']} words"] if shown.get("length") is not None else []
+    return (*lines, *across_labels(shown))
 
 
 def panel_label(panel: Mapping[str, Any]) -> str:

@@ -2,12 +2,23 @@
 
 import unicodedata
 from collections.abc import Mapping, Sequence
+from statistics import mode
 from typing import Any
+
+import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_question
-from pretrace.render.names import EVALUATION_SET_LABELS, METRIC_NOTES, metric_label, view_label
+from pretrace.render.names import (
+    EVALUATION_SET_LABELS,
+    METRIC_NOTES,
+    method_label,
+    metric_label,
+    panel_label,
+    view_label,
+)
 from pretrace.render.registry import Artifact
+from pretrace.render.rows import STAR_LEVEL, Panel, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -32,9 +43,30 @@ def joined(parts: Sequence[str]) -> str:
 def with_interval(estimate: Estimate, digits: int = 3) -> str:
     """A value to so many digits, its interval to two."""
     value, low, high = estimate
-    return f"{value:.{digits}f}" + (
-        f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    )
+    interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    return f"{value:.{digits}f}{interval}"
+
+
+def multiplicity_note(families: int, what: str = "column") -> list[str]:
+    """What Holm's correction inside each of several families leaves to chance."""
+    if families < 2:
+        return []
+    return [
+        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
+        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
+    ]
+
+
+def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
+    """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
+    found: dict[str, None] = {}
+    counted = frame.assign(count=frame["n_members"] + frame["n_nonmembers"])
+    for _, own in counted.groupby(["panel", "metric", "selection"], sort=False):
+        usual = mode(own["count"])
+        for row in records_of(own[own["count"] != usual]):
+            name = f"{method_label(row['method'])} on {panel_label(panels[row['panel']])}"
+            found[f"{name} ({row['count']:,}, not {usual:,})"] = None
+    return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
 
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -62,15 +94,13 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
 def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
     """The evaluation sets in words; of several, each with its benchmarks."""
     sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
-    texts = [f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets]
+    texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
-        return f"evaluation set {texts[0]}"
-    benchmarks = [
-        sorted({row["benchmark"] for row in rows if row["evaluation_set"] == name}) for name in sets
-    ]
-    return "evaluation sets " + joined(
-        [f"{text} of {joined(names)}" for text, names in zip(texts, benchmarks, strict=True)]
-    )
+        return f"evaluation set {texts[sets[0]]}"
+    benchmarks = {
+        name: sorted({row["benchmark"] for row in rows if row["evaluation_set"] == name}) for name in sets
+    }
+    return "evaluation sets " + joined([f"{texts[name]} of {joined(benchmarks[name])}" for name in sets])
 
 
 def _start_token(token: str) -> str:

@@ -69,21 +69,6 @@ class Renderer:
     statistic: str = ""
 
 
-def table(
-    name: str,
-    *,
-    needs: Sequence[str],
-    required: Sequence[str] = (),
-    optional: Sequence[str] = (),
-    statistic: str = "",
-) -> Callable[[F], F]:
-    """Register a function (artifact, results) -> Table as a renderer. Every argument is a literal.
-
-    `RENDERERS` reads the decorator in the file's source and does not import the file, which needs pandas.
-    """
-    return lambda function: function
-
-
 def figure(
     name: str,
     *,
@@ -92,9 +77,14 @@ def figure(
     optional: Sequence[str] = (),
     statistic: str = "",
 ) -> Callable[[F], F]:
-    """Register a function (artifact, results) -> Drawing as a renderer; arguments as of `table`."""
+    """Register a function (artifact, results) -> Drawing, or as `table` -> Table. Every argument is a literal.
+
+    `RENDERERS` reads the decorator in the file's source and does not import the file, which needs pandas.
+    """
     return lambda function: function
 
+
+table = figure
 
 _DECORATED = re.compile(r"^@(table|figure)\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
 """A decorated function: parsing whole files would take half of what planning a study takes."""
@@ -187,19 +177,9 @@ def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
     chosen = check(artifact)
     draw = getattr(importlib.import_module(chosen.module), chosen.function)
     files = outputs(artifact, folder)
-    notes = [*inferred_notes(artifact), *missing_notes(artifact), *artifact.get("cautions", ())]
-    draw(artifact, results).noted(notes).write(files)
+    notes = [f"Inferred, not printed in the paper: {artifact['inferred']}"] if "inferred" in artifact else []
+    if "published" not in chosen.needs:  # which say so themselves, number by number
+        reasons = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
+        notes += [f"{model} is left out: {reason}." for model, reason in reasons.items()]
+    draw(artifact, results).noted([*notes, *artifact.get("cautions", ())]).write(files)
     return files
-
-
-def inferred_notes(artifact: Artifact) -> list[str]:
-    """What the paper does not say of its table or figure, and is guessed in its place."""
-    return [f"Inferred, not printed in the paper: {artifact['inferred']}"] if "inferred" in artifact else []
-
-
-def missing_notes(artifact: Artifact) -> list[str]:
-    """A sentence for each model whose panels are missing, with the reason."""
-    if "published" in renderer(artifact["renderer"]).needs:
-        return []  # it says so itself, number by number
-    reasons = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
-    return [f"{model} is left out: {reason}." for model, reason in reasons.items()]

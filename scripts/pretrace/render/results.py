@@ -9,24 +9,10 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.evaluate import KEYS as CURVE_KEYS
+from pretrace.evaluation.metrics import EACH
 from pretrace.render.names import panel_label, place_label, where
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import (
-    Panel,
-    Record,
-    by,
-    check_unambiguous,
-    evaluation_set_of,
-    fixed,
-    is_meant,
-    listing,
-    nothing,
-    number,
-    of_methods,
-    places,
-    records_of,
-    with_variants,
-)
+from pretrace.render.rows import Panel, Record, named_variant, number, records_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 
@@ -35,7 +21,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Results:
-    """Paths by (model, benchmark), by benchmark for `benchmarks` and `prefixes`, by model for `training`.
+    """Paths by (model, benchmark), by benchmark for `benchmarks`, by model for `training`, by paper for `published`.
 
     Files are read once, when asked for. `entries` are the benchmarks' registry entries by slug.
     """
@@ -57,37 +43,41 @@ class Results:
     def _frames(self) -> dict[Path, pd.DataFrame]:
         return {}
 
-    def _read(self, what: str, paths: Mapping[Any, Path], key: Any) -> pd.DataFrame:
+    def _path(self, kind: str, key: Pair | str) -> Path:
+        paths: Mapping[Any, Path] = getattr(self, kind)
         if key not in paths:
             there = ", ".join(_slashed(known) for known in sorted(paths)) or "none"
-            raise InputError(f"no {what} of {_slashed(key)} were given; there are: {there}")
-        path = Path(paths[key])
+            raise InputError(f"no {kind} of {_slashed(key)} were given; there are: {there}")
+        return Path(paths[key])
+
+    def _read(self, kind: str, key: Pair | str) -> pd.DataFrame:
+        path = self._path(kind, key)
         if path not in self._frames:
             self._frames[path] = read_parquet(path)
         return self._frames[path]
 
     def benchmark(self, benchmark: str) -> pd.DataFrame:
-        return self._read("texts", self.benchmarks, benchmark)
+        return self._read("benchmarks", benchmark)
 
     def every_row(self, pair: Pair, what: str = "metrics") -> pd.DataFrame:
         """All metrics or tests of a (model, benchmark)."""
-        return self._read(what, self.metrics if what == "metrics" else self.tests, pair)
+        return self._read(what, pair)
 
     def loss_curve(self, model: str) -> pd.DataFrame:
         """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
-        return self._read("loss curve", self.training, model)
+        return self._read("training", model)
 
     def audit_of(self, panel: Panel) -> pd.DataFrame:
         """The columns of `evaluation.audit`, of a panel's model and benchmark."""
-        return self._read("audit", self.audit, (panel["model"], panel["benchmark"]))
+        return self._read("audit", pair_of(panel))
 
     def estimates_of(
         self, artifact: Artifact, panel: Panel, *quantities: str, hint: str = ""
     ) -> pd.DataFrame:
         """A panel's rows of `evaluation.estimates`, of some quantities and one paraphraser; raises if none."""
-        frame = self._read("estimates", self.estimates, (panel["model"], panel["benchmark"]))
+        frame = self._read("estimates", pair_of(panel))
         rows = frame[frame["quantity"].isin(quantities)]
-        rows = rows[places(rows, panel)]
+        rows = rows[in_place(rows, panel)]
         named = [panel["reference"]] if "reference" in panel else panel.get("references")
         if named is not None:
             rows = rows[rows["reference"].isin([*named, ""])]
@@ -104,7 +94,7 @@ class Results:
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
         """The points of a metrics row's curve (`evaluation.curves`); raises where there are none."""
-        frame = self._read("curves", self.curves, (panel["model"], panel["benchmark"]))
+        frame = self._read("curves", pair_of(panel))
         frame = frame[frame["curve"] == curve]
         for key in CURVE_KEYS:
             frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
@@ -117,35 +107,24 @@ class Results:
 
     def token_curves_of(self, artifact: Artifact, panel: Panel, setting: str) -> pd.DataFrame:
         """The curves of a panel's surprising tokens (`evaluation.tokens`); raises where there are none."""
-        frame = self._read("curves", self.curves, (panel["model"], panel["benchmark"]))
+        frame = self._read("curves", pair_of(panel))
         frame = frame[frame["curve"].isin(["share", "token", "mean"]) & frame["setting"].eq(setting)]
-        frame = frame[places(frame, panel) & fixed(frame, artifact, panel)]
+        frame = frame[in_place(frame, panel) & _fixed(frame, artifact, panel)]
         if frame.empty:
             raise InputError(f"{where(artifact, panel)}: there are no tokens with {setting}")
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """What the benchmarks' entries say must stand under every table and figure of their documents."""
-        entries = {panel["benchmark"]: self.entry(panel) for panel in panels}
-        return [
-            f"{name}: {entry['caution'].rstrip('.')}."
-            for name, entry in entries.items()
-            if "caution" in entry
-        ]
-
-    def entry(self, panel: Panel) -> Mapping[str, Any]:
-        """The registry entry of a panel's benchmark."""
-        if panel["benchmark"] not in self.entries:
-            raise InputError(f"no registry entry of the benchmark {panel['benchmark']} was given")
-        return self.entries[panel["benchmark"]]
+        entries = {panel["benchmark"]: self.entries[panel["benchmark"]] for panel in panels}
+        return [f"{name}: {of['caution'].rstrip('.')}." for name, of in entries.items() if "caution" in of]
 
     def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
         """The rows of `evaluation.placebos` beside a metrics row of a panel; none where it has no placebos."""
-        pair = (panel["model"], panel["benchmark"])
-        if pair not in self.placebos:
+        if pair_of(panel) not in self.placebos:
             return pd.DataFrame()
-        rows = self._read("placebos", self.placebos, pair)
-        rows = rows[places(rows, panel)]
+        rows = self._read("placebos", pair_of(panel))
+        rows = rows[in_place(rows, panel)]
         for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
             rows = rows[rows[key] == row[key]]
         return rows
@@ -162,20 +141,25 @@ class Results:
 
         `options.across` maps one of view, draw, reference, separator to the values for which each panel stands.
         """
-        across = artifact.get("options", {}).get("across", {})
         expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]
-        for key, values in across.items():
+        for key, values in artifact.get("options", {}).get("across", {}).items():
             expanded = [{**panel, key: value} for panel in expanded for value in values]
         return expanded
 
     def _expanded(self, panel: Panel) -> list[Panel]:
-        pair = (panel.get("model"), panel["benchmark"])
-        frame = self._read("metrics", self.metrics, pair) if pair in self.metrics else self.benchmark(pair[1])
+        """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
+        pair = (panel.get("model", ""), panel["benchmark"])
+        frame = self._read("metrics", pair) if pair in self.metrics else self.benchmark(pair[1])
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
+        if "subset" in panel:
+            meant = there["subset"].ne("") if panel["subset"] == EACH else there["subset"].eq(panel["subset"])
+            there = there[meant]
+        elif there["subset"].eq("").any():
+            there = there[there["subset"] == ""]
         found: list[Panel] = [
             {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
             for subset, length in there.itertuples(index=False)
-            if is_meant(subset, panel, set(there["subset"])) and panel.get("length", length) in (length, None)
+            if panel.get("length", length) in (length, None)
         ]
         if len(found) > 1 and "label" in panel:
             return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in found]
@@ -188,24 +172,31 @@ class Results:
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
         or where rows of one method differ in a key that the artifact does not fix.
         """
-        frame = self.every_row((panel["model"], panel["benchmark"]), what)
+        frame = self.every_row(pair_of(panel), what)
         metric = artifact.get("metric", "auc")
-        chosen = frame[(frame["metric"] == metric) & places(frame, panel)]
-        evaluation_set = evaluation_set_of(artifact, chosen["evaluation_set"].unique())
-        chosen = chosen[chosen["evaluation_set"] == evaluation_set].assign(benchmark=panel["benchmark"])
-        chosen = chosen[fixed(chosen, artifact, panel)]
-        grid = chosen["selection"] == "grid"
-        chosen = of_methods(pd.concat([chosen[grid], with_variants(chosen[~grid])]), artifact)
-        if chosen.empty and what == "metrics":
-            raise InputError(nothing(artifact, panel, frame, metric, evaluation_set))
-        check_unambiguous(chosen, artifact, panel)
-        return chosen
+        rows = frame[(frame["metric"] == metric) & in_place(frame, panel)]
+        evaluation_set = artifact.get("evaluation_set", "all")
+        if not rows["evaluation_set"].eq(evaluation_set).any() and rows["evaluation_set"].eq("all").any():
+            evaluation_set = "all"  # no method has a prefix, so that there are no other sets
+        rows = rows[rows["evaluation_set"] == evaluation_set].assign(benchmark=panel["benchmark"])
+        rows = rows[_fixed(rows, artifact, panel)]
+        chosen = rows[rows["selection"] != "grid"]
+        pairs = zip(chosen["method"], chosen["setting"], strict=True)
+        chosen = chosen.assign(method=[named_variant(method, of.split("|")[0]) for method, of in pairs])
+        rows = pd.concat([rows[rows["selection"] == "grid"], chosen])
+        if "methods" in artifact:
+            rows = rows[rows["method"].isin(list(artifact["methods"]))]
+        else:
+            rows = rows[~rows["method"].str.contains(";")]
+        if rows.empty and what == "metrics":
+            raise InputError(_nothing(artifact, panel, frame, metric, evaluation_set))
+        _check_unambiguous(rows, artifact, panel)
+        return rows
 
     def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
         """The metrics row of each method; empty where the selection has none."""
         rows = self.rows(artifact, panel)
-        rows = rows[rows["selection"] == selection]
-        return by(rows, "method", artifact, panel, selection)
+        return _by(rows[rows["selection"] == selection], "method", artifact, panel)
 
     def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
         """The metrics row of each setting of one method, or of a variant's; raises where there is none."""
@@ -215,7 +206,7 @@ class Results:
             raise InputError(
                 f"{where(artifact, panel)}: {method} has no grid rows; a run must score its grid"
             )
-        return by(rows, "setting", artifact, panel, "grid")
+        return _by(rows, "setting", artifact, panel)
 
     def default_setting(self, artifact: Artifact, panel: Panel, method: str) -> str:
         """The method's default setting on that panel; raises where it has none."""
@@ -224,48 +215,114 @@ class Results:
             raise InputError(f"{where(artifact, panel)}: {method} has no row with selection 'default'")
         return str(rows[method]["setting"])
 
-    def bootstrap_tests(self, artifact: Artifact, panel: Panel, baseline: str) -> dict[str, Record]:
-        """Each method's paired-bootstrap test on held-out settings against a baseline; may be empty."""
-        return self._held_out_tests(artifact, panel, "bootstrap", baseline)
-
-    def permutation_tests(self, artifact: Artifact, panel: Panel) -> dict[str, Record]:
-        """Each method's permutation test on held-out settings; empty where the benchmark is not `randomised`."""
-        return self._held_out_tests(artifact, panel, "permutation", "chance")
-
-    def _held_out_tests(
-        self, artifact: Artifact, panel: Panel, test: str, baseline: str
+    def held_out_tests(
+        self, artifact: Artifact, panel: Panel, baseline: str, test: str = "bootstrap"
     ) -> dict[str, Record]:
+        """Each method's test on held-out settings against a baseline, paired bootstrap or permutation; may be empty."""
         rows = self.rows(artifact, panel, what="tests")
         held_out = (rows["selection"] == "held_out") & (rows["test"] == test)
-        rows = rows[held_out & (rows["baseline"] == baseline)]
-        return by(rows, "method", artifact, panel, f"tests against {baseline}")
+        return _by(rows[held_out & (rows["baseline"] == baseline)], "method", artifact, panel)
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """The panel's texts, unlabelled ones too; raises where there are none."""
         frame = self.benchmark(panel["benchmark"])
-        texts = frame[places(frame, panel)]
+        texts = frame[in_place(frame, panel)]
         if texts.empty:
-            there = listing(frame[["subset", "length"]])
+            there = _listing(frame[["subset", "length"]])
             raise InputError(
                 f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}"
             )
         return texts
 
-    def has_passes(self, panel: Panel) -> bool:
-        return (panel["model"], panel["benchmark"]) in self.manifests
-
     def times_of(self, panel: Panel) -> list[Record]:
         """What asking a panel's model took, by task, setting, subset and length; empty where nobody timed it."""
-        key = (panel["model"], panel["benchmark"])
-        return list(read_json(self.times[key])) if key in self.times else []
+        pair = pair_of(panel)
+        return list(read_json(self.times[pair])) if pair in self.times else []
 
-    def manifest(self, panel: Panel) -> Any:
-        """The manifest of the passes of a panel's model over its benchmark."""
-        key = (panel["model"], panel["benchmark"])
-        if key not in self.manifests:
-            raise InputError(f"no passes of {_slashed(key)} were given")
-        return read_json(self.manifests[key])
+    def manifest(self, pair: Pair) -> Any:
+        """The manifest of the passes of a model over a benchmark."""
+        return read_json(self._path("manifests", pair))
 
 
-def _slashed(key: Any) -> str:
-    return "/".join(key) if isinstance(key, tuple) else str(key)
+def pair_of(panel: Panel) -> Pair:
+    return panel["model"], panel["benchmark"]
+
+
+def _slashed(key: Pair | str) -> str:
+    return key if isinstance(key, str) else "/".join(key)
+
+
+def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
+    """Rows of the panel's subset and length; its subset "" is all of a benchmark that has subsets."""
+    length, subset = frame["length"], frame["subset"].eq(panel["subset"])
+    if panel["subset"] == "" and not subset.any():
+        subset = frame["subset"].notna()
+    at_length = length.isna() if panel["length"] is None else length.eq(panel["length"])
+    return (subset & at_length).fillna(False).astype(bool)
+
+
+def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
+    """Rows that agree with what the panel or else the artifact fixes; "" and null mean that a key does not apply."""
+    options = artifact.get("options", {})
+    fixed = {"draw": 0, "view": "original", "start_token": artifact.get("start_token"), **options, **panel}
+    keep = frame["unit"] == options.get("unit", "text")
+    keep &= frame["view"].isin([fixed["view"], ""])
+    keep &= frame["draw"].isna() | (frame["draw"] == fixed["draw"])
+    if fixed["start_token"] is not None:
+        keep &= frame["start_token"].isin([fixed["start_token"], ""])
+    references = [fixed["reference"]] if "reference" in fixed else fixed.get("references")
+    if references is not None:
+        keep &= frame["reference"].isin([*references, ""])
+    return keep.fillna(False).astype(bool)
+
+
+_WHERE_TO_FIX = {
+    "unit": "as options.unit",
+    "view": "as options.view",
+    "start_token": "as start_token",
+    "draw": "as options.draw",
+    "reference": "under the panel's references or options.references",
+}
+
+
+def _check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
+    """Raise `InputError` where rows of one method differ in a key that nothing fixes."""
+    for key, place in _WHERE_TO_FIX.items():
+        for method, values in rows.dropna(subset=key).groupby("method")[key].unique().items():
+            if len(values) > 1:
+                raise InputError(
+                    f"{where(artifact, panel)}: {method} has rows of several {key}: "
+                    f"{', '.join(sorted(map(str, values)))}; name one {place}"
+                )
+
+
+def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
+    """Rows by a column in which none may come twice."""
+    twice = rows[rows[key].duplicated()]
+    if not twice.empty:
+        row = twice.iloc[0]
+        raise InputError(
+            f"{where(artifact, panel)}: {row['selection']} has two rows of {row[key]}; "
+            "the file is not as evaluate writes it: delete it and run again"
+        )
+    return {str(row[key]): row for row in records_of(rows)}
+
+
+def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
+    """What to say where no row matches."""
+    keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
+    wanted = f"metric {metric}, evaluation set {evaluation_set}"
+    if "start_token" in artifact:
+        wanted += f", start token {artifact['start_token']}"
+    if "methods" in artifact:
+        wanted += f", methods {', '.join(artifact['methods'])}"
+    return f"{where(artifact, panel)}: no row with {wanted}; there are: {_listing(frame[keys])}"
+
+
+def _listing(frame: pd.DataFrame) -> str:
+    """Each column with its distinct values, for an error message."""
+    parts = []
+    for column in frame.columns:
+        values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
+        parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
+    return "; ".join(parts)

@@ -1,17 +1,14 @@
-"""Which rows of metrics and tests a panel shows, as records; and records as an artifact's data."""
+"""A row of metrics or tests as a record: what it says, by which settings it is, and an artifact's data as records."""
 
-from collections.abc import Mapping, Sequence
-from statistics import mode
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.metrics import EACH
+from pretrace.evaluation.averages import Estimate
 from pretrace.evaluation.selection import variant_of
 from pretrace.methods.settings import written_parameters, written_value
 from pretrace.questions.known import METHODS
-from pretrace.render.names import method_label, panel_label, where
-from pretrace.render.phrases import Estimate
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
 
@@ -19,10 +16,9 @@ Panel = Mapping[str, Any]
 Record = Mapping[str, Any]
 """A row of metrics or tests by column."""
 
-By = Mapping[str, Record]
-"""Metrics rows by the parameter's value, as settings spell it."""
-
-FREE_KEYS = ("unit", "view", "start_token", "draw", "reference")
+STAR_LEVEL = 0.05
+ACROSS = ("view", "draw", "reference", "separator")
+"""Keys of a panel that tell it apart from others of one model, benchmark, subset and length."""
 
 
 def one_setting(artifact: Artifact) -> str:
@@ -39,126 +35,14 @@ def one_setting(artifact: Artifact) -> str:
     return selection
 
 
-def is_meant(subset: str, panel: Panel, there: set[str]) -> bool:
-    """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
-    if "subset" not in panel:
-        return subset == "" or "" not in there
-    return subset != "" if panel["subset"] == EACH else subset == panel["subset"]
-
-
-def places(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Rows of the panel's subset and length; its subset "" is all of a benchmark that has subsets."""
-    length, subset = frame["length"], frame["subset"].eq(panel["subset"])
-    if panel["subset"] == "" and not subset.any():
-        subset = frame["subset"].notna()
-    at_length = length.isna() if panel["length"] is None else length.eq(panel["length"])
-    return (subset & at_length).fillna(False).astype(bool)
-
-
-def fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
-    """Rows that agree with what the artifact or panel fixes; "" and null mean that a key does not apply."""
-    options = artifact.get("options", {})
-    keep = frame["unit"] == options.get("unit", "text")
-    keep &= frame["view"].isin([panel.get("view", options.get("view", "original")), ""])
-    keep &= frame["draw"].isna() | (frame["draw"] == draw_of(artifact, panel))
-    start_token = panel.get("start_token", artifact.get("start_token"))
-    if start_token is not None:
-        keep &= frame["start_token"].isin([start_token, ""])
-    references = panel.get("references", options.get("references"))
-    if "reference" in panel:
-        references = [panel["reference"]]
-    if references is not None:
-        keep &= frame["reference"].isin([*references, ""])
-    return keep.fillna(False).astype(bool)
-
-
-def draw_of(artifact: Artifact, panel: Panel) -> int:
-    """The draw of prefixes that the panel shows."""
-    return int(panel.get("draw", artifact.get("options", {}).get("draw", 0)))
-
-
-def evaluation_set_of(artifact: Artifact, there: Sequence[str]) -> str:
-    """The artifact's evaluation set; all texts where no method has a prefix, so that there are no other sets."""
-    wanted = str(artifact.get("evaluation_set", "all"))
-    return wanted if wanted in there or "all" not in there else "all"
-
-
-def with_variants(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of chosen settings, each method with what no selection chooses: `con_recall;access=zero`."""
-    pairs = zip(rows["method"], rows["setting"], strict=True)
-    return rows.assign(method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs])
-
-
 def named_variant(method: str, setting: str) -> str:
+    """The method with what no selection chooses: `con_recall;access=zero`."""
     known = METHODS.get(method)
     variant = variant_of(setting, known.grid if known else ())
     return f"{method};{variant}" if variant else method
 
 
-def of_methods(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
-    """Rows of the artifact's methods, or, where it names none, of all but variants."""
-    if "methods" in artifact:
-        return rows[rows["method"].isin(list(artifact["methods"]))]
-    return rows[~rows["method"].str.contains(";")]
-
-
-def check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
-    """Raise `InputError` where rows of one method differ in a key that nothing fixes."""
-    for key in FREE_KEYS:
-        values = rows.groupby("method")[key].agg(lambda column: sorted(map(str, column.dropna().unique())))
-        for method, found in values.items():
-            if len(found) > 1:
-                raise InputError(
-                    f"{where(artifact, panel)}: {method} has rows of "
-                    f"several {key}: {', '.join(found)}; name one {_WHERE_TO_FIX[key]}"
-                )
-
-
-_WHERE_TO_FIX = {
-    "unit": "as options.unit",
-    "view": "as options.view",
-    "draw": "as options.draw",
-    "reference": "under the panel's references or options.references",
-    "start_token": "as start_token",
-}
-
-
-def by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel, what: str) -> dict[str, Record]:
-    """Rows by a column in which none may come twice."""
-    twice = rows[key][rows[key].duplicated()]
-    if not twice.empty:
-        raise InputError(
-            f"{where(artifact, panel)}: {what} has two rows of {twice.iloc[0]}; "
-            "the file is not as evaluate writes it: delete it and run again"
-        )
-    return {str(row[key]): row for row in records_of(rows)}
-
-
-def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The frame's rows by column name."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
-    """What to say where no row matches."""
-    keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
-    wanted = f"metric {metric}, evaluation set {evaluation_set}"
-    if "start_token" in artifact:
-        wanted += f", start token {artifact['start_token']}"
-    methods = f", methods {', '.join(artifact['methods'])}" if "methods" in artifact else ""
-    return f"{where(artifact, panel)}: no row with {wanted}{methods}; there are: {listing(frame[keys])}"
-
-
-def listing(frame: pd.DataFrame) -> str:
-    """Each column with its distinct values, for an error message."""
-    parts = []
-    for column in frame.columns:
-        values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
-        parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
-    return "; ".join(parts)
-
-
-def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[str, str]) -> By:
+def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[str, str]) -> dict[str, Record]:
     """Grid rows that differ from the default setting in one parameter at most, by its value."""
     rows = {}
     for setting, row in grid.items():
@@ -168,34 +52,26 @@ def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[st
     return rows
 
 
-def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> By:
-    """For each value of a parameter, the grid row in which the others are at their best among the method's own grid."""
-    tried = METHODS[method.split(";")[0]].grid
+def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> dict[str, Record]:
+    """For each value of a parameter, the grid row in which the others are at their best among the method's own grid.
+
+    Of equal values, the one that has an interval.
+    """
     rows: dict[str, Record] = {}
-    for setting, row in grid.items():
-        if in_grid(setting, tried, free=parameter):
-            value = written_parameters(setting)[parameter]
-            if value not in rows or _order(row) > _order(rows[value]):
-                rows[value] = row
+    for setting, row in sorted(
+        grid.items(), key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"]))
+    ):
+        if in_grid(setting, method.split(";")[0], free=parameter):
+            rows.setdefault(written_parameters(setting)[parameter], row)
     return rows
 
 
-def in_grid(setting: str, grid: Mapping[str, Sequence[Any]], free: str = "") -> bool:
-    """Whether a setting has the grid's parameters and its values; of the parameter `free`, any value will do."""
-    parsed = written_parameters(setting)
+def in_grid(setting: str, method: str, free: str = "") -> bool:
+    """Whether a setting has the parameters of the method's own grid and their values; of `free`, any value will do."""
+    parsed, grid = written_parameters(setting), METHODS[method].grid if method in METHODS else {}
     return parsed.keys() == grid.keys() and all(
         name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
     )
-
-
-def _order(row: Record) -> tuple[float, bool]:
-    """Of equal values, the one that has an interval."""
-    return float(row["value"]), not pd.isna(row["low"])
-
-
-STAR_LEVEL = 0.05
-
-_WHOLE = ("length", "n_members", "n_nonmembers")
 
 
 def number(value: Any) -> float | None:
@@ -210,29 +86,15 @@ def estimate(row: Record) -> Estimate:
 
 def is_starred(tests: Mapping[str, Record], method: str) -> bool:
     """Whether a method is significantly above the baseline: positive difference, Holm-corrected p <= 0.05."""
-    if method not in tests:
-        return False
-    test = tests[method]
-    return bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
-
-
-def multiplicity_note(families: int, what: str = "column") -> list[str]:
-    """What Holm's correction inside each of several families leaves to chance."""
-    if families < 2:
-        return []
-    return [
-        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
-        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
-    ]
+    test = tests.get(method)
+    return test is not None and bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
 
 
 def panel_record(panel: Panel) -> dict[str, Any]:
-    return {
-        "model": panel.get("model", ""),
-        "benchmark": panel["benchmark"],
-        "subset": panel.get("subset", ""),
-        "length": panel.get("length"),
-    } | {key: panel[key] for key in ("view", "draw", "reference", "separator") if key in panel}
+    usual = {"model": "", "benchmark": "", "subset": "", "length": None}
+    return {key: panel.get(key, value) for key, value in usual.items()} | {
+        key: panel[key] for key in ACROSS if key in panel
+    }
 
 
 def number_record(row: Record | None) -> dict[str, Any]:
@@ -243,31 +105,39 @@ def number_record(row: Record | None) -> dict[str, Any]:
     return {key: row[key] for key in keys}
 
 
-def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
-    found: dict[str, None] = {}
-    counted = frame.assign(count=frame["n_members"] + frame["n_nonmembers"])
-    for _, own in counted.groupby(["panel", "metric", "selection"], sort=False):
-        usual = mode(own["count"])
-        for row in records_of(own[own["count"] != usual]):
-            where = f"{method_label(row['method'])} on {panel_label(panels[row['panel']])}"
-            found[f"{where} ({row['count']:,}, not {usual:,})"] = None
-    return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
-
-
 def test_record(row: Record | None) -> dict[str, Any]:
     """What a test against a baseline says; empty where there is none."""
-    if row is None:
-        return {"baseline": "", "difference": None, "p": None, "p_holm": None}
-    return {key: row[key] for key in ("baseline", "difference", "p", "p_holm")}
+    return {
+        key: row[key] if row else None if key != "baseline" else ""
+        for key in ("baseline", "difference", "p", "p_holm")
+    }
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The frame's rows by column name."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+    """Records that agree in these keys, in the order in which the groups come."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+    return list(groups.values())
 
 
 def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Records as a frame; whole numbers stay whole where some are missing."""
+    """Records as a frame; numbers stay numbers, and whole ones whole, where some or all are missing."""
     frame = pd.DataFrame(records)
-    for column in frame.columns.intersection(list(_WHOLE)):
-        frame[column] = frame[column].astype("Int64")
-    return frame
+    types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
+    types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
+    return frame.astype({column: of for column, of in types.items() if column in frame})
+
+
+def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
+    """The frames of several panels as one, each row with its panel."""
+    named = [frame.assign(**panel_record(panel)) for frame, panel in zip(frames, panels, strict=True)]
+    return long_frame(pd.concat(named, ignore_index=True))
 
 
 def csv_text(frame: pd.DataFrame) -> str:

@@ -21,10 +21,17 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import CALIBRATION_LABELS, method_label, metric_label, panel_lines, where
+from pretrace.render.names import (
+    CALIBRATION_LABELS,
+    legend_label,
+    method_label,
+    metric_label,
+    panel_lines,
+    where,
+)
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, long_frame, number_record, panel_record, records_of
+from pretrace.render.rows import Panel, number_record, of_panels, records_of
 from pretrace.runtime.errors import InputError, nearest
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
@@ -99,8 +106,7 @@ def _drawing(
     across: Mapping[str, float],
     x_label: str = "",
 ) -> Drawing:
-    frames = [one.frame.assign(**panel_record(at)) for one, at in zip(facets, panels, strict=True)]
-    frame = long_frame(pd.concat(frames, ignore_index=True))
+    frame = of_panels([facet.frame for facet in facets], panels)
     return Drawing(draw_bars(facets, y_label, across, x_label), frame, " ".join(results.cautions(panels)))
 
 
@@ -135,7 +141,7 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
 def by_calibration(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
-    order = [*CALIBRATION_LABELS.values(), *map(_without_model, CONTROLS)]
+    order = [*CALIBRATION_LABELS.values(), *map(legend_label, CONTROLS)]
     facets = []
     for panel in panels:
         rows = []
@@ -154,12 +160,8 @@ def by_calibration(artifact: Artifact, results: Results) -> Drawing:
 
 def _series(row: Mapping[str, Any]) -> str:
     if row["method"] in CONTROLS:
-        return _without_model(row["method"])
+        return legend_label(row["method"])
     return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
-
-
-def _without_model(control: str) -> str:
-    return f"{method_label(control)} (no model)"
 
 
 @figure(

@@ -1,6 +1,6 @@
 """ROC curves of methods, and densities of their scores: SURP figure 3, Con-ReCall figures 1 and 4."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     CLASSES,
     GREY,
@@ -21,11 +20,11 @@ from pretrace.render.figures.drawing import (
     line_styles,
     sheet,
 )
-from pretrace.render.names import method_label, ordered, panel_label, panel_lines
+from pretrace.render.names import legend_label, method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, estimate, long_frame, one_setting, panel_record
+from pretrace.render.rows import Panel, Record, estimate, of_panels, one_setting
 
 STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 
@@ -50,15 +49,6 @@ def _curves(
     return panels, rows, frames
 
 
-def _long(panels: Sequence[Panel], frames: Sequence[pd.DataFrame], names: Mapping[str, str]) -> pd.DataFrame:
-    """The points of every panel, their columns by the names in `names`."""
-    shown = [
-        of[["method", "setting", *names]].rename(columns=names).assign(**panel_record(panel))
-        for panel, of in zip(panels, frames, strict=True)
-    ]
-    return long_frame(pd.concat(shown, ignore_index=True))
-
-
 @figure("roc", needs=("metrics", "curves"), statistic="roc")
 def roc(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
@@ -71,7 +61,8 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], of, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
-    return Drawing(drawn, _long(panels, frames, {"x": "fpr", "y": "tpr"}))
+    points = of_panels([frame[["method", "setting", "x", "y"]] for frame in frames], panels)
+    return Drawing(drawn, points.rename(columns={"x": "fpr", "y": "tpr"}))
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
@@ -100,10 +91,11 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
     axis.axis("off")
     by_value = sorted(rows, key=lambda method: -float(rows[method]["value"]))
     handles = [
-        Line2D([], [], color=styles[name].color, linestyle=styles[name].dashes, linewidth=styles[name].width,
-               label=f"{method_label(name)}{' (no model)' * is_control(name)}\n{with_interval(estimate(rows[name]))}")
+        Line2D(
+            [], [], **styles[name].line, label=f"{legend_label(name)}\n{with_interval(estimate(rows[name]))}"
+        )
         for name in by_value
-    ]  # fmt: skip
+    ]
     handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="Chance"))
     axis.legend(handles=handles, title="AUC [95 % interval]", loc="upper left", handlelength=3, borderaxespad=0,
                 labelspacing=0.35 if len(handles) > 8 else 0.6, fontsize=6.2, title_fontsize=7,
@@ -136,7 +128,8 @@ def densities(artifact: Artifact, results: Results) -> Drawing:
         for axis in grid[-1]:
             axis.set_xlabel("score, min-max normalised")
         draw_legend(drawn, handles)
-    return Drawing(drawn, _long(panels, frames, {"label": "label", "x": "scaled_score", "y": "density"}))
+    points = of_panels([frame[["method", "setting", "label", "x", "y"]] for frame in frames], panels)
+    return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
 
 
 def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:

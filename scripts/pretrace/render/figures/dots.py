@@ -22,6 +22,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
 )
 from pretrace.render.names import (
+    legend_label,
     method_label,
     metric_label,
     ordered,
@@ -33,13 +34,14 @@ from pretrace.render.names import (
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, long_frame, panel_record
+from pretrace.render.rows import Panel, of_panels
 from pretrace.runtime.errors import InputError, nearest
 
 NAMED = 30
 """As many lines have a name each; more are ranked side by side."""
 
-CONTROLS = {"longest_option": ("longest option", (0, (4, 2))), "odd_one_out": ("odd one out", (0, (1, 1.5)))}
+CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
+"""The dashes of their lines."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,8 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
         axis.set(xlabel=x_label, xlim=(low - margin, high + margin))
         return _draw(axis, facet, styles)
 
-    row, same = (
-        0.75 + 0.17 * most if most <= NAMED else 3.0,
-        all(one.lines == facets[0].lines for one in facets),
-    )
-    return draw_facets(facets, draw, row=row, share_y=same)
+    row = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    return draw_facets(facets, draw, row=row, share_y=all(one.lines == facets[0].lines for one in facets))
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -120,20 +119,19 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
                 )
         frame = frame[frame["document"].isin(artifact["options"].get("documents", there))]
         frame = frame.sort_values(["label", "value", "document"], ignore_index=True)
-        numbers = frame[["document", "label", "n", "answers", "value", "low", "high"]]
-        frames.append(numbers.rename(columns={"n": "passages"}).assign(**panel_record(panel)))
+        frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {at: name.replace("_", " ")[:40] for at, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
-            f"{name} (no model)": (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
-            for control, (name, dashes) in CONTROLS.items()
+            legend_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
+            for control, dashes in CONTROLS.items()
             if control in levels
         }
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         facets.append(Facet("\n".join(panel_lines(panel)), dict(reversed(lines.items())), dots, across))
     styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
     drawn = draw_dots(facets, styles, "share of right answers, 95 % interval")
-    frame = long_frame(pd.concat(frames, ignore_index=True))
+    frame = of_panels(frames, panels).rename(columns={"n": "passages"})
     return Drawing(drawn, frame, " ".join(results.cautions(panels)))
 
 
@@ -147,8 +145,8 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
     At the right, the diamond's rank from the top. The reading says which methods rank first.
     """
     selection, metric = artifact.get("selection", ["held_out"])[0], artifact.get("metric", "auc")
-    facets, frames, readings = [], [], []
-    for panel in results.panels(artifact):
+    panels, facets, frames, readings = results.panels(artifact), [], [], []
+    for panel in panels:
         found = results.selected(artifact, panel, selection)
         rows = [
             results.placebos_of(panel, found[method]).assign(method=method)
@@ -157,11 +155,11 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
         frame = pd.concat(rows, ignore_index=True)
         if frame.empty:
             raise InputError(
-                f"artifact {artifact['artifact']}, panel {panel_label(panel)}: the benchmark has no placebos; set "
-                "`placebos: true` in its entry, or leave the panel out."
+                f"{where(artifact, panel)}: the benchmark has no placebos; set `placebos: true` in its entry, or leave "
+                "the panel out."
             )
         own = frame[~frame["placebo"].astype(bool)].set_index("method")
-        frames.append(frame.assign(**panel_record(panel)))
+        frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
         readings.append(_reading(panel, own))
         series = frame["placebo"].map({True: PLACEBO, False: OWN})
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
@@ -170,19 +168,8 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
         across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
         facets.append(Facet(panel_label(panel), lines, dots, across, ranks))
     styles = {PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6), OWN: LineStyle(VERMILION, "", 4.5, "D")}
-    keys = [
-        "model",
-        "benchmark",
-        "subset",
-        "length",
-        "method",
-        "document",
-        "placebo",
-        "n_members",
-        "n_nonmembers",
-    ]
-    frame = long_frame(pd.concat(frames, ignore_index=True)[[*keys, "value", "rank"]])
-    return Drawing(draw_dots(facets, styles, metric_label(metric)), frame, " ".join(readings))
+    drawn = draw_dots(facets, styles, metric_label(metric))
+    return Drawing(drawn, of_panels(frames, panels), " ".join(readings))
 
 
 def _reading(panel: Panel, own: pd.DataFrame) -> str:

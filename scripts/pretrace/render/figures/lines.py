@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pandas as pd
@@ -28,9 +28,17 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import method_label, metric_label, ordered, panel_label, parameter_label
+from pretrace.render.names import (
+    legend_label,
+    method_label,
+    metric_label,
+    ordered,
+    panel_label,
+    parameter_label,
+    where,
+)
 from pretrace.render.registry import SELECTIONS, Artifact, figure
-from pretrace.render.results import Results
+from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import (
     Panel,
     Record,
@@ -38,6 +46,7 @@ from pretrace.render.rows import (
     by_parameter,
     long_frame,
     number_record,
+    of_panels,
     one_setting,
     panel_record,
 )
@@ -135,16 +144,13 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
     """
     x = artifact["options"]["x"]
     metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
-    facets = [
-        facet
-        for one in ([x] if isinstance(x, str) else x)
-        for of in ({**artifact, "metric": metric} for metric in metrics)
-        for facet in (
-            _over_places(of, results, one)
-            if one in PLACES
-            else [_over_parameter(of, results, one, panel) for panel in results.panels(of)]
-        )
-    ]
+    facets: list[Facet] = []
+    for one, metric in product([x] if isinstance(x, str) else x, metrics):
+        of, panels = {**artifact, "metric": metric}, results.panels(artifact)
+        if one in PLACES:
+            facets += _over_places(of, results, one, panels)
+        else:
+            facets += [_over_parameter(of, results, one, panel) for panel in panels]
     if not facets:
         raise InputError(f"artifact {artifact['artifact']}: no two of its panels differ in {x} alone")
     frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
@@ -154,7 +160,7 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
         method: of if method in moving else replace(of, marker="")
         for method, of in line_styles(methods).items()
     }
-    names = {method: method_label(method) + " (no model)" * is_control(method) for method in methods}
+    names = {method: legend_label(method) for method in methods}
     drawn = frame["x"].isna().map({True: "level", False: "line"})
     shown = frame.drop(columns=["series", "x"]).assign(drawn=drawn)
     return Drawing(draw_lines(facets, styles, names), long_frame(shown))
@@ -177,13 +183,13 @@ def _metric_facet(
     return Facet(title, x_label, y_label, frame, across=chance_of(metric), **more)
 
 
-def _over_places(artifact: Artifact, results: Results, x: str) -> list[Facet]:
+def _over_places(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> list[Facet]:
     """A facet for each group of panels that differ in `x` alone."""
+    keys = [key for key in ("model", "benchmark", "subset", "length", "view", "draw") if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
-    for panel in results.panels(artifact):
-        keys = [key for key in ("model", "benchmark", "subset", "length", "view", "draw") if key != x]
+    for panel in panels:
         groups.setdefault(tuple(panel.get(key) for key in keys), []).append(panel)
-    return [facet_over(artifact, results, x, panels) for panels in groups.values() if len(panels) > 1]
+    return [facet_over(artifact, results, x, group) for group in groups.values() if len(group) > 1]
 
 
 def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
@@ -198,12 +204,10 @@ def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Pa
         for place, name, panel in zip(places, names, panels, strict=True)
         for method, row in results.selected(artifact, panel, selection).items()
     ]
-    first = panels[0]
+    shared = {**panels[0], x: {"model": "models", "subset": "", "length": None}[x]}
     if x == "model":
-        title = panel_label({**{key: first[key] for key in first if key != "label"}, "model": "models"})
-        title = title.removeprefix("models ")
-    else:
-        title = panel_label({**first, x: {"length": None, "subset": ""}[x]})
+        shared.pop("label", None)
+    title = panel_label(shared).removeprefix("models ")
     label = "length of the text (words)" if x == "length" else x
     return _metric_facet(artifact, title, x, label, records, ticks=dict(zip(places, names, strict=True)))
 
@@ -215,9 +219,7 @@ def _over_parameter(artifact: Artifact, results: Results, x: str, panel: Panel) 
         method for method in ordered(artifact, chosen) if x in written_parameters(chosen[method]["setting"])
     ]
     if not with_x:
-        raise InputError(
-            f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no method has a parameter '{x}'"
-        )
+        raise InputError(f"{where(artifact, panel)}: no method has a parameter '{x}'")
     records: list[tuple[float | None, float | None, Panel, str, Record]] = []
     for method in with_x:
         usual = written_parameters(results.default_setting(artifact, panel, method))
@@ -257,20 +259,16 @@ def over_shots(artifact: Artifact, results: Results) -> Drawing:
         given = {**usual, **artifact, **artifact["options"], **panel}
         for key in (*usual, *(["start_token"] if "start_token" in given else [])):
             frame = frame[frame[key] == given[key]]
-        frame = frame.rename(columns={"n": "n_texts"}).sort_values(
-            ["prefix", "shots", "label"], ascending=[True, True, False]
-        )
-        series = list(zip(frame["label"], frame["prefix"], strict=True))
-        points = frame.assign(
-            series=pd.Series(series, index=frame.index, dtype=object), x=frame["shots"].astype(float)
-        )
+        frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
+        pairs = zip(frame["label"], frame["prefix"], strict=True)
+        points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
         title = panel_label(panel).replace(", separator ", ",\nseparator ")
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
         facets.append(Facet(title, "shots in the prefix", label, points, across={"no shift": 0.0}))
-        numbers = frame[["label", "prefix", "draw", "shots", "n_texts", "value", "low", "high"]]
-        frames.append(numbers.assign(**panel_record(panel)))
+        frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
-    return Drawing(draw_lines(facets, SHIFTS, names), long_frame(pd.concat(frames, ignore_index=True)))
+    frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
+    return Drawing(draw_lines(facets, SHIFTS, names), frame)
 
 
 @figure("audit_power", needs=("estimates",), statistic="power")
@@ -281,12 +279,11 @@ def over_texts(artifact: Artifact, results: Results) -> Drawing:
     """
     facets, frames = [], []
     for panel in artifact["panels"]:
-        whole = {"subset": "", "length": None, **panel}
-        references = ", ".join(panel.get("references", ()))
-        found = results.estimates_of(artifact, {**whole, "reference": references}, "power", hint=TOO_FEW)
+        whole = {"subset": "", "length": None, **panel, "reference": ", ".join(panel.get("references", ()))}
+        found = results.estimates_of(artifact, whole, "power", hint=TOO_FEW)
         found = found[found["start_token"] == panel["start_token"]]
         found = found[found["method"].isin(artifact.get("methods", found["method"].unique()))]
-        frames.append(found.rename(columns={"n": "documents"}).assign(**panel_record(panel)))
+        frames.append(found[["method", "texts", "label", "n", "value", "low", "high"]])
         series = found["method"].where(found["label"] == 1, found["method"] + FALSE_ALARMS)
         shown = (found["method"] == COMBINED) & (found["label"] == 1)
         points = found.assign(series=series, x=found["texts"].astype(float))
@@ -302,12 +299,10 @@ def over_texts(artifact: Artifact, results: Results) -> Drawing:
     names = {name: method_label(name) for name in methods}
     names |= {COMBINED: f"{method_label(COMBINED)}, with 95 % interval"}
     names |= {f"{name}{FALSE_ALARMS}": "non-members (false alarms)" for name in methods}
-    keys = ["method", "texts", "label", "documents", "value", "low", "high"]
     drawn = draw_lines(facets, {name: lines[name] for name in methods} | dotted, names)
     for axis in drawn.axes[: len(facets)]:
         axis.set_ylim(0, 1)
-    frame = pd.concat(frames, ignore_index=True)
-    return Drawing(drawn, long_frame(frame[["model", "benchmark", "subset", "length", *keys]]))
+    return Drawing(drawn, of_panels(frames, artifact["panels"]).rename(columns={"n": "documents"}))
 
 
 FALSE_ALARMS = ", non-members"
@@ -323,19 +318,18 @@ def over_steps(artifact: Artifact, results: Results) -> Drawing:
     Training loss is a line, held-out loss its marked points; what is held out is text that the model is not
     trained on, so that the distance between the two is what the model knows of its members alone.
     """
-    places = list(dict.fromkeys((panel["benchmark"], panel["model"]) for panel in artifact["panels"]))
-    models = [model for _, model in places]
-    curves = {model: results.loss_curve(model) for model in models}
+    models, frames = [], []
     points: dict[str, list[pd.DataFrame]] = {}
-    for benchmark, model in places:
-        curve = curves[model].assign(x=curves[model]["tokens"] / 1000, low=math.nan, high=math.nan)
+    for model, benchmark in dict.fromkeys(map(pair_of, artifact["panels"])):
+        curve = results.loss_curve(model)[["step", "tokens", "loss", "heldout_loss"]]
+        models.append(model)
+        frames.append(curve.assign(model=model, benchmark=benchmark))
+        curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
         window = max(1, len(curve) // SMOOTHING)
-        smooth = curve.assign(
-            value=curve["loss"].rolling(window, center=True, min_periods=1).mean(), series=model
-        )
+        smooth = curve["loss"].rolling(window, center=True, min_periods=1).mean()
         held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
         held_out["value"] = held_out["heldout_loss"]
-        points.setdefault(benchmark, []).extend([smooth, held_out])
+        points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
     facets = [
         Facet(benchmark, "tokens seen (thousands)", "loss (nats a token)", pd.concat(of), banded=True)
         for benchmark, of in points.items()
@@ -343,10 +337,7 @@ def over_steps(artifact: Artifact, results: Results) -> Drawing:
     styles = {model: replace(nth_style(at), width=1.0, marker="") for at, model in enumerate(models)}
     marked = {f"{model}{HELD_OUT}": replace(nth_style(at), dashes="") for at, model in enumerate(models)}
     names = {name: name for name in styles} | dict.fromkeys(marked, "markers: held-out text")
-    keys = ["step", "tokens", "loss", "heldout_loss"]
-    frames = [curves[model][keys].assign(model=model, benchmark=benchmark) for benchmark, model in places]
-    frame = pd.concat(frames, ignore_index=True)[["model", "benchmark", *keys]]
-    return Drawing(draw_lines(facets, styles | marked, names), frame)
+    return Drawing(draw_lines(facets, styles | marked, names), pd.concat(frames, ignore_index=True))
 
 
 HELD_OUT = ", held-out"

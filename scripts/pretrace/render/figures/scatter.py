@@ -29,7 +29,7 @@ from pretrace.render.figures.drawing import (
 from pretrace.render.names import panel_label
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, panel_record
+from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
@@ -66,13 +66,8 @@ def tokens(artifact: Artifact, results: Results) -> Drawing:
         }
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
-    shown = [
-        of[["label", "curve", "x", "y", "low", "high", "weight"]]
-        .rename(columns=keys)
-        .assign(**panel_record(panel))
-        for of, panel in zip(frames, panels, strict=True)
-    ]
-    return Drawing(drawn, long_frame(pd.concat(shown, ignore_index=True)))
+    shown = of_panels([of[["label", *keys, "low", "high"]] for of in frames], panels)
+    return Drawing(drawn, shown.rename(columns=keys))
 
 
 def _title(frame: pd.DataFrame) -> str:
@@ -142,12 +137,10 @@ def reproduction(artifact: Artifact, results: Results) -> Drawing:
             about = names.papers[paper]
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
             for protocol, line in zip(about["protocols"], PROTOCOLS, strict=False):
-                points = (
-                    of[of["protocol"] == protocol]
-                    .assign(value=of["measured"])
-                    .astype({"low": float, "high": float})
+                points = of[of["protocol"] == protocol].assign(value=of["measured"])
+                draw_intervals(
+                    axis, points["published"], points.astype({"low": float, "high": float}), line.color
                 )
-                draw_intervals(axis, points["published"], points, line.color)
                 (handles[f"as the {protocol}"],) = axis.plot(
                     points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
                     markerfacecolor="none", markeredgewidth=0.6, color=line.color,

@@ -2,30 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.null import LEVEL, Misses, misses
-from pretrace.render.names import AT_EDGE, BLIND, chance_level, method_label, ordered, panel_label, row_label
-from pretrace.render.phrases import INTERVALS, conditions, joined, signed, with_interval
+from pretrace.render.estimates import above_baseline, estimates
+from pretrace.render.names import AT_EDGE, BLIND, chance_level, method_label, panel_label, row_label
+from pretrace.render.phrases import (
+    INTERVALS,
+    conditions,
+    joined,
+    multiplicity_note,
+    other_texts_note,
+    signed,
+    with_interval,
+)
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    Record,
-    estimate,
-    is_starred,
-    long_frame,
-    multiplicity_note,
-    number,
-    number_record,
-    other_texts_note,
-    records_of,
-)
-from pretrace.render.tables.estimates import keys_of
+from pretrace.render.rows import STAR_LEVEL, Panel, Record, estimate, number, records_of
 from pretrace.render.tables.table import Cell, Placed, Table, by_panel, cell_of, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
@@ -41,9 +36,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     one block.
     """
     panels = results.panels(artifact)
-    frame = long_frame(
-        [row for at, panel in enumerate(panels) for row in _audit(artifact, results, panel, at)]
-    )
+    frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], results.among_placebos)
+    frame["beats_blind"] = above_baseline(frame)
     by_number = {at: frame[frame["panel"] == at] for at in range(len(panels))}
     apart = [at for at, own in by_number.items() if own["rank"].notna().any() or len(panels) <= FEW]
     together = frame[~frame["panel"].isin(apart)]
@@ -59,40 +53,21 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     reading = [_reading(panels[at], by_number[at]) for at in apart]
     if len(together):
         title = "Without placebos" if apart else ""
-        blocks += lay_out(by_panel(artifact, panels, records_of(together), title, _value), "Panel")
+        starred = together.assign(star=together["beats_blind"].fillna(False))
+        blocks += lay_out(by_panel(panels, starred, title, lambda row: cell_of(row, AT_EDGE)), "Panel")
         reading.append(_reading_of_many([own for at, own in by_number.items() if at not in apart]))
     notes = _notes(artifact, panels, frame, many=len(together) > 0)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
-def _audit(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
-    """A row a method: its value beside the placebos' and its test against blind; `beats_blind` is empty without one."""
-    found = results.selected(artifact, panel, "held_out")
-    tests = results.bootstrap_tests(artifact, panel, BLIND)
-    for method in ordered(artifact, found):
-        row, test = found[method], tests.get(method)
-        verdict = ("yes" if is_starred(tests, method) else "no") if test else ""
-        yield (
-            keys_of(at, panel, row)
-            | {"metric": artifact.get("metric", "auc"), "selection": "held_out"} | number_record(row)
-            | results.among_placebos(panel, row)
-            | {"difference_to_blind": test["difference"] if test else None}
-            | {key: test[key] if test else None for key in ("p", "p_holm")} | {"beats_blind": verdict}
-        )  # fmt: skip
-
-
-def _value(record: Record) -> Cell:
-    return cell_of({**record, "star": record["beats_blind"] == "yes"}, AT_EDGE)
-
-
 def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
     first = rank == 1 and not record["control"]
-    yield "Benchmark", cell_of(record, AT_EDGE)
+    yield "Benchmark", cell_of({**record, "star": False}, AT_EDGE)
     yield "Placebos", Cell(number(record["placebo_mean"]), sd=number(record["placebo_sd"]))
     yield "z", Cell() if z is None else Cell(words=signed(z, 1))
     yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
-    yield "Beats blind?", Cell(words=beats, bold=beats == "yes") if beats else Cell()
+    yield "Beats blind?", Cell() if pd.isna(beats) else Cell(words="yes" if beats else "no", bold=beats)
 
 
 def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame, *, many: bool) -> list[str]:
@@ -114,15 +89,26 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame, *, 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
     """Which methods rank first among the placebos, and which beat the blind classifier."""
-    methods = frame[~frame["control"]]
-    ranked = methods[methods["rank"].notna()]
+    methods, place = frame[~frame["control"]], f"on {panel_label(panel)}"
+    ranked, tested = methods[methods["rank"].notna()], methods[methods["beats_blind"].notna()]
     sentences = []
     if not ranked.empty:
         first = [method_label(method) for method in ranked.loc[ranked["rank"] == 1, "method"]]
-        documents = f"the {ranked['placebos'].max():.0f} placebos"
         who = f"{joined(first)} {'exceed' if len(first) > 1 else 'exceeds'}" if first else "no method exceeds"
-        sentences.append(f"On {panel_label(panel)}, {who} all of {documents}.")
-    sentences += _blind_sentence(panel, frame, methods, bool(sentences))
+        placebos = f"all of the {ranked['placebos'].max():.0f} placebos"
+        sentences.append(f"On {panel_label(panel)}, {who} {placebos}.")
+        place = "there"
+    for blind in records_of(frame[frame["method"] == BLIND]):
+        winners = [method_label(method) for method in tested.loc[tested["beats_blind"], "method"]]
+        if tested.empty:
+            verdict = "; no method was tested against it"
+        elif winners:
+            verdict = f", and {joined(winners)} {'beat' if len(winners) > 1 else 'beats'} it"
+        elif len(tested) == 1:
+            verdict = "; the method does not beat it"
+        else:
+            verdict = f"; none of the {len(tested)} methods beats it"
+        sentences.append(f"The blind classifier reaches {with_interval(estimate(blind))} {place}{verdict}.")
     return (
         " ".join(sentences) or f"On {panel_label(panel)} there are neither placebos nor a blind classifier."
     )
@@ -130,29 +116,13 @@ def _reading(panel: Panel, frame: pd.DataFrame) -> str:
 
 def _reading_of_many(frames: Sequence[pd.DataFrame]) -> str:
     """On how many panels a method beats the blind classifier, and which methods do most often."""
-    winners = [list(of.loc[of["beats_blind"] == "yes", "method"]) for of in frames]
+    winners = [list(of.loc[of["beats_blind"].fillna(False), "method"]) for of in frames]
     beaten = sum(map(bool, winners))
     text = f"Of {len(frames)} panels without placebos, a method beats the blind classifier on {beaten}"
     counts = Counter(method_label(method) for methods in winners for method in methods).most_common(3)
     if counts:
         text += f", most often {joined([f'{method} ({count})' for method, count in counts])}"
     return f"{text}."
-
-
-def _blind_sentence(panel: Panel, frame: pd.DataFrame, methods: pd.DataFrame, placed: bool) -> Sequence[str]:
-    blind = frame[frame["method"] == BLIND]
-    if blind.empty:
-        return []
-    where = "there" if placed else f"on {panel_label(panel)}"
-    start = f"The blind classifier reaches {with_interval(estimate(records_of(blind)[0]))} {where}"
-    tested = methods[methods["beats_blind"] != ""]
-    if tested.empty:
-        return [f"{start}; no method was tested against it."]
-    winners = [method_label(method) for method in tested.loc[tested["beats_blind"] == "yes", "method"]]
-    if winners:
-        return [f"{start}, and {joined(winners)} {'beat' if len(winners) > 1 else 'beats'} it."]
-    none = "the method does not beat" if len(tested) == 1 else f"none of the {len(tested)} methods beats"
-    return [f"{start}; {none} it."]
 
 
 CONTROLS = "Controls, which see no model"
@@ -166,73 +136,61 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     count with 5 % a row reaches in 5 % of all tables; Holm's correction is over the whole table. Beside them stand
     the permutation tests of the rows that have one.
     """
+    metric = artifact.get("metric", "auc")
+    chance = chance_level(metric)
+    if chance is None:
+        raise InputError(f"artifact {artifact['artifact']}: {metric} has no level that chance reaches")
     panels = results.panels(artifact)
-    frame = _frame(artifact, results)
+    frame = estimates(artifact, results, ["held_out"])
+    frame = frame[frame["low"].notna()].sort_values("panel", kind="stable", ignore_index=True)
+    missed = (frame["low"] > chance) | (frame["high"] < chance)
+    tests = [results.held_out_tests(artifact, panel, "chance", "permutation") for panel in panels]
+    pairs = zip(frame["panel"], frame["method"], strict=True)
+    exact = [tests[panel].get(method, {"p": np.nan})["p"] for panel, method in pairs]
+    frame = frame.assign(chance=chance, missed=missed, p_permutation=exact)
     models = frame[~frame["control"]]
-    counted = _counted(artifact, models)
+    counted = _counted(models)
     for name in ("p_holm", "p_permutation_holm"):
         frame[name] = pd.Series(getattr(counted, name), index=models.index)
 
     def block(title: str, rows: Iterable[tuple[str, pd.DataFrame]]) -> list[Placed]:
-        shown = [(label, _null_cells(artifact, own), title == CONTROLS) for label, own in rows if len(own)]
-        return rows_of(title, shown)
+        return rows_of(
+            title, ((label, _null_cells(own), title == CONTROLS) for label, own in rows if len(own))
+        )
 
+    models = frame[~frame["control"]]
     by_panel = [(panel_label(panel), frame[frame["panel"] == at]) for at, panel in enumerate(panels)]
     cells = block("Methods that see a model", ((label, own[~own["control"]]) for label, own in by_panel))
-    cells += block("All panels together", [("all", frame[~frame["control"]])])
+    cells += block("All panels together", [("all", models)])
     cells += block(CONTROLS, ((label, own[own["control"]]) for label, own in by_panel))
-    reading = _null_reading(artifact, frame[~frame["control"]], counted)
-    return table_of(artifact, lay_out(cells, "Panel"), _null_notes(artifact, frame), frame, reading)
+    notes = [*conditions(artifact, records_of(frame)), *_null_notes(chance)]
+    return table_of(artifact, lay_out(cells, "Panel"), notes, frame, _null_reading(models, counted))
 
 
-def _frame(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """A row a panel and method that has an interval, with whether it misses chance and its permutation test."""
-    chance = _chance(artifact)
-    records: list[dict[str, Any]] = []
-    for at, panel in enumerate(results.panels(artifact)):
-        exact = results.permutation_tests(artifact, panel)
-        for method, row in results.selected(artifact, panel, "held_out").items():
-            if pd.notna(row["low"]):
-                records.append(
-                    keys_of(at, panel, row) | {"metric": artifact.get("metric", "auc")} | number_record(row)
-                    | {"chance": chance, "missed": bool(row["low"] > chance or row["high"] < chance)}
-                    | {"p_permutation": exact[method]["p"] if method in exact else np.nan}
-                )  # fmt: skip
-    return long_frame(records)
-
-
-def _chance(artifact: Artifact) -> float:
-    chance = chance_level(artifact.get("metric", "auc"))
-    if chance is None:
-        raise InputError(
-            f"artifact {artifact['artifact']}: {artifact['metric']} has no level that chance reaches"
-        )
-    return chance
-
-
-def _counted(artifact: Artifact, of: pd.DataFrame) -> Misses:
+def _counted(of: pd.DataFrame) -> Misses:
     columns = (of[name].to_numpy(np.float64) for name in ("value", "low", "high", "p_permutation"))
-    return misses(*columns, chance=_chance(artifact))
+    return misses(*columns, chance=of["chance"].max())
 
 
-def _null_cells(artifact: Artifact, of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
-    counted = _counted(artifact, of)
-    far = records_of(of)[int((of["value"] - _chance(artifact)).abs().to_numpy().argmax())]
-    least, least_exact = of[["p_holm", "p_permutation_holm"]].min()
+def _null_cells(of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
+    counted = _counted(of)
+    far = records_of(of)[int((of["value"] - of["chance"]).abs().to_numpy().argmax())]
     yield "Methods", Cell(words=f"{len(of)}")
     yield "Intervals that miss", Cell(words=f"{counted.count}", bold=counted.count > counted.most_allowed)
     yield "Expected", Cell(words=f"{LEVEL * len(of):.1f}")
     yield "Allowed", Cell(words=f"{counted.most_allowed}")
     yield "p of as many", Cell(words=f"{counted.p_count:.3f}")
-    yield "Least Holm p", Cell() if pd.isna(least) else Cell(words=f"{least:.3f}")
-    yield "of permutation", Cell() if pd.isna(least_exact) else Cell(words=f"{least_exact:.3f}")
+    for head, least in (
+        ("Least Holm p", of["p_holm"].min()),
+        ("of permutation", of["p_permutation_holm"].min()),
+    ):
+        yield head, Cell() if pd.isna(least) else Cell(words=f"{least:.3f}")
     yield "Farthest", Cell(words=f"{method_label(far['method'])} {with_interval(estimate(far))}")
 
 
-def _null_notes(artifact: Artifact, frame: pd.DataFrame) -> list[str]:
+def _null_notes(chance: float) -> list[str]:
     return [
-        *conditions(artifact, records_of(frame)),
-        f"Held-out settings. Intervals that miss: 95 % intervals without {_chance(artifact):g}; bold where chance "
+        f"Held-out settings. Intervals that miss: 95 % intervals without {chance:g}; bold where chance "
         "allows fewer. Expected: 5 % of the intervals. Allowed: the largest count with a chance of 5 % or more. p of "
         "as many: the chance of this many or more. Both take the methods as independent. On the same texts they are "
         "not, so counts vary more than that.",
@@ -243,32 +201,28 @@ def _null_notes(artifact: Artifact, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _null_reading(artifact: Artifact, of: pd.DataFrame, counted: Misses) -> str:
-    allowed, chance = counted.most_allowed, _chance(artifact)
+def _null_reading(of: pd.DataFrame, counted: Misses) -> str:
+    """Whether more intervals miss chance than chance allows, and what corrected tests find."""
+    allowed, misses = counted.most_allowed, "misses" if counted.count == 1 else "miss"
     verdict = "no more than" if counted.count <= allowed else f"more than the {allowed} that"
-    start = (
-        f"{counted.count} of {len(of)} intervals {'misses' if counted.count == 1 else 'miss'} {chance:g}, {verdict} "
-        "chance allows "
-        f"({LEVEL * len(of):.1f} are expected)"
-    )
-    by_interval = _leaks(of, "p_holm")
+    leaks, least = _leaks(of, "p_holm"), of["p_holm"].min()
     corrected = (
-        f"there is something to find: {by_interval}"
-        if by_interval
-        else f"no method differs from chance (least p {of['p_holm'].min():.2f})"
+        f"there is something to find: {leaks}"
+        if leaks
+        else f"no method differs from chance (least p {least:.2f})"
     )
-    return f"{start}. Corrected over the table, {corrected}.{_permutation_reading(of)}"
-
-
-def _permutation_reading(of: pd.DataFrame) -> str:
+    text = (
+        f"{counted.count} of {len(of)} intervals {misses} {of['chance'].max():g}, {verdict} chance allows "
+        f"({LEVEL * len(of):.1f} are expected). Corrected over the table, {corrected}."
+    )
     tested = of["p_permutation_holm"].dropna()
     if tested.empty:
-        return ""
-    found = _leaks(of, "p_permutation_holm")
-    verdict = (
-        f"find a difference: {found}" if found else f"find no difference (least Holm p {tested.min():.2f})"
+        return text
+    leaks = _leaks(of, "p_permutation_holm")
+    found = (
+        f"find a difference: {leaks}" if leaks else f"find no difference (least Holm p {tested.min():.2f})"
     )
-    return f" {len(tested)} exact permutation tests within documents {verdict}."
+    return f"{text} {len(tested)} exact permutation tests within documents {found}."
 
 
 def _leaks(of: pd.DataFrame, p: str) -> str:

@@ -5,15 +5,16 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.methods import METHODS, companions, parse_setting
+from pretrace.methods import METHODS, companions
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
-from pretrace.render.names import panel_lines, row_label, view_label
+from pretrace.render.names import panel_lines, view_label
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results
+from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, panel_record
-from pretrace.render.tables.table import Cell, Place, Placed, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.questions import setting_label
+from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -22,10 +23,9 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 @table("benchmark_statistics", needs=("benchmarks",))
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """One row a benchmark, subset and length: its texts and documents by class."""
-    places = {
-        (panel["benchmark"], panel["subset"], panel["length"]): panel for panel in results.panels(artifact)
-    }
-    records = [_record(panel, results) for panel in places.values()]
+    keys = ("benchmark", "subset", "length")
+    panels = {tuple(panel[key] for key in keys): panel for panel in results.panels(artifact)}
+    records = [_record(panel, results) for panel in panels.values()]
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
         (f"{row['benchmark']} {row['subset']}".strip(), _cells(row, unlabelled), False) for row in records
@@ -37,8 +37,9 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
 
 
 def _record(panel: Panel, results: Results) -> dict[str, Any]:
-    texts, entry = results.every_text(panel), results.entry(panel)
+    texts, entry = results.every_text(panel), results.entries[panel["benchmark"]]
     label = texts["label"]
+    documents = texts["document"].where(texts["document"] != "")
     return {
         "benchmark": panel["benchmark"],
         "subset": panel["subset"],
@@ -49,14 +50,9 @@ def _record(panel: Panel, results: Results) -> dict[str, Any]:
         "n_members": int((label == 1).sum()),
         "n_nonmembers": int((label == 0).sum()),
         "n_unlabelled": int(label.isna().sum()),
-        "member_documents": _documents(texts[(label == 1).fillna(False)]),
-        "nonmember_documents": _documents(texts[(label == 0).fillna(False)]),
+        "member_documents": documents[label.eq(1).fillna(False)].nunique(),
+        "nonmember_documents": documents[label.eq(0).fillna(False)].nunique(),
     }
-
-
-def _documents(texts: pd.DataFrame) -> int:
-    """Distinct documents; 0 where the benchmark names none."""
-    return int(texts.loc[texts["document"] != "", "document"].nunique())
 
 
 def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
@@ -81,8 +77,8 @@ SHOTS = {
 @table("pass_costs", needs=("passes",))
 def pass_costs(artifact: Artifact, results: Results) -> Table:
     """Rows by model and benchmark, then by what the model read (text, companion, prefix); every pass in the CSV."""
-    pairs = list(dict.fromkeys((panel["model"], panel["benchmark"]) for panel in artifact["panels"]))
-    read = [pair for pair in pairs if results.has_passes({"model": pair[0], "benchmark": pair[1]})]
+    pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
+    read = [pair for pair in pairs if pair in results.manifests]
     if not read:
         raise InputError(f"{artifact['artifact']}: none of its runs has a model read texts; take it out.")
     frame = pd.concat([_passes(results, *pair) for pair in read], ignore_index=True)
@@ -96,7 +92,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
 
 
 def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
-    manifest = results.manifest({"model": model, "benchmark": benchmark})
+    manifest = results.manifest((model, benchmark))
     kept = ("view", "companion", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped",
             "truncated", "tokens", "seconds", "cpu_seconds", "tokens_per_second", "peak_memory_mb")  # fmt: skip
     records = [
@@ -123,20 +119,15 @@ def _sums(frame: pd.DataFrame, keys: Sequence[str]) -> Iterable[tuple[str, Itera
 
 def _costs_cells(of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
     cpu = of["cpu_seconds"].astype("float64").sum(skipna=False)  # passes of before it was recorded have none
-    peak = of["peak_memory_mb"]
+    peak, seconds = of["peak_memory_mb"], float(of["seconds"].sum())
+    computed = float((of["tokens_per_second"] * of["seconds"]).sum())
     yield "Passes", Cell(words=f"{len(of):,}")
     yield "Texts", Cell(words=f"{int(of['texts'].sum()):,}")
     yield "Tokens", Cell(words=f"{int(of['tokens'].sum()):,}")
-    yield "Seconds", Cell(words=f"{of['seconds'].sum():,.1f}")
+    yield "Seconds", Cell(words=f"{seconds:,.1f}")
     yield "CPU seconds", Cell() if pd.isna(cpu) else Cell(words=f"{cpu:,.1f}")
-    yield "Tokens a second", Cell(words=f"{_rate(of):,.0f}")
+    yield "Tokens a second", Cell(words=f"{computed / seconds if seconds > 0 else 0:,.0f}")
     yield "Peak memory (MB)", Cell(words=f"{peak.max():,.0f}") if peak.notna().any() else Cell()
-
-
-def _rate(of: pd.DataFrame) -> float:
-    """Tokens computed a second: the manifests' own rates, weighed with their seconds."""
-    seconds = float(of["seconds"].sum())
-    return float((of["tokens_per_second"] * of["seconds"]).sum()) / seconds if seconds > 0 else 0.0
 
 
 def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
@@ -156,11 +147,8 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
     return notes
 
 
-Line = tuple[str, str]
-"""A method, and a setting of it that is timed apart."""
-
-Times = dict[Line, float]
-"""Seconds a document."""
+Times = dict[tuple[str, str], float]
+"""Seconds a document, by method and a setting of it that is timed apart."""
 
 
 @table("document_times", needs=("passes", "times", "benchmarks"))
@@ -171,33 +159,28 @@ def document_times(artifact: Artifact, results: Results) -> Table:
     were run; scoring itself takes no time that matters.
     """
     panels = results.panels(artifact)
-    times = [
-        _of_passes(artifact, results, panel) | _of_questions(artifact, results, panel) for panel in panels
+    records = [
+        {"panel": at} | panel_record(panel) | {"method": method, "setting": setting, "seconds": seconds}
+        for at, panel in enumerate(panels)
+        for times in (_of_passes(artifact, results, panel), _of_questions(artifact, results, panel))
+        for (method, setting), seconds in times.items()
     ]
-    there = {line for of in times for line in of}
-    lines = sorted(there, key=lambda line: (artifact["methods"].index(line[0]), line[1]))
-    if not lines:
+    if not records:
         raise InputError(f"artifact {artifact['artifact']}: none of its methods was timed on its panels")
     cells = [
         Placed(
             "",
-            Place(lines.index(line), (_label(line),)),
-            Place(at, (*panel_lines(panel), "seconds a document")),
-            Cell(words=f"{seconds:.2f}"),
-            is_control(line[0]),
+            ((artifact["methods"].index(row["method"]), row["setting"]), setting_label(row)),
+            (row["panel"], (*panel_lines(panels[row["panel"]]), "seconds a document")),
+            Cell(words=f"{row['seconds']:.2f}"),
+            is_control(row["method"]),
         )
-        for at, (panel, of) in enumerate(zip(panels, times, strict=True))
-        for line, seconds in of.items()
+        for row in records
     ]
     notes = [
         "Measured on one machine, on the run that computed each answer and pass: not reproducible to the byte. "
         "A method of token statistics takes as long as the passes that it reads; several share them.",
         *results.cautions(panels),
-    ]
-    records = [
-        panel_record(panel) | {"method": method, "setting": setting, "seconds": seconds}
-        for panel, of in zip(panels, times, strict=True)
-        for (method, setting), seconds in of.items()
     ]
     return table_of(artifact, lay_out(cells), notes, long_frame(records))
 
@@ -207,9 +190,9 @@ def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
     methods = [
         method for method in artifact["methods"] if method in METHODS and METHODS[method].scope == "text"
     ]
-    if not methods or not results.has_passes(panel):
+    if not methods or pair_of(panel) not in results.manifests:
         return {}
-    views = results.manifest(panel)["views"]
+    views = results.manifest(pair_of(panel))["views"]
     documents = results.every_text(panel)["document"].nunique()
     found = {}
     for method in methods:
@@ -242,9 +225,3 @@ def _of_questions(artifact: Artifact, results: Results, panel: Panel) -> Times:
         if one["task"] in methods and one["length"] == panel["length"] and one["subset"] == panel["subset"]
         if one["paraphraser"] in ("", *panel.get("references", [one["paraphraser"]]))
     }
-
-
-def _label(line: Line) -> str:
-    method, setting = line
-    given = parse_setting(method, setting).get("k") if method in QUESTION_METHODS else None
-    return f"{row_label(method)}, {given} tokens given" if given else row_label(method)

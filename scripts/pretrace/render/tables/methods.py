@@ -1,15 +1,15 @@
 """Methods against models and benchmarks, by their settings, against each other, and what choosing settings adds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import LEAST_DOCUMENTS
-from pretrace.methods import METHODS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
+from pretrace.render.estimates import CONDITIONS, estimates, keys_of, metrics_of, with_averages
 from pretrace.render.names import (
     AT_EDGE,
     METHOD_LABELS,
@@ -21,7 +21,14 @@ from pretrace.render.names import (
     parameter_label,
     row_label,
 )
-from pretrace.render.phrases import DASHES, INTERVALS, conditions, joined
+from pretrace.render.phrases import (
+    DASHES,
+    INTERVALS,
+    conditions,
+    joined,
+    multiplicity_note,
+    other_texts_note,
+)
 from pretrace.render.registry import SELECTIONS, Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.rows import (
@@ -29,30 +36,20 @@ from pretrace.render.rows import (
     Panel,
     Record,
     by_parameter,
-    estimate,
     in_grid,
     long_frame,
-    multiplicity_note,
     number_record,
-    other_texts_note,
     records_of,
-)
-from pretrace.render.tables.estimates import (
-    bolded,
-    column_of,
-    estimates,
-    keys_of,
-    metrics_of,
-    placed,
-    with_averages,
 )
 from pretrace.render.tables.table import (
     Cell,
-    Place,
     Placed,
     Table,
+    best,
+    by_method,
     by_panel,
     cell_of,
+    column_of,
     lay_out,
     rows_of,
     table_of,
@@ -74,7 +71,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frame = estimates(artifact, results, selections)
     shown = with_averages(frame, panels, options.get("average", ""), options.get("blocks", ""))
-    shown = bolded(shown)
+    shown["bold"] = best(shown, ["selection", "panel", "average", "metric"])
     notes = _notes(artifact, panels, shown)
     if options.get("unit") == "document":
         notes += results.cautions(panels)
@@ -98,12 +95,15 @@ def _cells(
         for selection in selections:
             own = frame[(frame["selection"] == selection) & (frame["panel"].map(names.__getitem__) == name)]
             title = f"{SELECTION_LABELS[selection]} ({SELECTION_NOTES[selection]})"
-            of_block = placed(own, every, metrics, title=f"{name}. {title}" if name else title, block=key)
+            title = f"{name}. {title}" if name else title
+            of_block = by_method(own, every, metrics, title=title, block=key)
+            absent = [at for at in range(len(panels), len(every)) if names[at] == name]
+            for record in (
+                {"panel": at, "average": "", "metric": of} for at in absent for of in own["metric"].unique()
+            ):
+                column = column_of(record, every, metrics, key)
+                of_block.append(Placed(title, of_block[0].row, column, Cell()))
             cells += of_block
-            for at in range(len(panels), len(every)):
-                for metric in own["metric"].unique() if names[at] == name else ():
-                    column = column_of({"panel": at, "average": "", "metric": metric}, every, metrics, key)
-                    cells.append(Placed(of_block[0].block, of_block[0].row, column, Cell()))
     return cells
 
 
@@ -188,17 +188,13 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     )
     defaults = set(frame.loc[frame["default"], "parameter_value"])
     order = list(METHOD_LABELS)
-    cells = [
-        Placed(
-            "",
-            Place(row["panel"], (panel_label(panels[row["panel"]]),)),
-            Place((0, float(value)), (f"{value} (default)" if value in defaults else value,))
-            if (value := row["parameter_value"])
-            else Place((1, order.index(row["method"])), (row_label(row["method"]),)),
-            cell_of(row),
-        )
-        for row in records_of(frame)
-    ]
+    cells = []
+    for row in records_of(frame):
+        value = row["parameter_value"]
+        column: tuple[Any, str] = ((1, order.index(row["method"])), row_label(row["method"]))
+        if value:
+            column = ((0, float(value)), f"{value} (default)" if value in defaults else value)
+        cells.append(Placed("", (row["panel"], panel_label(panels[row["panel"]])), column, cell_of(row)))
     notes = [
         f"{method_label(method)}, every other parameter at its default.",
         *conditions(artifact, records_of(frame[frame["selection"] == "grid"])),
@@ -240,11 +236,9 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
         [row for at, panel in enumerate(panels) for row in _tests(artifact, results, panel, at)]
     )
     records = records_of(frame)
-    cells = [
-        one
-        for at, panel in enumerate(panels)
-        for one in _pair_cells(artifact, panel, [row for row in records if row["panel"] == at])
-    ]
+    cells = []
+    for at, panel in enumerate(panels):
+        cells += _pair_cells(artifact, panel, [row for row in records if row["panel"] == at])
     notes = [
         *conditions(artifact, records),
         "Each cell is the row's method minus the column's, at held-out settings; a dash where the two have "
@@ -262,7 +256,7 @@ def _tests(artifact: Artifact, results: Results, panel: Panel, at: int) -> Itera
     if "methods" in artifact:
         rows = rows[rows["baseline"].isin([*artifact["methods"], CHANCE])]
     for baseline in sorted(rows["baseline"].unique()):
-        for row in results.bootstrap_tests(artifact, panel, baseline).values():
+        for row in results.held_out_tests(artifact, panel, baseline).values():
             yield (
                 keys_of(at, panel, row) | {"baseline": baseline, "metric": artifact.get("metric", "auc")}
                 | {"test": "bootstrap", "selection": "held_out"}
@@ -271,31 +265,26 @@ def _tests(artifact: Artifact, results: Results, panel: Panel, at: int) -> Itera
             )  # fmt: skip
 
 
-def _pair_cells(artifact: Artifact, panel: Panel, tests: list[Record]) -> Iterable[Placed]:
+def _pair_cells(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Placed]:
     """The difference; where only the column's method is tested against the row's, the reverse."""
-    by_pair = {(row["method"], row["baseline"]): row for row in tests}
+    differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
+    differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
     methods = ordered(artifact, (row["method"] for row in tests))
     baselines = [CHANCE] * any(row["baseline"] == CHANCE for row in tests) + methods
-    for at, method in enumerate(methods):
-        for column, baseline in enumerate(baselines):
-            straight, reverse = by_pair.get((method, baseline)), by_pair.get((baseline, method))
-            row, sign = (straight, 1) if straight else (reverse, -1)
-            yield Placed(
-                panel_label(panel),
-                Place(at, (row_label(method),)),
-                Place(column, (method_label(baseline),)),
-                Cell(sign * float(row["difference"]), signed=True, star=row["significant"])
-                if row
-                else Cell(),
-                is_control(method),
-            )
+
+    def cell(method: str, baseline: str) -> Cell:
+        row, sign = differences.get((method, baseline), ({}, 0))
+        return Cell(sign * row["difference"], signed=True, star=row["significant"]) if row else Cell()
+
+    rows = (
+        (row_label(method), [(method_label(of), cell(method, of)) for of in baselines], is_control(method))
+        for method in methods
+    )
+    return rows_of(panel_label(panel), rows)
 
 
 FEW = 4
 """Of as many panels, each has a block of its own."""
-
-CHOSEN = {"best": "best_on_test", "held_out": "held_out"}
-"""Selections by what the CSV's columns call them."""
 
 
 @table("selection_gap", needs=("metrics",))
@@ -307,31 +296,24 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     means of each method, another the gaps of each panel.
     """
     panels = results.panels(artifact)
-    frame = long_frame(
-        [row for at, panel in enumerate(panels) for row in _gaps(artifact, results, panel, at)]
-    )
-    records = records_of(frame)
+    frame = _gaps(artifact, results, panels)
     few = len(panels) <= FEW
     if few:
-        cells = [
-            one
-            for at, panel in enumerate(panels)
-            for one in rows_of(
-                panel_label(panel),
-                ((row_label(r["method"]), _each(r), r["control"]) for r in records if r["panel"] == at),
-            )
-        ]
-        blocks = lay_out(cells)
+        blocks = []
+        for at, panel in enumerate(panels):
+            own = records_of(frame[frame["panel"] == at])
+            rows = ((row_label(row["method"]), _each(row), row["control"]) for row in own)
+            blocks += lay_out(rows_of(panel_label(panel), rows))
     else:
         both = frame[frame["gap"].notna()]
         means = (
-            (row_label(method), _means(both[both["method"] == method]), is_control(method))
-            for method in ordered(artifact, both["method"])
+            (row_label(str(method)), _means(own), is_control(str(method)))
+            for method, own in both.groupby("method", sort=False)
         )
-        gaps = by_panel(artifact, panels, records, "Gap of each panel", lambda row: _gap(row, marked=True))
+        gaps = by_panel(panels, frame, "Gap of each panel", _gap)
         blocks = [*lay_out(rows_of("Means over panels", means)), *lay_out(gaps, "Panel")]
     notes = [
-        *conditions(artifact, records),
+        *conditions(artifact, records_of(frame)),
         INTERVALS if few else DASHES,
         "Settings: how many the method could choose from. Gap: best on test minus held out, of the same texts and "
         "therefore without an interval. A method with one setting has nothing to choose: its gap is what averaging "
@@ -350,7 +332,7 @@ def _each(row: Record) -> Iterable[tuple[str, Cell]]:
     yield "Settings", Cell(words=f"{row['settings']}")
     for name, head in (("best", "Best on test"), ("held_out", "Held out")):
         yield head, cell_of({key: row[f"{name}_{key}"] for key in ("value", "low", "high", "marks")}, AT_EDGE)
-    yield "Gap", _gap(row)
+    yield "Gap", cell_of({"value": row["gap"], "metric": "gap"})
 
 
 def _means(own: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
@@ -363,41 +345,30 @@ def _means(own: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
     yield "Largest gap", Cell(float(own["gap"].max()), signed=True)
 
 
-def _gap(row: Record, *, marked: bool = False) -> Cell:
+def _gap(row: Record) -> Cell:
     """The gap, marked where the held-out choice lies at an edge of its grid."""
-    marks = row["held_out_marks"] if marked else ""
-    return cell_of({"value": row["gap"], "marks": marks}, AT_EDGE, signed=True)
+    return cell_of({"value": row["gap"], "marks": row["held_out_marks"], "metric": "gap"}, AT_EDGE)
 
 
-def _gaps(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
-    chosen = {name: results.selected(artifact, panel, selection) for name, selection in CHOSEN.items()}
-    settings = _settings(results.rows(artifact, panel))
-    for method in ordered(artifact, [method for rows in chosen.values() for method in rows]):
-        rows = {name: of[method] for name, of in chosen.items() if method in of}
-        numbers = {name: estimate(row) for name, row in rows.items()}
-        about = next(iter(rows.values()))
-        record = keys_of(at, panel, about) | {
-            "metric": artifact.get("metric", "auc"),
-            "settings": settings.get(method, 1),
-        }
-        for name in CHOSEN:
-            row, (value, low, high) = rows.get(name, {}), numbers.get(name, (None, None, None))
-            record |= {f"{name}_setting": row.get("setting", ""), f"{name}_marks": row.get("marks", "")}
-            record |= {f"{name}_value": value, f"{name}_low": low, f"{name}_high": high}
-        both = len(rows) == len(CHOSEN)
-        yield record | {"gap": record["best_value"] - record["held_out_value"] if both else None}
+def _gaps(artifact: Artifact, results: Results, panels: Sequence[Panel]) -> pd.DataFrame:
+    """A row a panel and method: how many settings it could choose from, both selections, and their difference."""
+    chosen = estimates(artifact, results, ["best_on_test", "held_out"]).set_index(["panel", "method"])
+    frame = chosen.loc[
+        ~chosen.index.duplicated(), [*CONDITIONS, "model", "benchmark", "subset", "length", "control"]
+    ]
+    for name, selection in (("best", "best_on_test"), ("held_out", "held_out")):
+        own = chosen[chosen["selection"] == selection]
+        frame = frame.join(own[["setting", "marks", "value", "low", "high"]].add_prefix(f"{name}_"))
+    marks = {f"{name}_{column}": "" for name in ("best", "held_out") for column in ("setting", "marks")}
+    grids = [_grids(results.rows(artifact, panel)) for panel in panels]
+    settings = [
+        max(1, sum(in_grid(setting, method) for setting in grids[panel].get(method, ())))
+        for panel, method in frame.index
+    ]
+    frame = frame.fillna(marks).assign(metric=artifact.get("metric", "auc"), settings=settings)
+    return frame.assign(gap=frame["best_value"] - frame["held_out_value"]).reset_index()
 
 
-def _settings(rows: pd.DataFrame) -> dict[str, int]:
-    """How many settings a method could choose from: those of the run that lie in the method's own grid."""
-    grid = rows[rows["selection"] == "grid"]
-    return {
-        str(method): max(
-            1, sum(in_grid(setting, _own_grid(str(method))) for setting in of["setting"].unique())
-        )
-        for method, of in grid.groupby("method")
-    }
-
-
-def _own_grid(method: str) -> Mapping[str, Sequence[Any]]:
-    return METHODS[method].grid if method in METHODS else {}
+def _grids(rows: pd.DataFrame) -> dict[str, Any]:
+    """The settings that the run scored of each method."""
+    return dict(rows[rows["selection"] == "grid"].groupby("method")["setting"].unique())

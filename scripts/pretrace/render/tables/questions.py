@@ -14,6 +14,7 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import CONTROLS, QUESTION_METHODS
+from pretrace.render.estimates import keys_of, with_averages
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     metric_label,
@@ -22,7 +23,7 @@ from pretrace.render.names import (
     panel_lines,
     row_label,
 )
-from pretrace.render.phrases import DASHES, INTERVALS, MINUS, conditions
+from pretrace.render.phrases import DASHES, INTERVALS, MINUS, conditions, multiplicity_note
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.rows import (
@@ -30,15 +31,24 @@ from pretrace.render.rows import (
     Panel,
     Record,
     estimate,
+    grouped,
     long_frame,
-    multiplicity_note,
     named_variant,
     number_record,
     panel_record,
     records_of,
 )
-from pretrace.render.tables.estimates import column_of, grouped, keys_of, with_averages
-from pretrace.render.tables.table import Cell, Place, Placed, Table, best, cell_of, lay_out, rows_of, table_of
+from pretrace.render.tables.table import (
+    Cell,
+    Placed,
+    Table,
+    best,
+    by_method,
+    cell_of,
+    lay_out,
+    rows_of,
+    table_of,
+)
 from pretrace.runtime.errors import InputError
 
 METRICS = [*ACCURACIES, "gap"]
@@ -61,17 +71,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     frame = with_averages(frame, panels, over, by=("method", "setting")).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
-    lines = list(dict.fromkeys((row["method"], row["setting"]) for row in records))
-    cells = [
-        Placed(
-            "",
-            Place(lines.index((row["method"], row["setting"])), (_label(row["method"], row["setting"]),)),
-            column_of(row, panels, METRICS),
-            cell_of(row, signed=row["metric"] == "gap"),
-            row["control"],
-        )
-        for row in records_of(frame)
-    ]
+    cells = by_method(frame, panels, METRICS, label=setting_label, by=("method", "setting"))
     notes = [
         *conditions(
             {**artifact, "options": {"metrics": ACCURACIES}},
@@ -91,11 +91,7 @@ def _of_panel(artifact: Artifact, results: Results, panel: Panel, at: int) -> It
     """The accuracies of each method and setting, and their difference as the metric `gap`."""
     rows = pd.concat([results.rows({**artifact, "metric": metric}, panel) for metric in ACCURACIES])
     rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
-    records = records_of(
-        rows.assign(
-            method=[named_variant(*pair) for pair in zip(rows["method"], rows["setting"], strict=True)]
-        )
-    )
+    records = [row | {"method": named_variant(row["method"], row["setting"])} for row in records_of(rows)]
     methods = sorted({row["method"] for row in records})
     tests = welch_tests_of({**artifact, "methods": methods}, results, panel)
     for own in grouped(records, "method", "setting"):
@@ -122,12 +118,11 @@ def welch_tests_of(artifact: Artifact, results: Results, panel: Panel) -> dict[s
 
 def without_controls(methods: Iterable[str]) -> list[str]:
     """What a table of questions says where nobody could tell what its options give away."""
-    if any(method in CONTROLS for method in methods):
-        return []
-    return [
+    note = (
         "No control is shown: longest option and odd one out need the texts of the options, which these answers "
         "do not have. How much of an accuracy the options give away is unknown."
-    ]
+    )
+    return [] if any(method in CONTROLS for method in methods) else [note]
 
 
 def _order(record: Record) -> tuple[Any, ...]:
@@ -137,9 +132,11 @@ def _order(record: Record) -> tuple[Any, ...]:
     return is_control(method), list(QUESTION_METHODS).index(method), record["method"] != method, values
 
 
-def _label(method: str, setting: str) -> str:
-    given = parse_setting(method.split(";")[0], setting).get("k")
-    return f"{row_label(method)}, {given} tokens given" if given else row_label(method)
+def setting_label(row: Record) -> str:
+    """A question method with how many tokens its setting gives, where it gives any."""
+    method, label = row["method"].split(";")[0], row_label(row["method"])
+    given = parse_setting(method, row["setting"]).get("k") if method in QUESTION_METHODS else None
+    return f"{label}, {given} tokens given" if given else label
 
 
 SMALLEST_P = 0.001
@@ -167,10 +164,8 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     cells = [
         Placed(
             "",
-            Place(methods.index(row["method"]), (row_label(row["method"]),)),
-            Place(
-                (row["panel"], heads.index(head)), (*panel_lines(panels[row["panel"]]), metric_label(head))
-            ),
+            (methods.index(row["method"]), row_label(row["method"])),
+            ((row["panel"], heads.index(head)), (*panel_lines(panels[row["panel"]]), metric_label(head))),
             cell,
             row["control"],
         )
@@ -197,17 +192,17 @@ def _welch_of_panel(
     artifact: Artifact, results: Results, panel: Panel, at: int, metrics: list[str]
 ) -> Iterable[dict[str, Any]]:
     """The metrics of each method, and of each that has scores the difference of means, empty where it has no test."""
-    tests = welch_tests_of(artifact, results, panel)
     for metric in metrics:
         for row in results.selected({**artifact, "metric": metric}, panel, "default").values():
             yield keys_of(at, panel, row) | {"metric": metric} | number_record(row)
+    tests = welch_tests_of(artifact, results, panel)
     scored = results.selected({**artifact, "metric": "auc"}, panel, "default")
     for method, row in (scored | tests).items():
-        test = tests.get(method)
         numbers = {**number_record(None), "setting": row["setting"]}
-        if test is not None:
-            numbers |= {"value": test["difference"], "p": test["p"], "p_holm": test["p_holm"]}
-            numbers |= {"low": test["low"], "high": test["high"]}
+        if method in tests:
+            numbers |= {key: row[key] for key in ("low", "high", "p", "p_holm")} | {
+                "value": row["difference"]
+            }
         yield keys_of(at, panel, row) | {"metric": DIFFERENCE} | numbers
 
 
@@ -237,14 +232,13 @@ CLASSES = {0: "non-members", 1: "members"}
 def calibration_table(artifact: Artifact, results: Results) -> Table:
     """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)
-    found = [_records(artifact, results, panel) for panel in panels]
-    cells = [
-        one
-        for panel, records in zip(panels, found, strict=True)
-        for one in rows_of(
-            panel_label(panel), ((_calibration_label(row), _calibration_cells(row), False) for row in records)
-        )
-    ]
+    records, cells = [], []
+    for panel in panels:
+        own = _records(artifact, results, panel)
+        records += own
+        labels = [f"{row['class']}, {CALIBRATION_LABELS[row['calibration']]}" for row in own]
+        rows = ((label, _calibration_cells(row), False) for label, row in zip(labels, own, strict=True))
+        cells += rows_of(panel_label(panel), rows)
     notes = [
         f"In range: every letter's mean probability over the document's answers lies within {RANGE[0]:g} and "
         f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: mean over documents; "
@@ -252,8 +246,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
         "without probabilities and are not shown here; their accuracies are next to DE-COP's.",
         *results.cautions(panels),
     ]
-    frame = long_frame([record for records in found for record in records])
-    return table_of(artifact, lay_out(cells, "Documents"), notes, frame)
+    return table_of(artifact, lay_out(cells, "Documents"), notes, long_frame(records))
 
 
 def _records(artifact: Artifact, results: Results, panel: Panel) -> list[dict[str, Any]]:
@@ -271,18 +264,14 @@ def _records(artifact: Artifact, results: Results, panel: Panel) -> list[dict[st
 
 def _record(of: pd.DataFrame, kind: int, calibration: str) -> dict[str, Any]:
     values = of.set_index(["quantity", "letter"])["value"].to_dict()
-    means = {mean: values["letter_probability", letter] for letter, mean in zip(LETTERS, MEANS, strict=True)}
-    deltas = {delta: values["letter_added", letter] for letter, delta in zip(LETTERS, DELTAS, strict=True)}
     (share,) = records_of(of[of["quantity"] == "in_range"])
-    within = round(share["value"] * share["n"])
-    counts = {"documents": share["n"], "in_range": within} | {
-        key: share[key] for key in ("value", "low", "high")
-    }
-    return {"class": CLASSES[kind], "calibration": calibration} | means | deltas | counts
-
-
-def _calibration_label(record: Mapping[str, Any]) -> str:
-    return f"{record['class']}, {CALIBRATION_LABELS[record['calibration']]}"
+    return (
+        {"class": CLASSES[kind], "calibration": calibration}
+        | {mean: values["letter_probability", letter] for letter, mean in zip(LETTERS, MEANS, strict=True)}
+        | {delta: values["letter_added", letter] for letter, delta in zip(LETTERS, DELTAS, strict=True)}
+        | {"documents": share["n"], "in_range": round(share["value"] * share["n"])}
+        | {key: share[key] for key in ("value", "low", "high")}
+    )
 
 
 def _calibration_cells(record: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str], Cell]]:

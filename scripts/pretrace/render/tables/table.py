@@ -11,10 +11,18 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import is_control
-from pretrace.render.names import MARK_NOTES, MARK_SIGNS, method_label, ordered, panel_label
+from pretrace.render.names import (
+    MARK_NOTES,
+    MARK_SIGNS,
+    method_label,
+    metric_label,
+    panel_label,
+    panel_lines,
+    row_label,
+)
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import Record, csv_text, number
+from pretrace.render.rows import Panel, Record, csv_text, number, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20
@@ -62,8 +70,11 @@ class Cell:
         return f"{text} [{low}, {high}]"
 
 
-def cell_of(record: Record, *marks: str, signed: bool = False) -> Cell:
-    """A row of metrics as a cell, with its `bold` and `star`; signs only of `marks`, where any is named."""
+def cell_of(record: Record, *marks: str) -> Cell:
+    """A row of metrics as a cell, with its `bold` and `star`; signs only of `marks`, where any is named.
+
+    What is called a gap is a difference, and has its sign.
+    """
     given = [mark for mark in (record.get("marks") or "").split(";") if mark and (not marks or mark in marks)]
     return Cell(
         number(record.get("value")),
@@ -72,26 +83,25 @@ def cell_of(record: Record, *marks: str, signed: bool = False) -> Cell:
         bold=bool(record.get("bold", False)),
         star=bool(record.get("star", False)),
         signs=tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in given)),
-        signed=signed,
+        signed=record.get("metric") == "gap",
         sd=number(record.get("sd")),
     )
 
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """A row's label or a column's header lines; `order` sorts them, and tells equal ones apart."""
-
-    order: Any
-    lines: tuple[str, ...]
+Head = str | tuple[str, ...]
+"""The header lines of a column."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A cell with where it stands; a row of controls, which see no model, is set apart."""
+    """A cell with where it stands: the order and label of its row, the order and header of its column.
+
+    The order sorts them, and tells equal ones apart. A row of controls, which see no model, is set apart.
+    """
 
     block: str
-    row: Place
-    column: Place
+    row: tuple[Any, str]
+    column: tuple[Any, Head]
     cell: Cell
     control: bool = False
 
@@ -124,56 +134,82 @@ def lay_out(placed: Iterable[Placed], stub: str = "Method") -> list[Block]:
         columns = sorted({one.column for one in own})
         controls = {one.row for one in own if one.control}
         rows = [
-            Row(
-                " ".join(row.lines),
-                tuple(cells.get((row, column), Cell()) for column in columns),
-                row in controls,
-            )
+            Row(row[1], tuple(cells.get((row, column), Cell()) for column in columns), row in controls)
             for row in sorted({one.row for one in own})
         ]
-        found.append(Block(title, stub, tuple(column.lines for column in columns), tuple(rows)))
+        heads = [(head,) if isinstance(head, str) else head for _, head in columns]
+        found.append(Block(title, stub, tuple(heads), tuple(rows)))
     return found
-
-
-Head = str | tuple[str, ...]
-"""The header lines of a column."""
 
 
 def rows_of(block: str, rows: Iterable[tuple[str, Iterable[tuple[Head, Cell]], bool]]) -> list[Placed]:
     """A block of rows, each with its label, cells by header, and whether it is a control's; all as they come."""
     return [
-        Placed(
-            block,
-            Place(at, (label,)),
-            Place(column, (head,) if isinstance(head, str) else head),
-            cell,
-            control,
-        )
+        Placed(block, (at, label), (column, head), cell, control)
         for at, (label, cells, control) in enumerate(rows)
         for column, (head, cell) in enumerate(cells)
     ]
 
 
-def by_panel(
-    artifact: Artifact,
-    panels: Sequence[Mapping[str, Any]],
-    records: Sequence[Record],
-    title: str,
-    cell: Callable[[Record], Cell],
+def by_method(
+    frame: pd.DataFrame,
+    panels: Sequence[Panel],
+    metrics: Sequence[str],
+    *,
+    title: str = "",
+    block: str = "",
+    label: Callable[[Record], str] = lambda row: row_label(row["method"]),
+    by: Sequence[str] = ("method",),
 ) -> list[Placed]:
-    """Many panels in one block: a row each, a column a method."""
-    methods = ordered(artifact, (row["method"] for row in records))
+    """Methods down, or what differs in `by`, in the order of the frame; panels and metrics across, in one block."""
+    records = records_of(frame)
+    keys = [tuple(row[key] for key in by) for row in records]
+    order = {key: at for at, key in enumerate(dict.fromkeys(keys))}
     return [
         Placed(
             title,
-            Place(row["panel"], (panel_label(panels[row["panel"]]),)),
-            Place(
-                methods.index(row["method"]),
-                (method_label(row["method"]), *(["no model"] if is_control(row["method"]) else [])),
-            ),
+            (order[key], label(row)),
+            column_of(row, panels, metrics, block),
+            cell_of(row),
+            row["control"],
+        )
+        for key, row in zip(keys, records, strict=True)
+    ]
+
+
+def column_of(
+    record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str = ""
+) -> tuple[Any, Head]:
+    """The column of an estimate: its panel or average, without what `block` says; its metric, of several."""
+    panel, over = panels[record["panel"]], record["average"]
+    if over == "panel":
+        lines: tuple[str, ...] = ("average",)
+    elif over in ("model", "subset"):
+        named = {key: value for key, value in panel.items() if key != "label"}
+        lines = panel_lines(named | {over: "average"}, without=block)
+    elif over:
+        named = {key: value for key, value in panel.items() if key != over}
+        lines = (*panel_lines(named, without=block), "average")
+    else:
+        lines = panel_lines(panel, without=block)
+    lines += (metric_label(record["metric"]),) * (len(metrics) > 1)
+    return (record["panel"], bool(over), metrics.index(record["metric"])), lines
+
+
+def by_panel(
+    panels: Sequence[Panel], frame: pd.DataFrame, title: str, cell: Callable[[Record], Cell]
+) -> list[Placed]:
+    """Many panels in one block: a row each, a column a method, in the order in which the frame first has them."""
+    methods = list(dict.fromkeys(frame["method"]))
+    heads = {method: (method_label(method), *["no model"] * is_control(method)) for method in methods}
+    return [
+        Placed(
+            title,
+            (row["panel"], panel_label(panels[row["panel"]])),
+            (methods.index(row["method"]), heads[row["method"]]),
             cell(row),
         )
-        for row in records
+        for row in records_of(frame)
     ]
 
 
@@ -224,8 +260,8 @@ def without_repeats(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     What every number of the table carries is a note without a sign; what every number of a column carries
     stands in its header.
     """
-    cells = [cell for block in blocks for row in block.rows for cell in row.cells if cell.value is not None]
-    shared = set.intersection(*(set(cell.signs) for cell in cells)) if len(cells) > 1 else set()
+    cells = [cell for block in blocks for row in block.rows for cell in row.cells]
+    shared = _shared_signs(cells)
     marks = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
     notes = [f"Of every number: {marks[sign]}." for sign in sorted(shared & marks.keys())]
     shown = {sign for cell in cells for sign in cell.signs} - shared
@@ -233,27 +269,23 @@ def without_repeats(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
     return [_signs_raised(block, shared) for block in blocks], notes
 
 
+def _shared_signs(cells: Iterable[Cell]) -> set[str]:
+    """The signs that each of several numbers carries."""
+    signs = [set(cell.signs) for cell in cells if cell.value is not None]
+    return set.intersection(*signs) if len(signs) > 1 else set()
+
+
 def _signs_raised(block: Block, said: set[str]) -> Block:
     """The block without the signs in `said`, those of whole columns in the headers."""
-    raised = []
-    for cells in zip(*(row.cells for row in block.rows), strict=True):
-        signs = [set(cell.signs) - said for cell in cells if cell.value is not None]
-        raised.append(set.intersection(*signs) if len(signs) > 1 else set())
-    rows = tuple(
-        replace(
-            row,
-            cells=tuple(
-                replace(cell, signs=tuple(sign for sign in cell.signs if sign not in said | in_header))
-                for cell, in_header in zip(row.cells, raised, strict=True)
-            ),
-        )
-        for row in block.rows
-    )
-    columns = tuple(
-        (*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(in_header))]))
-        for lines, in_header in zip(block.columns, raised, strict=True)
-    )
-    return replace(block, rows=rows, columns=columns)
+    columns, cells = [], []
+    for lines, column in zip(
+        block.columns, zip(*(row.cells for row in block.rows), strict=True), strict=True
+    ):
+        shared = _shared_signs(column)
+        columns.append((*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(shared - said))])))
+        cells.append([replace(cell, signs=tuple(sorted({*cell.signs} - said - shared))) for cell in column])
+    rows = [replace(row, cells=own) for row, own in zip(block.rows, zip(*cells, strict=True), strict=True)]
+    return replace(block, rows=tuple(rows), columns=tuple(columns))
 
 
 @dataclass(frozen=True)

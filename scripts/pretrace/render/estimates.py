@@ -1,20 +1,22 @@
-"""The rows of metrics that a table shows, tidy: a row an estimate with its panel, metric, selection and method."""
+"""The rows of metrics that an artifact shows, tidy: a row an estimate with its panel, metric, selection and method."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import average
 from pretrace.questions.known import is_control
-from pretrace.render.names import metric_label, ordered, panel_lines, row_label
+from pretrace.render.names import ordered
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import (
+    STAR_LEVEL,
     Panel,
     Record,
     estimate,
+    grouped,
     is_starred,
     long_frame,
     number_record,
@@ -22,12 +24,14 @@ from pretrace.render.rows import (
     records_of,
     test_record,
 )
-from pretrace.render.tables.table import Place, Placed, best, cell_of
 from pretrace.runtime.errors import InputError
 
 PANEL_KEYS = ("model", "benchmark", "subset", "length", "view", "draw", "reference")
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
 """What an estimate rests on beside its panel; notes say it once."""
+
+Beside = Callable[[Panel, Record], dict[str, Any]]
+"""Further columns of a panel's row of metrics."""
 
 
 def metrics_of(artifact: Artifact) -> list[str]:
@@ -35,11 +39,13 @@ def metrics_of(artifact: Artifact) -> list[str]:
     return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
 
 
-def estimates(artifact: Artifact, results: Results, selections: Sequence[str]) -> pd.DataFrame:
+def estimates(
+    artifact: Artifact, results: Results, selections: Sequence[str], beside: Beside = lambda panel, row: {}
+) -> pd.DataFrame:
     """A row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
 
     `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
-    Of `options.draws` each row is the mean over draws of shots.
+    Of `options.draws` each row is the mean over draws of shots. Methods come in their order, panels in theirs.
     """
     draws = artifact.get("options", {}).get("draws")
     panels = results.panels(artifact)
@@ -48,7 +54,7 @@ def estimates(artifact: Artifact, results: Results, selections: Sequence[str]) -
         for number, panel in enumerate(panels)
         for metric in metrics_of(artifact)
         for shown in ([{**panel, "draw": draw} for draw in draws] if draws else [panel])
-        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number)
+        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number, beside)
     ]
     if not records:
         raise InputError(
@@ -61,6 +67,12 @@ def estimates(artifact: Artifact, results: Results, selections: Sequence[str]) -
     )
 
 
+def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Whether each estimate is above the baseline, as of `rows.is_starred`; missing where there is no test."""
+    above = (frame["difference"] > 0) & (frame["p_holm"] <= STAR_LEVEL)
+    return above.astype("boolean").mask(frame["p_holm"].isna())
+
+
 def keys_of(number: int, panel: Panel, row: Record) -> dict[str, Any]:
     """The coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
     about = {"method": row["method"], "control": is_control(row["method"])}
@@ -68,19 +80,25 @@ def keys_of(number: int, panel: Panel, row: Record) -> dict[str, Any]:
 
 
 def _of_panel(
-    artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], number: int
+    artifact: Artifact,
+    results: Results,
+    panel: Panel,
+    selections: Sequence[str],
+    number: int,
+    beside: Beside,
 ) -> Iterable[dict[str, Any]]:
     baseline = artifact.get("baseline")
-    tests = results.bootstrap_tests(artifact, panel, baseline) if baseline else {}
+    tests = results.held_out_tests(artifact, panel, baseline) if baseline else {}
     for selection in selections:
         tested = tests if selection == "held_out" else {}
         for method, row in results.selected(artifact, panel, selection).items():
             yield (
                 keys_of(number, panel, row)
                 | {"average": "", "selection": selection}
-                | {"metric": artifact["metric"], **number_record(row), "sd": None}
+                | {"metric": artifact.get("metric", "auc"), **number_record(row), "sd": None}
                 | test_record(tested.get(method))
                 | {"star": is_starred(tested, method) and not is_control(method)}
+                | beside(panel, row)
             )
 
 
@@ -93,12 +111,11 @@ def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
     for rows in grouped(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
-        (value, low, high), sd = average([estimate(row) for row in rows], "draw")
         tested = all(row["p_holm"] is not None for row in rows)
         worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
         found.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
-            | {"value": value, "low": low, "high": high, "sd": sd, "marks": shared_marks(rows)}
+            | _averaged(rows, "draw")
             | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
             | {**test_record(worst), "star": all(row["star"] for row in rows)}
         )
@@ -120,64 +137,18 @@ def with_averages(
     found = []
     for rows in grouped(records, "group", "metric", "selection", *by):
         if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"]):
-            (value, low, high), sd = average([estimate(row) for row in rows], over)
             found.append(
                 {**rows[0], **dict.fromkeys(("n_members", "n_nonmembers")), **test_record(None)}
                 | ({} if over in ("panel", "length") else {over: "average"})
                 | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
                 | ({} if "setting" in by else {"setting": ""})
-                | {"value": value, "low": low, "high": high, "sd": sd, "marks": shared_marks(rows)}
+                | _averaged(rows, over)
             )
     return long_frame([*records, *found]).drop(columns="group")
 
 
-def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
-    """Records that agree in these keys, in the order in which the groups come."""
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
-    return list(groups.values())
-
-
-def shared_marks(rows: Iterable[Record]) -> str:
-    """The marks that all rows carry."""
-    return ";".join(sorted(set.intersection(*(set(row["marks"].split(";")) for row in rows))))
-
-
-def column_of(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str = "") -> Place:
-    """The header of an estimate: its panel or average, without what `block` says; its metric, of several."""
-    panel, over = panels[record["panel"]], record["average"]
-    if over == "panel":
-        lines: tuple[str, ...] = ("average",)
-    elif over in ("model", "subset"):
-        named = {key: value for key, value in panel.items() if key != "label"}
-        lines = panel_lines(named | {over: "average"}, without=block)
-    elif over:
-        named = {key: value for key, value in panel.items() if key != over}
-        lines = (*panel_lines(named, without=block), "average")
-    else:
-        lines = panel_lines(panel, without=block)
-    lines += (metric_label(record["metric"]),) * (len(metrics) > 1)
-    return Place((record["panel"], bool(over), metrics.index(record["metric"])), lines)
-
-
-def placed(
-    frame: pd.DataFrame, panels: Sequence[Panel], metrics: Sequence[str], *, title: str = "", block: str = ""
-) -> list[Placed]:
-    """Methods down, panels and metrics across, in one block."""
-    order = {method: at for at, method in enumerate(dict.fromkeys(frame["method"]))}
-    return [
-        Placed(
-            title,
-            Place(order[row["method"]], (row_label(row["method"]),)),
-            column_of(row, panels, metrics, block),
-            cell_of(row),
-            row["control"],
-        )
-        for row in records_of(frame)
-    ]
-
-
-def bolded(frame: pd.DataFrame) -> pd.DataFrame:
-    """With `bold`: the best method of each panel, metric and selection."""
-    return frame.assign(bold=best(frame, ["selection", "panel", "average", "metric"]))
+def _averaged(rows: Sequence[Record], over: str) -> dict[str, Any]:
+    """The mean of rows that differ in `over`, and the marks that all of them carry."""
+    (value, low, high), sd = average([estimate(row) for row in rows], over)
+    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
+    return {"value": value, "low": low, "high": high, "sd": sd, "marks": ";".join(sorted(marks))}
