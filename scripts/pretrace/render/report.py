@@ -118,8 +118,9 @@ def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[Part]:
 def shots_of(benchmark: str, prefixes: pd.DataFrame) -> list[tuple[str, str]]:
     """The texts that play shots: where (benchmark, draw, subset, length, class) and their ids in the order read."""
     found = []
-    for place, of in prefixes.groupby(["draw", "subset", "length", "kind"], dropna=False, sort=True):
-        draw, subset, length, kind = place if isinstance(place, tuple) else (place,)
+    keys = ["draw", "subset", "length", "kind"]
+    for _, of in prefixes.groupby(keys, dropna=False, sort=True):
+        draw, subset, length, kind = of[keys].iloc[0]
         words = [f"draw {draw}", str(subset), "" if pd.isna(length) else f"{length} words", f"{kind}s"]
         ids = of.sort_values("position")["text_id"]
         found.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
