@@ -52,7 +52,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     readings = []
     for panel in artifact["panels"]:
         rows = _rows(artifact, results, panel)
-        randomised = bool(results.entry(panel).get("randomised"))
+        randomised = bool(results.entries[panel["benchmark"]].get("randomised"))
         believed = {name: _belief(row, randomised=randomised) for name, row in rows.items()}
         name = panel_label({"length": None, **panel})
         placed += rows_of(
