@@ -1,4 +1,4 @@
-"""Let a model complete the openings of known events: Con-ReCall's shots for want of members."""
+"""Let a model complete the openings of known events: the shots of Con-ReCall without known members."""
 
 from pathlib import Path
 

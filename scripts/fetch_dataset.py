@@ -1,4 +1,4 @@
-"""Fetch a benchmark's texts, or the views that it brings, from where its authors put them."""
+"""Fetch a benchmark's texts, or its released views, from the hub or the authors' archive."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Store a view that a benchmark brings: in a file of its own, or beside its texts."""
+"""Store a view that was released with a benchmark or is in a file of the user's."""
 
 from pathlib import Path
 

@@ -1,7 +1,9 @@
 """Turns of phrase that readers had to read twice do not come back."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 BETTER = {
-    r"\bwhat of (it|them)\b|\bof which\b|\bof whose\b": "name the thing",
+    r"\bwhat of\b|\bof which\b|\bof whose\b|\ba table of none\b": "name the thing",
     r"\b(stands?|stood)\b(?! for\b|-in)": "is, has, or is shown",
     r"(?<!there )\b(is|are) no (?!longer\b|more\b|larger\b)[a-z]": "is not a",
     r"\bso many\b|\bso much\b": "the number, N, or this many",
@@ -65,16 +67,25 @@ def test_captions_are_in_plain_english():
     assert not met, "\n".join(met)
 
 
-def messages(path: Path) -> Iterator[str]:
-    """The strings of a module with more than one word, docstrings left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            yield node.value if " " in node.value else ""
+def python_texts(path: Path) -> Iterator[str]:
+    """The comments, docstrings, attribute texts and messages of a Python file."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
 
 
-def test_messages_are_in_plain_english():
+def test_docstrings_comments_and_messages_are_in_plain_english():
     paths = sorted((ROOT / "scripts").rglob("*.py"))
-    met = [line for path in paths for text in messages(path) for line in complaints(path.name, text)]
+    met = [line for path in paths for text in python_texts(path) for line in complaints(path.name, text)]
+    assert not met, "\n".join(met)
+
+
+def test_comments_and_docstrings_of_rules_are_in_plain_english():
+    """Rule files are not Python: their lines with a comment or a docstring's words are read as they are."""
+    paths = [ROOT / "Snakefile", *sorted((ROOT / "workflow").rglob("*.smk"))]
+    met = [line for path in paths for line in complaints(path.name, path.read_text(encoding="utf-8"))]
     assert not met, "\n".join(met)

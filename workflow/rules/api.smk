@@ -1,6 +1,6 @@
-# What is asked of models behind OpenAI-compatible APIs. Every answer goes to one store, which is no file of the DAG: a
-# rerun, a higher budget or another study finds there what was paid for. The machine that starts the workflow asks: the
-# nodes of a cluster may have no network, and the store's locks hold within one machine.
+# Requests to models behind OpenAI-compatible APIs. Every answer goes to one store, which is not a file of the DAG: a
+# rerun, a higher budget or another study finds the paid answers there. The machine that starts the workflow sends the
+# requests: the nodes of a cluster may have no network, and the store's locks hold within one machine.
 localrules:
     cost_estimate,
     score_prompts,
@@ -87,7 +87,7 @@ rule write_paraphrases:
         entry=writer_settings,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
-        # not the directive's value, which Snakemake lowers to --cores: what is written depends on it
+        # not the directive's value, which Snakemake lowers to --cores: the written text depends on it
         threads=resource_of("threads", config["threads"], writer_entry),
     script:
         "../../scripts/write_paraphrases.py"
@@ -100,7 +100,7 @@ use rule write_paraphrases as ask_for_paraphrases with:
         writer=models_that_write(behind_api=True),
 
 
-# no output, so that it always shows what the store holds now
+# no output, so that it always shows the store's current state
 rule cost_estimate:
     input:
         [paths.table(STUDY, benchmark) for benchmark in benchmarks_of_apis()],

@@ -48,7 +48,7 @@ FIGURES = paths.rendered(STUDY, "figure")
 
 
 def alternatives(names):
-    """A wildcard constraint that matches exactly these names (nothing, where there are none)."""
+    """A wildcard constraint that matches exactly these names, or nothing if there are none."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
@@ -64,9 +64,9 @@ wildcard_constraints:
 
 @cache
 def sources(*rooms):
-    """A digest of the library files that a stage stands on: editing one reruns the stage, touching one does not.
+    """A digest of the library files that a stage uses: an edited file reruns the stage, a touched one does not.
 
-    A parameter, and not a list of inputs, so that a dry run stays readable.
+    It is a parameter and not a list of inputs, so that a dry run stays readable.
     """
     digest = hashlib.sha256()
     for room in ("runtime", *rooms):
@@ -77,23 +77,23 @@ def sources(*rooms):
 
 
 def of_pair(looked_up):
-    """What `plan` or `paths` says of the wildcards' model and benchmark, in the study's own stages."""
+    """The value of a function of `plan` or `paths` for the wildcards' model and benchmark, in the study's own stages."""
     return lambda wildcards: looked_up(STUDY, wildcards.model, wildcards.benchmark)
 
 
 def of_shared_pair(looked_up):
-    """The same in the shared stages, whose names are not the study's own slugs."""
+    """The same for the shared stages, whose names differ from the study's slugs."""
     return lambda wildcards: looked_up(STUDY, *pair_of(wildcards))
 
 
 def pair_of(wildcards):
-    """A pair of shared names as the study's own slugs."""
+    """The study's slugs of a pair of shared names."""
     benchmark = paths.slug_of(STUDY.benchmarks, wildcards.benchmark)
     return paths.slug_of(STUDY.models, wildcards.model), benchmark
 
 
 def priority_of(step):
-    """The priority of the jobs of a step of models and benchmarks, which the shared stages know by other names."""
+    """The priority of a step's jobs; shared names of models and benchmarks become the study's slugs."""
     registries = {"model": STUDY.models, "benchmark": STUDY.benchmarks, "corpus": STUDY.corpora}
 
     def priority(wildcards):
@@ -113,18 +113,18 @@ def priority_of_artifact(wildcards):
 
 
 def calibration_input(wildcards, path_of):
-    """A file about the benchmark whose clean documents calibrate the pair's answers, where the runs name one."""
+    """A file of the benchmark that calibrates the pair's answers, or [] if the runs name none."""
     other = plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark)
     return path_of(STUDY, wildcards.model, other) if other else []
 
 
 def known_benchmark(wildcards):
-    """The benchmark whose non-members the pair's unlabelled texts are compared with."""
+    """The benchmark whose non-members are compared with the pair's unlabelled texts."""
     return plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark) or wildcards.benchmark
 
 
 def pairs_on(benchmark):
-    """The study's pairs that answer questions of a benchmark, which the shared stages know by that name."""
+    """The study's pairs that answer questions of a benchmark, given by its shared name."""
     slug = paths.slug_of(STUDY.benchmarks, benchmark)
     return [pair for pair in plan.question_pairs(STUDY) if pair[1] == slug]
 
@@ -134,7 +134,7 @@ def fetched_benchmarks():
 
 
 def streamed_corpora(keep):
-    """The corpora of the hub whose documents are kept after counting, or are not."""
+    """The corpora of the hub whose documents are kept after counting (`keep`), or deleted."""
     return alternatives(
         name
         for name, entry in CORPORA.items()
@@ -143,12 +143,12 @@ def streamed_corpora(keep):
 
 
 def may_run_code(entry):
-    """Whether a model's own Python files may run: where its entry asks for it and the configuration agrees."""
+    """Whether a model's own Python files may run: its entry and the configuration must both allow it."""
     return bool(entry.get("remote_code") and config.get("trust_remote_code"))
 
 
 def loading_of(wildcards):
-    """How a model is loaded, as its entry says it."""
+    """The keys of a model's entry that say how to load it."""
     return loading(MODELS[wildcards.model])
 
 
@@ -156,9 +156,9 @@ def loading(entry):
     return {key: entry[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in entry}
 
 
-# a parameter that depends on an output starts no job again: which commit is there is in what the job recorded
+# a parameter that depends on an output reruns no job; the job records the commit that it read
 def pins(wildcards, output):
-    """The commits that are read in place of the entries' revisions."""
+    """The commits that replace the entries' revisions."""
     return PINS
 
 
@@ -187,7 +187,7 @@ def benchmarks_from(*sources):
 
 
 def benchmarks_with_views():
-    """The benchmarks, each before a view that it may bring: other benchmarks may ask a model for that view."""
+    """The benchmarks, each followed by a view in its files; for other benchmarks a model may make that view."""
     return "|".join(
         rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{paths.OF_SOURCES})\.parquet)"
         for name, entry in BENCHMARKS.items()
@@ -203,13 +203,13 @@ def models_except(*sources):
 
 
 def tokenizer_of_api(wildcards):
-    """The checkpoint whose tokenizer a model behind an API shares, where its entry names one."""
+    """The checkpoint with the tokenizer of a model behind an API, or [] if its entry names none."""
     entry = MODELS[wildcards.model]
     return paths.checkpoint(STUDY.models.shared[entry["tokenizer"]]) if "tokenizer" in entry else []
 
 
 def models_that_write(behind_api):
-    """The models that can write, here or behind an API."""
+    """The models that can write: those behind an API, or those that run here."""
     return alternatives(
         name
         for name, entry in MODELS.items()
@@ -218,17 +218,17 @@ def models_that_write(behind_api):
 
 
 def checkpoint_of_writer(wildcards):
-    """The checkpoint of a model that writes here, nothing for one behind an API."""
+    """The checkpoint of a writing model, or [] if it is behind an API."""
     return [] if "api" in writer_entry(wildcards) else paths.checkpoint(wildcards.writer)
 
 
 def writer_entry(wildcards):
-    """The entry of a model that writes."""
+    """The entry of a writing model."""
     return MODELS[wildcards.writer]
 
 
 def writer_settings(wildcards):
-    """What of a writing model's entry its writing depends on."""
+    """The keys of a writing model's entry that affect its output."""
     entry = writer_entry(wildcards)
     return loading(entry) | {key: entry[key] for key in ("api",) if key in entry}
 
@@ -243,7 +243,7 @@ def files_of_checkpoint(wildcards):
 
 
 def trained_models(further):
-    """The models that are trained here: from another model's weights, or from random ones."""
+    """The models that are trained here: from another model's weights (`further`), or from random weights."""
     return alternatives(
         name
         for name, entry in MODELS.items()
@@ -256,7 +256,7 @@ def training_of(wildcards):
 
 
 def tokenizer_corpus_of(wildcards):
-    """The corpus that a trained model's tokenizer is of, and its entry."""
+    """The corpus that a trained model's tokenizer is trained on, and its entry."""
     slug = training_of(wildcards)["tokenizer_corpus"]
     return STUDY.corpora.shared[slug], STUDY.corpora.entries[slug]
 
@@ -267,18 +267,18 @@ def tokenizer_trained_for(training):
 
 
 def resource_of(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
-    """A resource as the `resources` of a model's entry ask for it."""
+    """A resource from the `resources` of a model's entry, or the default."""
     return lambda wildcards: entry(wildcards).get("resources", {}).get(resource, default)
 
 
 def more_each_attempt(amount):
-    """Memory or time that a retry gets more of: what killed an attempt should not kill the next."""
+    """Memory or time that grows with each attempt, in case a job was killed for lack of it."""
     return lambda wildcards, attempt: attempt * amount(wildcards)
 
 
 @cache
 def reads_of(artifact):
-    """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file."""
+    """The files that an artifact's renderer reads: [kind, model or "", benchmark or "", path] each."""
     return paths.read_by(STUDY, artifact, [(path.stem, str(path)) for path in PUBLISHED])
 
 
@@ -293,7 +293,7 @@ def entry_for_view(wildcards):
 
 
 def announcement():
-    """What starts, and how long that took where it was measured."""
+    """The first line of a run: the study, and its measured time if known."""
     if STUDY.minutes is None:
         return f"pretrace: {STUDY.title}; results in results/{STUDY.name}/"
     return (
@@ -303,14 +303,14 @@ def announcement():
 
 
 def print_conclusion():
-    """Print what was found and where the report is, if the report was asked for."""
+    """Print the conclusion and the path of the report, if the report was requested."""
     if "render_report" in {job.rule.name for job in workflow.dag.jobs}:
         found = Path(f"results/{STUDY.name}/headline.txt").read_text(encoding="utf-8")
         print(f"{found}pretrace: the report is results/{STUDY.name}/report.html")
 
 
 def conclude_without_jobs():
-    """The same where there was nothing to be done, since Snakemake calls no hook then."""
+    """The same if there was nothing to do: Snakemake then calls no hook."""
     if workflow.scheduler is not None and not workflow.dryrun and len(workflow.dag) == 0:
         print_conclusion()
 
@@ -320,7 +320,7 @@ if workflow.is_main_process:
 
 
 def report_glossary(wildcards):
-    """What the report says that models, benchmarks and corpora are."""
+    """The report's descriptions of models, benchmarks and corpora."""
     registries = ("models", "benchmarks", "corpora")
     entries = {name: getattr(STUDY, name).entries for name in registries}
     return glossary(STUDY.artifacts.values(), **entries)

@@ -1,9 +1,9 @@
-# What a study asks of GPUs, by artifact, before anything is fetched.
+# The GPU hours of a study, by artifact, estimated before anything is fetched.
 localrules:
     compute_estimate,
 
 
-# no output, so that it always shows what the configuration selects now
+# no output, so that it always runs on the current configuration
 rule compute_estimate:
     log:
         f"results/{STUDY.name}/logs/compute_estimate.log",

@@ -3,9 +3,9 @@ localrules:
     keep_shard,
 
 
-# One file of the hub a job. Deleted after counting, and fetched again where another tokenizer needs it: then its segments
-# are counted anew too, and so is what stands on them, the counts of every tokenizer and the scores. A corpus with
-# `keep: true` is fetched once.
+# Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs
+# it. Then its segments, the counts of every tokenizer and the scores are recomputed. A corpus with `keep: true` is
+# fetched once.
 rule stream_shard:
     output:
         documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),

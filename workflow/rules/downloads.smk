@@ -1,4 +1,4 @@
-# The nodes of a cluster may have no network: what is fetched, the machine that starts the workflow fetches.
+# The machine that starts the workflow fetches all files, because the nodes of a cluster may have no network.
 localrules:
     fetch_package,
     fetch_dataset,

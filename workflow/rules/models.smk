@@ -100,7 +100,7 @@ rule train_model:
     params:
         code=sources("models/training"),
         training=training_of,
-        # one a model, so that as many are trained at once as there are cores; the weights depend on it
+        # one thread for each model, so that every core trains one; the weights depend on it
         threads=1,
     script:
         "../../scripts/train_model.py"

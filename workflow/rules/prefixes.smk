@@ -11,7 +11,7 @@ rule draw_prefixes:
     params:
         code=sources("views"),
         prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark]["prefix"],
-        # texts of one split have one draw, so that a part of them is read after the same shots
+        # benchmarks of one split share their draws, so that a part of the texts is read after the same shots
         split=lambda wildcards: BENCHMARKS[wildcards.benchmark].get("split", wildcards.benchmark),
     script:
         "../../scripts/draw_prefixes.py"

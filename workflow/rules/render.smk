@@ -65,13 +65,13 @@ rule record_provenance:
         read_of_hub=paths.checkpoints_of_study(STUDY)
         + paths.fetched_of_study(STUDY)
         + paths.streamed_of_study(STUDY),
-        # not read: the record is made again whenever what it is about is
+        # not read: the record is rewritten whenever the results change
         tables=TABLES,
         figures=FIGURES,
         study=str(STUDY.path),
     output:
         provenance="results/{study}/provenance.json",
-        # kept while it is made again, since the run may read it
+        # the old file is kept while the job runs, because the run may read it
         revisions=update("results/{study}/revisions.yaml"),
     log:
         "results/{study}/logs/record_provenance.log",

@@ -16,11 +16,12 @@ _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @functools.cache  # a corpus of a fraction is read twice, and parsing takes seconds
 def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
-    """Module, like `numpy.linalg`, -> the docstrings of it and of its classes and functions, indentation taken off.
+    """A map from module (as `numpy.linalg`) to the docstrings of the module, its classes and functions, without
+    indentation.
 
-    `package` is an import name. Modules by path, docstrings as they stand in a file; modules without any and those
-    of folders called tests are left out. A file that is not Python 3 is counted and reported. Raises `InputError`
-    where the package is not installed.
+    `package` is an import name. Modules are sorted by path, docstrings are in the file's order. Modules without
+    docstrings and folders called tests are left out. A file that is not Python 3 is counted and reported. Raises
+    `InputError` if the package is not installed.
     """
     folder = _folder(package)
     found: dict[str, tuple[str, ...]] = {}

@@ -69,9 +69,9 @@ def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
 
 
 def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
-    """Units, the largest first, each to the fold with the least of the unit's strata, as shares of these.
+    """Assign units to folds, the largest unit first, each to the fold with the smallest share of the unit's strata.
 
-    Units of one size stand in an order that depends on the seed and their ids, not on the order of the texts.
+    Units of one size are ordered by the seed and their ids, not by the order of the texts.
     """
     members = units.members()
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]

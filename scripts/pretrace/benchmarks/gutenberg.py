@@ -1,7 +1,7 @@
-"""Books of Project Gutenberg: its catalogue, its texts, and what is taken off them.
+"""Books of Project Gutenberg: the catalogue, the texts, and the removal of the licence.
 
-Project Gutenberg asks robots to be slow: one request at a time, with a pause; the addresses are those that its
-pages on offline catalogues and on robots name. A mirror can stand in its place.
+Project Gutenberg asks robots to be slow: one request at a time, with a pause. The addresses are those that its pages
+for robots and offline catalogues give. A mirror can be used instead.
 """
 
 import csv
@@ -68,7 +68,7 @@ def fetch_text(site: str, book: Book, folder: Path, fetcher: Fetcher) -> str:
 
 
 def without_licence(text: str) -> str:
-    """What stands between Project Gutenberg's two marks; all of a text that has none, as texts in Dolma may."""
+    """The text between Project Gutenberg's two marks; the whole text if it has no marks, as texts in Dolma may."""
     text = text.replace("\r\n", "\n")
     start = _START.search(text)
     text = text[start.end() :] if start else text

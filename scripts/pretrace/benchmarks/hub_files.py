@@ -1,4 +1,4 @@
-"""Which files of the hub stand behind a benchmark's entry, and how they are found again in what was fetched."""
+"""The hub files that a benchmark's entry needs, and how to find them among the fetched files."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pretrace.runtime.hub import files_of
 MIMIR_CACHE = "cache_100_200_1000_512"
 NEIGHBOUR_SUFFIX = "_neighbors_25_bert_in_place_swap"
 README = "README.md"
-"""Says of a data set which of its files are which splits of which configurations."""
+"""The file that assigns a data set's files to splits and configurations."""
 
 _FORMATS = ("parquet", "arrow", "csv", "tsv", "json", "jsonl", "ndjson", "txt")
 _COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")

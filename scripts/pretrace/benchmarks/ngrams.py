@@ -13,7 +13,7 @@ NGram = tuple[str, ...]
 
 
 def ngrams(text: str, n: int) -> list[NGram]:
-    """The runs of n words (split at white space, case kept) of a text, each as often as it stands there."""
+    """All runs of n words of a text (split at white space, case kept), with repetitions."""
     words = text.split()
     return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
 
@@ -24,16 +24,16 @@ def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:
 
 
 def overlap(text: str, stream: set[NGram], n: int) -> float:
-    """The share of the text's n-grams that stand in `stream`, 0 to 1; 0 for a text of fewer than n words."""
+    """The share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a text with fewer than n words."""
     found = [ngram in stream for ngram in ngrams(text, n)]
     return sum(found) / len(found) if found else 0.0
 
 
 def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> list[Sequence[Text]]:
-    """The snippets without the non-members that share too much with the members.
+    """The snippets without non-members that share too much with the members.
 
-    `snippets`: the texts of one place, a length each. A non-member stays where at no length more than `share` of
-    its n-grams stand in the members' texts. The log says how many of each subset leave.
+    `snippets`: the texts of one place, one of each length. A non-member is kept if at every length at most `share` of
+    its n-grams occur in the members' texts. The log says how many of each subset are removed.
     """
     members = (text for snippet in snippets for text in snippet if text.label == 1)
     stream = ngrams_of_all((text.text for text in members), ngram)

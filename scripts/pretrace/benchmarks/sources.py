@@ -15,13 +15,13 @@ from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Sources, S
 class Text:
     """One text of a benchmark, before folds are assigned.
 
-    `label` is 1 for a member, 0 for a non-member, None where unknown; `length` counts words; `document` is ""
-    where the source names none. `span` is the half-open range of words of the document that the text covers,
-    where the source tells; without it, a document's texts are taken to be in the document's order.
-    `repetitions` says how often a text stands in the training stream of a model that is trained on the members.
-    `matched` names documents whose labels were drawn together, such as a pair of which one is the member: "" where
-    a text's label was drawn by itself.
-    `title`, `author` and `passage` (running number within the document and length) are those of a passage that
+    `label` is 1 for a member, 0 for a non-member, None if unknown; `length` counts words; `document` is "" if the
+    source names none. `span` is the half-open range of words of the document that the text covers, if known;
+    otherwise a document's texts are assumed to be in the document's order.
+    `repetitions`: how often the text occurs in the training stream of a model trained on the members.
+    `matched` names documents whose labels were drawn together, such as a pair with one member; "" if a text's label
+    was drawn by itself.
+    `title`, `author` and `passage` (running number within the document and length) belong to a passage that
     questions are asked about.
     """
 

@@ -28,7 +28,7 @@ QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage",
 
 
 DOSE_COLUMN = ("repetitions", pa.int64())
-"""How often a text stands in the training stream, of a benchmark whose members are repeated there."""
+"""How often a text occurs in the training stream, for a benchmark with repeated members."""
 
 
 def schema_of(table: pd.DataFrame) -> pa.Schema:

@@ -30,10 +30,10 @@ def count_tokens(
     """Write the token counts of one shard: Parquet with `token_id`, `count` (int64, only non-zero, by token
     id).
 
-    Tokens are counted, not documents; special tokens are not, neither those a tokenizer would add nor those
-    that a text spells. `segments` and `documents` are the files of the same shard. `tokenizer`: as
-    `models.load_encoder` gives it. `max_tokens` cuts every document after so many tokens. Where segments are not
-    exact for the tokenizer, or with `max_tokens`, every document is encoded.
+    Counts tokens, not documents, without special tokens: neither those that a tokenizer adds nor those that a
+    text spells. `segments` and `documents` are the files of the same shard. `tokenizer`: as
+    `models.load_encoder` gives it. `max_tokens` cuts every document after that many tokens. Every document is
+    encoded if segments are not exact for the tokenizer, or with `max_tokens`.
     """
     encoder = Encoder(tokenizer, max_tokens)
     if encoder.cutting is None:
@@ -136,12 +136,12 @@ def _joined(table: pa.Table, cutting: Cutting) -> tuple[Iterator[str], list[int]
 
 
 def _open(table: pa.Table) -> pa.ChunkedArray:
-    """Segments after which no cut may stand: those that end a document in white space or U+2581."""
+    """Segments that no cut may follow: they end a document in white space or U+2581."""
     return pc.match_substring_regex(table["segment"], f"[{WHITE_SPACE}{METASPACE}]\\z")
 
 
 def _holds(texts: pa.Array, parts: tuple[str, ...], cutting: Cutting) -> pa.Array:
-    """Whether each text holds one of the parts, as it stands or composed where the tokenizer composes."""
+    """Whether each text contains one of the parts, unchanged or composed as the tokenizer composes it."""
     if not parts:
         return pa.repeat(False, len(texts))
     pattern = "|".join("".join(f"\\x{{{ord(character):x}}}" for character in part) for part in parts)

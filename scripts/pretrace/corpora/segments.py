@@ -1,8 +1,8 @@
-"""Cut documents where no tokenizer of the usual kinds joins what stands on both sides; count the pieces.
+"""Cut documents where no tokenizer of the usual kinds joins the text before and after; count the pieces.
 
 The cut: before a run of U+0020 that follows a character which is neither white space nor U+2581 and that
-precedes another character, `(?<=[^\\s▁\\x1c-\\x1f\\x85])(?= +[^ ])`. Pre-tokenizers put at most the last
-space of a run with what follows and none with what precedes, so a segment's tokens do not depend on its
+precedes another character, `(?<=[^\\s▁\\x1c-\\x1f\\x85])(?= +[^ ])`. Pre-tokenizers join at most the last
+space of a run to the text after it and none to the text before it, so a segment's tokens do not depend on its
 neighbours (`pretrace.corpora.cutting` says for which tokenizers).
 """
 
@@ -30,7 +30,7 @@ _BLANK = {size: [int.from_bytes(code) for code in _ENCODED if len(code) == size]
 _ROWS, _BYTES = (
     1 << 22,
     1 << 28,
-)  # merge partial counts above so many rows, write them out above so many bytes
+)  # merge partial counts above this many rows, write them above this many bytes
 
 
 def cut_positions(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def cut_positions(data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _after_blank(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Whether white space or U+2581 stands before each position."""
+    """Whether each position follows white space or U+2581."""
     last = data[starts - 1]
     blank = np.isin(np.arange(256), _BLANK[1])[last]
     wide = np.flatnonzero(last >= 0x80)
@@ -114,8 +114,8 @@ def count_segments(documents: Path, out: Path) -> None:
     """Write the segments of a shard's documents: Parquet with `segment`, `initial` (opens a document),
     `count`.
 
-    Memory is bounded: above 256 MB of distinct segments what has been counted is written as a row group and
-    counting starts afresh, so that in such a shard a segment can stand in several row groups. Text without
+    Memory is bounded: above 256 MB of distinct segments the counts are written as a row group and counting starts
+    again, so a segment of such a shard can occur in several row groups. Text without
     spaces (Chinese) is one segment a document and comes through as it is.
     """
     with (

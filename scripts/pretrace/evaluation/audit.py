@@ -33,18 +33,22 @@ def audit(
 ) -> pd.DataFrame:
     """The table of `COLUMNS`: units without a label in `audited` against the non-members (label 0) of `known`.
 
-    A unit is compared with the non-members of its own subset and length alone. `text` and, where texts name theirs,
-    `document`: each method at its default setting, and `combined`, all that see the model. A document's p combines, by
-    Cauchy's rule, those of its texts, and its score is their mean; methods that ask questions score it itself. q is
-    Benjamini and Hochberg's over the units of one kind and method, `flagged` is q <= `LEVEL`; it holds for p-values
-    against the same non-members, which depend on each other positively (S. Bates, E. Candès, L. Lei, Y. Romano and
-    M. Sesia, Testing for outliers with conformal p-values, Annals of Statistics 51, 2023). `nonmember`,
-    `nonmember_document`: the known non-members of each fold against those of the other folds, `flagged` is
-    p <= `LEVEL`, so that about that share may be. `control`: what tells the two apart without a model
+    A unit is compared only with the non-members of its own subset and length.
+
+    `text` and, if texts name one, `document`: each method at its default setting, and `combined`, all methods that see
+    the model. A document's p combines those of its texts by Cauchy's rule, and its score is their mean; methods that
+    ask questions score the document itself.
+
+    q is Benjamini and Hochberg's over the units of one kind and method; `flagged` is q <= `LEVEL`. It is valid for
+    p-values against the same non-members, which depend on each other positively (S. Bates, E. Candès, L. Lei, Y.
+    Romano and M. Sesia, Testing for outliers with conformal p-values, Annals of Statistics 51, 2023).
+
+    `nonmember`, `nonmember_document`: the known non-members of each fold against those of the other folds. `flagged`
+    is p <= `LEVEL`, so about that share is expected. `control`: how well texts and non-members differ without a model
     (`shift.shifts`).
 
-    `runs` are those of the audited pair; `audit_scores.shown` says what of them counts. Raises InputError where no
-    unit without a label has known non-members of its subset and length.
+    `runs` are those of the audited pair; `audit_scores.shown` selects from them. Raises InputError if no unit without
+    a label has known non-members of its subset and length.
     """
     from scipy.stats import false_discovery_control
 
@@ -121,9 +125,10 @@ def cross_p_values(rows: pd.DataFrame) -> Floats:
 
 
 def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
-    """Methods that cannot speak: in some cell over `LEVEL` of the non-members share the highest score.
+    """Methods that are excluded from `combined`: in some cell more than `LEVEL` of the non-members tie at the highest
+    score.
 
-    So SURP, where many texts have no surprising token. Their p-values stand, and take no part in what is combined.
+    An example is SURP, if many texts have no surprising token. Their own p-values remain valid.
     """
     highest = nonmembers.groupby(CELL)["score"].agg(
         lambda of: (of == of.max()).sum() > max(1, LEVEL * len(of))

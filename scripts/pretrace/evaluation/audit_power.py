@@ -26,11 +26,11 @@ MOST = 16
 def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows of `estimates.COLUMNS`: the share of documents (`n`) with p <= `evidence.LEVEL`, with Wilson's interval.
 
-    A row a `method`, number of `texts` and `label` (1 member, 0 non-member): an audit is given so many of a document's
-    texts of one subset and of `asked`'s `length`. Every text is compared with the non-members of the other folds, as
-    `audit.audit` compares them. A document's members and non-members stand for two documents. Of a document with more
-    texts, some are drawn, `TIMES` times; numbers that fewer than `FEWEST` documents of each class have are left out.
-    What counts, `asked` says: `start_token`, `references`, and `methods` (none named: all).
+    One row for each `method`, number of `texts` and `label` (1 member, 0 non-member): an audit gets this number of a
+    document's texts of one subset and of `asked`'s `length`. Every text is compared with the non-members of the other
+    folds, as in `audit.audit`. A document's members and non-members count as two documents. If a document has more
+    texts, some are drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are
+    left out. `asked` selects `start_token`, `references` and `methods` (empty: all).
     """
     of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
     length, methods = asked["length"], asked["methods"]
@@ -67,7 +67,7 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
 
 
 def _share(values: np.ndarray, texts: int, key: tuple[Any, ...]) -> np.ndarray:
-    """Of draws of so many of a document's texts, the share with p <= level; `values` (texts, methods)."""
+    """The share of draws of `texts` of a document's texts with p <= level; `values` (texts, methods)."""
     rng = np.random.default_rng(seed_of("audit_power", *key, texts))
     drawn = [values[rng.permutation(len(values))[:texts]].mean(axis=0) for _ in range(TIMES)]
     return np.asarray((cauchy_p(np.stack(drawn)) <= LEVEL).mean(axis=0))

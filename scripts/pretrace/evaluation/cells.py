@@ -77,10 +77,9 @@ UNITS = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
-    """The scores table of a benchmark, or its parts in any order, one of which is in memory at a time.
+    """The scores of a benchmark, from its table or from parts in any order; one part is in memory at a time.
 
-    Scores of units that are not labelled leave here. Raises `InputError` for a score that is given twice or is no
-    number.
+    Scores of unlabelled units are dropped. Raises `InputError` for a score that is given twice or is not a number.
     """
     found: Scores = {}
     places: dict[str, pd.Index] = {}

@@ -82,7 +82,7 @@ def estimates_and_curves(
 
 
 def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows as the table of `COLUMNS`, in its types; raises `InputError` where two stand at the same coordinates."""
+    """Rows as the table of `COLUMNS`, in its types. Raises `InputError` if two rows have the same coordinates."""
     frame = pd.DataFrame(list(rows)).reindex(columns=COLUMNS).drop_duplicates()
     words = [name for name in COLUMNS if name not in (*_WHOLE, *_NUMBERS)]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")

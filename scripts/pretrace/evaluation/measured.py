@@ -48,11 +48,12 @@ class Evaluated(Protocol):
 
 @dataclass(frozen=True)
 class Lookup:
-    """Where a number stands. Of the settings that have the `fixed` parameters and none of the values in `without`, the
-    best is taken; `reference` "" stands for any, as long as there is one; `subset` "*" for the mean over all.
+    """Where to find one of our numbers. Among the settings with the `fixed` parameters and without the values in
+    `without`, the best is taken. `reference` "" matches any single reference; `subset` "*" is the mean over all
+    subsets.
 
-    A published number of the same texts may differ by `tolerance` where nothing is drawn; `unjudged` says why whether
-    it agrees cannot be told.
+    A published number of the same texts may differ by `tolerance` if nothing is drawn. `unjudged`: why agreement
+    cannot be judged.
     """
 
     model: str

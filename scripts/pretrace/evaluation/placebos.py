@@ -1,9 +1,8 @@
-"""Each member document in turn as the non-members: what a method finds where nothing was kept from the model.
+"""Each member document in turn as the non-members: a method's values where all texts were open to the model.
 
-Where all non-members come from one document (an address given after the model's release), a method may tell that
-document apart by what it says. The members' documents, one after the other in its place, show how far a document
-that the model may have read like the others stands out. If the non-members' document is exchangeable with them,
-every rank among them is equally likely.
+If all non-members come from one document (an address given after the model's release), a method may recognise that
+document by its content. Each member document in its place shows how far such a document differs from the others. If
+the non-members' document is exchangeable with them, every rank among them is equally likely.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,12 +59,12 @@ def placebos(
     settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
-    """A row for each metric of each document that plays the non-members; columns: COLUMNS.
+    """One row for each metric of each document that takes the non-members' place; columns: COLUMNS.
 
-    `scores`, `shown` and the sets as `evaluate` has them. A set without a draw stands for every document; a draw of
-    prefixes, for the document that its non-member shots come from. The settings are chosen anew for each document, and
-    methods that learn from labels (`cross_fitted`) learn from the placebo's. The real document goes the same way, so
-    that its row equals that of the metrics. Raises InputError where the non-members come from several documents.
+    `scores`, `shown` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
+    prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
+    that learn from labels (`cross_fitted`) learn from the placebo's labels. The real document is treated alike, so its
+    row equals that of the metrics. Raises InputError if the non-members come from several documents.
     """
     real, documents = _documents(benchmark, name)
     of_texts = scores["text"]

@@ -155,7 +155,7 @@ def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str
 
 
 def read_published(path: Path) -> list[Row]:
-    """The rows of a paper's file; raises `InputError` where a column is missing or a value is no number."""
+    """The rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows: list[Row] = list(csv.DictReader(file))
     for number, row in enumerate(rows, start=2):
@@ -305,5 +305,5 @@ def rates(compared: Sequence[Compared]) -> list[Compared]:
 
 
 def judged(compared: Sequence[Compared]) -> list[bool]:
-    """Whether each number agrees, of those of which it can be told."""
+    """Whether each number agrees, for the numbers that can be judged."""
     return [one.agreement.agrees for one in compared if one.agreement.agrees is not None]

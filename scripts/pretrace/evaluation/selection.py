@@ -126,13 +126,12 @@ class Choices:
 
 
 def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
-    """Choose settings per method, variant, view, start token, draw and reference, and by each metric for itself.
+    """Choose settings per method, variant, view, start token, draw and reference, separately for each metric.
 
-    `default`: the paper's value or the project's; where the run leaves it out, its first setting.
-    `best_on_test`: the best on the texts that are evaluated. `held_out`: for each fold the best on the texts
-    of the other folds, and the metric inside that fold. Ties go to the default, then to the lower parameters;
-    where the other folds lack a class, nothing can be chosen and the default stands. Fewer than
-    `LEAST_DOCUMENTS` documents have no `held_out`.
+    `default`: the paper's value or the project's; if the run leaves it out, the run's first setting. `best_on_test`:
+    the best on the evaluated texts. `held_out`: for each fold the setting that is best on the texts of the other
+    folds, and the metric inside the fold. Ties go to the default, then to the lower parameters. If the other folds
+    lack a class, the default is used. Fewer than `LEAST_DOCUMENTS` documents have no `held_out`.
     """
     weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
     whole = [Part(column, None) for column in range(len(cell.columns))]

@@ -14,7 +14,7 @@ from pretrace.runtime.files import seed_of
 
 WORDS, SIZES = "word_shift", "size_shift"
 MATERIAL = 0.05
-"""An AUC nearer to 0.5 is no shift, however many texts make it significant."""
+"""An AUC nearer to 0.5 is not called a shift, even if many texts make it significant."""
 
 FEWEST = 10
 """A cell with fewer texts on one side tells nothing about words."""

@@ -98,10 +98,10 @@ def t_test_as_published(draws: Floats) -> Result:
 
 
 def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
-    """Two-sided test of statistics, shape (tests, 1 + relabellings), the first of which is as the labels are.
+    """Two-sided test of statistics, shape (tests, 1 + relabellings); the first has the true labels.
 
-    The difference, shape (tests,), is the first statistic's from the mean over all; p is the share of statistics that
-    are as far from that mean, the first among them: (1 + b) / (1 + relabellings), exact where all are exchangeable
+    The difference, shape (tests,), is the first statistic minus the mean over all; p is the share of statistics at
+    least as far from that mean, including the first: (1 + b) / (1 + relabellings), exact where all are exchangeable
     (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). The interval is the
     difference less the middle 95 % of the relabelled ones.
     """

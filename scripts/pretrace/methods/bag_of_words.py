@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 MOST_WORDS = 2**20
-"""Words and pairs of words that are weighted: more are met from some 100,000 texts on, the rarest of which go."""
+"""At most this many words and pairs of words get a weight. More than 100,000 texts have more; the rarest are
+dropped."""
 
 _HASHES = 2**31 - 1
 """Columns to hash to, all that scikit-learn has: of 60,000 words and pairs two are expected to share one."""
@@ -17,10 +18,10 @@ _TEXTS_AT_ONCE = 10_000
 
 
 def word_counts(texts: Sequence[str], language: str) -> Any:
-    """How often each word and pair of words stands in each text: a sparse matrix [texts, words that are met].
+    """How often each word and pair of words occurs in each text: a sparse matrix [texts, distinct words and pairs].
 
-    Word 1-2-grams, lower-cased, Chinese words by jieba. Columns are hashes in ascending order, so that no word is
-    kept: a vocabulary of 10^6 texts of 30 words would take some 8 GB, these counts take 8 bytes a word.
+    Word 1-2-grams, lower-cased; Chinese words by jieba. Columns are hashes in ascending order, so no word is stored: a
+    vocabulary of 10^6 texts of 30 words would take 8 GB, these counts take 8 bytes a word.
     """
     from scipy.sparse import csr_matrix, vstack
 

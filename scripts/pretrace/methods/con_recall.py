@@ -20,9 +20,10 @@ def con_recall(
     separator: Separator = "none",
     manipulate_prefix: bool = False,
 ) -> float:
-    """(LL(x given P_non) - gamma LL(x given P_mem)) / LL(x); the parameters but gamma say which prefixes.
+    """(LL(x given P_non) - gamma LL(x given P_mem)) / LL(x); the other parameters choose the prefixes.
 
-    `access=zero`: for want of members, P_mem is what the model itself makes of the openings of known events.
+    `access=zero`: without known members, P_mem is the model's own completion of the openings of known events.
+
     Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024.
     """
     assert text.given_nonmember is not None

@@ -40,7 +40,7 @@ REFERENCES = {
 
 @dataclass(frozen=True)
 class Method:
-    """A registered method; its parameters stand in the order of the function's keyword parameters."""
+    """A registered method. Its parameters have the order of the function's keyword parameters."""
 
     id: str
     needs: tuple[str, ...]

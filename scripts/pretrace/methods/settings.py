@@ -1,4 +1,4 @@
-"""A setting is one value for each parameter of a method; its name stands in every table of results."""
+"""A setting has one value for each parameter of a method; every table of results has its name as a column."""
 
 import itertools
 import math

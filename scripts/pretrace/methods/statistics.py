@@ -17,7 +17,7 @@ Positive = Annotated[float, (0, inf)]
 Count = Annotated[int, (0, inf)]
 
 Separator = Literal["none", "space", "newline", "start_token"]
-"""What joins the shots of a prefix; the start token also stands between the last shot and the text."""
+"""What joins the shots of a prefix; the start token is also put between the last shot and the text."""
 
 SMALLEST_LOSS = 1e-12
 """Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""
@@ -25,7 +25,7 @@ SMALLEST_LOSS = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """One text as one model saw it: n >= 1 scored tokens, the start token not among them. None: not there.
+    """One text as one model read it: n >= 1 scored tokens, without the start token. None: not available.
 
     text            the text that was scored
     token_ids       [n] int, ids of the model's tokenizer
@@ -41,7 +41,7 @@ class TokenStatistics:
     given_member    the same after a prefix of members
     shadows         [in, out] float64, LL(x) under the shadow models that were trained on the text, and under those
                     that were not
-    shots_used      how many shots of the prefixes stood in the model's context; of two prefixes the fewer
+    shots_used      number of shots that fitted into the model's context; of two prefixes the smaller
     """
 
     text: str | None

@@ -11,10 +11,10 @@ from pretrace.methods.statistics import LabelledTexts
 def unigram(texts: LabelledTexts) -> dict[str, float]:
     """Mean ln q(w) (nats) over a text's words: the log-likelihood of a unigram model of the training stream.
 
-    q(w) = (c(w) + 1) / (n + v + 1): w stands c(w) times among the n words of the stream, which knows v words;
-    one more stands for all others. A control that sees no model but is told the members: a text that is repeated
-    in the stream raises the counts of its own words. This much is found without a memory for sequences; only what a
-    method finds beyond it shows one.
+    q(w) = (c(w) + 1) / (n + v + 1): w occurs c(w) times among the n words of the stream, which has v distinct words;
+    one more represents all other words. This control sees no model but knows the members: a repeated text raises the
+    counts of its own words. That much is found without memory for sequences; only a higher value of a method shows
+    such memory.
     """
     counts = Counter(word for text in texts.stream for word in words_of(text, texts.language))
     ln_total = np.log(counts.total() + len(counts) + 1)

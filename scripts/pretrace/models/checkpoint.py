@@ -131,9 +131,9 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
 
 @contextmanager
 def placed(out_dir: Path) -> Iterator[Path]:
-    """An empty folder in which to build a checkpoint: its files become those of `out_dir` when the block ends well.
+    """An empty folder to build a checkpoint in; its files move to `out_dir` when the block ends without error.
 
-    The record in `out_dir` goes first, so that where one stands the checkpoint is whole: write it afterwards.
+    The record in `out_dir` is removed first, so a checkpoint with a record is complete: write the record afterwards.
     """
     out_dir = Path(out_dir)
     (out_dir / RECORD).unlink(missing_ok=True)

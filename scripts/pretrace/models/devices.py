@@ -32,8 +32,8 @@ def hold_gpus(count: int = 1) -> list[int]:
 
 
 def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
-    """The places of the first `count` of `names` (all, where there are fewer) whose lock files in `folder` nobody
-    has locked, in order; waits until there are so many. The locks end with the process."""
+    """The places of the first `count` of `names` (all, if there are fewer) whose lock files in `folder` are
+    free, in order; waits until there are enough. The locks end with the process."""
     wanted = min(count, len(names))
     locks = [_opened(folder, f"gpu-{name}") for name in names]
     told = False

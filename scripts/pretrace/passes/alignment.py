@@ -1,4 +1,5 @@
-"""What an API echoes of a prompt: its tokens as text, their log-probabilities, and where the prompt's own stand."""
+"""An API's echo of a prompt: its tokens as text, their log-probabilities, and the position of the prompt's own
+tokens."""
 
 import math
 import re
@@ -68,7 +69,7 @@ def _ascii(text: str) -> str:
 
 
 def _as_bytes(piece: str) -> bytes:
-    """A piece that is no text by itself is written as `bytes:\\xe2\\x80`."""
+    """A piece that is not text by itself is written as `bytes:\\xe2\\x80`."""
     if piece.startswith("bytes:\\x"):
         return bytes(int(value, 16) for value in _BYTES.findall(piece))
     return piece.encode()

@@ -24,8 +24,7 @@ _Started = tuple[list[list[int]], torch.Tensor]
 class Engine:
     """A loaded model, the prompt prefix it has encoded, and the token budget of its batches.
 
-    The budget counts padding and what stands before each text, but not a prompt prefix that texts share. It only ever
-    falls.
+    The budget counts padding and the ids before each text, but not a shared prompt prefix. It only ever falls.
     """
 
     def __init__(self, model: Any, name: str, batch_tokens: int, *, attention: str = "sdpa") -> None:

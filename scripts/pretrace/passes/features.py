@@ -76,7 +76,7 @@ class Features:
         return found
 
     def texts_at_once(self, tokens: int) -> int | None:
-        """How many texts of so many tokens may be alive; None where only the budget of batches says so."""
+        """How many texts of this many tokens may be in memory; None if only the budget of batches limits them."""
         return None if self.has_separate_head else max(1, _LOGITS_ALIVE // max(tokens, 1))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, *, full: bool) -> torch.Tensor:

@@ -87,7 +87,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """A part with what stands before its texts, the number of its requests, and the key of its file."""
+    """A part with its prompt prefix, the number of its requests, and the key of its file."""
 
     part: Part
     prompt_prefix: PromptPrefix

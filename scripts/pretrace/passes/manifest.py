@@ -27,7 +27,7 @@ def read(manifest: dict[str, Any], store: Path, **at: Any) -> "pa.Table":
 def read_batches(
     manifest: dict[str, Any], store: Path, at: Mapping[str, Any], rows: int
 ) -> "Iterator[pa.RecordBatch]":
-    """The pass at these coordinates, as `read`, at most so many rows at a time."""
+    """The pass at these coordinates, as `read` gives it, in batches of at most this many rows."""
     with open_parquet(_file(manifest, store, PLAIN | dict(at))) as file:
         yield from file.iter_batches(batch_size=rows)
 

@@ -55,7 +55,7 @@ class Probe:
         return any(starts)
 
     def _compared(self, text: str, start: Ids) -> list[bool]:
-        """For each token compared after the text, whether a start token stood before it."""
+        """For each token compared after the text, whether it follows a start token."""
         prompt: Prompt = text if self._tokenizer is None else [*start, *self._ids(text)]
         starts: list[bool] = []
         for piece, generated in self._following(prompt):

@@ -59,13 +59,13 @@ def prompt_prefix_of(
 ) -> PromptPrefix:
     """The prompt prefix of the prefixed part at these coordinates, whose longest text has `longest` tokens.
 
-    Each shot is tokenised apart, with the separator that stands before it, and so is the text. Joined first,
-    as public code has it, a shot's last word and the next one's first could merge into one token; a prefix of
-    more shots would then not begin with that of fewer, and could not share its encoding. The draws end
-    shots between words, so apart is also where the text's own borders are.
+    Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
+    as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more
+    shots would then not begin with that of fewer, and could not share its encoding. Draws cut shots between words,
+    so tokenising them separately follows the borders of the texts.
 
-    A prefix that does not fit into the context beside the longest text loses its first shots until it does:
-    all texts of a part have the same prefix, so that their scores compare.
+    If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All
+    texts of a part have the same prefix, so their scores are comparable.
     """
     texts = _texts(at, shots)
     inner = start if at["inner_start"] else ()

@@ -171,8 +171,8 @@ def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
 class Texts:
     """The texts of parts, tokenised: (text id, variant, token ids), without special tokens.
 
-    Those of the last part are kept, up to a window: parts that differ in what stands before their texts
-    alone should follow each other.
+    The last part's are kept, up to a window: parts that differ only in the prompt prefix should follow each
+    other.
     """
 
     def __init__(self, tokenizer: Any) -> None:

@@ -86,9 +86,9 @@ class SharedCache:
 
 
 class SteppedState:
-    """Recurrent and hybrid models: a snapshot of the state, from a copy of which texts go on token by token.
+    """Recurrent and hybrid models: a snapshot of the state; texts continue token by token from a copy of it.
 
-    More tokens at a time would silently ignore the state. A state cannot be cropped: each prefix has its own.
+    More tokens at a time would silently ignore the state. A state cannot be cropped, so each prefix has its own.
     """
 
     way: ClassVar[str] = "token by token from a copy of its state"
@@ -133,7 +133,7 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
 def _agrees(way: PrefixSharing, features: Features, name: str) -> bool:
     """Whether texts after a shared prompt prefix have the same features as texts that begin with it.
 
-    A device that fails is no answer: that is raised.
+    An error of the device is raised, because it says nothing about the model.
     """
     if features.rope_type in _STRETCHED:
         return False

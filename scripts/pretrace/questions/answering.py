@@ -13,11 +13,11 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question. A chat model gets `system` (where not "") and `user` as messages, and answers next; any
-    other model gets them as one text, `system`, an empty line, `user`, and goes on.
+    """One question. A chat model gets `system` (unless "") and `user` as messages and answers them; any other
+    model gets one text, `system`, an empty line and `user`, and continues it.
 
-    With `written`, its letter is the token after so many that it writes first, in one spelling: how the code of
-    DE-COP reads open models, which it asks to put their letter between other signs.
+    With `written`, the letter is the token after that many written tokens, in one spelling: DE-COP's code reads open
+    models this way, because it asks them to put the letter between other signs.
     """
 
     user: str
@@ -59,10 +59,10 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """Who answers: a checkpoint (`local.LocalAnswerer`), or a model behind an API.
+    """The model that answers: a checkpoint (`local.LocalAnswerer`), or a model behind an API.
 
-    Answers stand in the order of the prompts. A method that is killed is called again with the same prompts,
-    so whoever pays for answers keeps them.
+    Answers have the order of the prompts. A killed method is called again with the same prompts, so an implementation
+    that pays for answers keeps them.
     """
 
     @property
@@ -75,7 +75,8 @@ class Answerer(Protocol):
         ...
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        """What the model writes to each prompt, greedily (temperature 0), at most so many units of `split`."""
+        """The text that the model writes to each prompt, greedily (temperature 0), at most this many units of
+        `split`."""
         ...
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:

@@ -1,8 +1,8 @@
-"""Name cloze: a passage with one name masked wherever it stands, and whether an answer names it.
+"""Name cloze: a passage with all occurrences of one name masked, and whether an answer gives that name.
 
 Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023, as DE-COP modifies it (section
-5.1.1): every occurrence of a repeated proper name is masked, and a common noun where there is no name. No tagger for
-names ships its model in a package of its own makers, so a rule finds them, and every machine masks the same word.
+5.1.1): every occurrence of a repeated proper name is masked, or a common noun if there is no name. No name
+tagger ships its model in its own package, so a rule finds names, and every machine masks the same word.
 """
 
 import re
@@ -32,7 +32,7 @@ _OPENING = " \t\"'\u201c\u2018([*-"
 
 @dataclass(frozen=True, slots=True)
 class Cloze:
-    """`masked` is the passage with `word` replaced by MASK wherever it stands."""
+    """`masked` is the passage with every occurrence of `word` replaced by MASK."""
 
     masked: str
     word: str
@@ -49,12 +49,12 @@ class _Word:
 
 
 def mask(text: str) -> Cloze | None:
-    """The passage with its most frequent name masked, else a common noun; None where it has neither.
+    """The passage with its most frequent name masked, otherwise a common noun; None if it has neither.
 
-    A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that
-    never stands in lower case in the passage. A noun, where there is no name, is a word in lower case of three
-    letters or more between a determiner and a function word or a mark of punctuation ("the house of"). Of several,
-    the most frequent, then the first.
+    A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that the
+    passage never has in lower case. A noun, if there is no name, is a word in lower case of three letters or more
+    between a determiner and a function word or a mark of punctuation ("the house of"). The most frequent is taken; of
+    equally frequent ones, the first.
     """
     words = list(_words(text))
     counts = Counter(word.text for word in words)
@@ -113,7 +113,7 @@ _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
 
 
 def named(reply: str) -> str:
-    """The word that an answer gives: what stands in <name> tags, else its first line."""
+    """The word that an answer gives: the text in <name> tags, otherwise the first line."""
     found = _NAMED.search(reply)
     lines = (found[1] if found else reply).strip().splitlines()
     return lines[0].strip() if lines else ""

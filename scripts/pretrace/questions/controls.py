@@ -17,10 +17,10 @@ def longest_option(options: Sequence[str]) -> int:
 
 
 def odd_one_out(options: Sequence[str]) -> int:
-    """The place of the option that is least like the others, the first of equals.
+    """The index of the option that is least like the others; of equals, the first.
 
-    Likeness of two options is 2 |A and B| / (|A| + |B|) over their words, lower-cased, counted as often as they
-    stand there; an option's is its mean with the three others.
+    The likeness of two options is 2 |A and B| / (|A| + |B|) over their words, lower-cased and counted with
+    repetitions. The likeness of an option is its mean with the three others.
     """
     words = [Counter(_words(option)) for option in options]
     likeness = [
@@ -43,4 +43,4 @@ CHOICES: dict[str, Callable[[Sequence[str]], int]] = {
     "longest_option": longest_option,
     "odd_one_out": odd_one_out,
 }
-"""Control -> place of the option that it chooses among the four, in the order in which they stand."""
+"""Control -> function from the four options, in order, to the index of the option that it chooses."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ORDERS = tuple(permutations(range(1 + PARAPHRASES)))
-"""Of the options: at letter i stands option ORDERS[permutation][i], 0 the true passage."""
+"""Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
 WINDOW = 32
 """Passages whose prompts are alive at a time; those of one document share their header."""
 
@@ -68,14 +68,14 @@ def answer_questions(
     wording: Wording,
     name: str,
 ) -> tuple["pa.Table", list[Row]]:
-    """Ask what `requests` list (`studies.plan.answer_requests`): the table of answers, sorted, and what it took.
+    """Ask the questions in `requests` (`studies.plan.answer_requests`): the table of answers, sorted, and the times.
 
-    What it took is a row a task, subset and length: `task, setting, paraphraser, subset, length, documents,
-    passages, seconds`, as measured; answers that were stored before take no time.
+    The times have a row for each task, subset and length: `task, setting, paraphraser, subset, length, documents,
+    passages, seconds`. Answers that were already stored take no time.
 
-    `kind` is the wording of the benchmark's question, `views` holds the paraphrasers. Passages that a task
-    cannot ask about stand there with a reason, and the log counts them. Raises `InputError` where the benchmark
-    has no such passages, or nobody paraphrased them.
+    `kind` is the wording of the benchmark's question; `views` has the paraphrasers. Passages that a task cannot ask
+    about have a row with a reason, and the log counts them. Raises `InputError` if the benchmark has no such
+    passages or no paraphrases.
     """
     import pyarrow as pa
 

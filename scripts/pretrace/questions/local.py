@@ -91,7 +91,8 @@ class LocalAnswerer:
         return start_token_ids(self._tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
-        """As messages; a system text that the template refuses or drops stands before the user's."""
+        """The prompt as chat messages. If the template refuses or drops a system text, it is put before the user's
+        text."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}

@@ -25,6 +25,6 @@ def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> l
 
 
 def controls_of(ids: Iterable[str]) -> list[str]:
-    """The controls that stand beside a run's question methods and are not among them: those of DE-COP."""
+    """The controls that DE-COP adds to a run's question methods, without those that the run names."""
     named = set(ids)
     return [id for id in CONTROLS if id not in named] if "de_cop" in named else []

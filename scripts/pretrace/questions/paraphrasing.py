@@ -33,8 +33,8 @@ class Writer(Protocol):
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Callable[[int], None]
     ) -> list[Reply]:
-        """What the model writes to each prompt at TEMPERATURE, at most so many tokens; `again` counts the rounds,
-        each of which gives other answers.
+        """The text that the model writes to each prompt at TEMPERATURE, at most `most` tokens; `again` counts the
+        rounds, and each round gives other answers.
         """
         ...
 
@@ -64,10 +64,11 @@ def read_prompts(path: Path) -> ParaphrasePrompts:
 
 
 def paraphrases_in(answer: str, text: str) -> tuple[str, str, str] | None:
-    """The three paraphrases of `text` in an answer of the form that the prompts ask for, else None.
+    """The three paraphrases of `text` in an answer, or None if the answer does not have the form that the prompts ask
+    for.
 
-    What stands before `Example B:` is not looked at. A paraphrase of a text without empty lines has none, so
-    that no closing remark becomes a part of it; none is the text itself, or another one again.
+    The text before `Example B:` is ignored. If `text` has no empty lines, neither have its paraphrases, so that a
+    closing remark does not become part of one. No paraphrase equals the text or another paraphrase.
     """
     found = _FORM.search(answer)
     if found is None:
@@ -107,7 +108,7 @@ def paraphrase(
     if not found:
         raise InputError(
             f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... Example C: ... Example D: ...'. Use a "
-            "model that follows instructions, or paraphrases that the benchmark brings."
+            "model that follows instructions, or paraphrases in a file of the benchmark."
         )
     if without:
         log.warning(

@@ -26,7 +26,7 @@ WORTH = 16
 which one stays for the prompt that ends first."""
 
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
-"""Keys and values [1, heads, tokens, width] of each layer, of all that stands before a branch."""
+"""Keys and values [1, heads, tokens, width] of each layer, for all tokens before a branch."""
 
 Answer = Callable[[torch.Tensor], torch.Tensor]
 """Features [width] of a prompt's last token -> what is asked of it, on the same device."""
@@ -97,8 +97,8 @@ class _Remembering(PrefixLayer):
 class Reader:
     """Reads trees, and answers each prompt from the features of its last token.
 
-    `batch_tokens` bounds the tokens read at a time, padding counted and what stands before a branch not; it is
-    halved when memory does not suffice, and only ever falls.
+    `batch_tokens` bounds the tokens read at a time, including padding, without the tokens before a branch. It is
+    halved when memory runs out, and only ever falls.
     """
 
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
@@ -164,7 +164,7 @@ class Reader:
                 yield from self._read(then, answer, own)
 
     def back_off(self, items: int, longest: int) -> None:
-        """Halve the budget, after so many items, the longest of so many tokens, did not fit into memory."""
+        """Halve the budget because this many items, the longest of this many tokens, did not fit into memory."""
         self.batch_tokens = smaller_budget(
             self.batch_tokens,
             items=items,

@@ -35,7 +35,7 @@ Beside = Callable[[Panel, Record], dict[str, Any]]
 
 
 def metrics_of(artifact: Artifact) -> list[str]:
-    """The metrics that stand side by side, or the artifact's one."""
+    """The metrics shown side by side, or the artifact's one."""
     return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
 
 

@@ -139,7 +139,7 @@ def row_label(method: str) -> str:
 
 
 def view_label(view: str) -> str:
-    """`delete-10` as `deletion 10 %`; a view made by a model names it; what is no view, as it is."""
+    """`delete-10` as `deletion 10 %`; a view made by a model with the model's name; any other name unchanged."""
     name, _, number = view.rpartition("-")
     if not name or not number.isdigit():
         name, number = view, ""
@@ -177,10 +177,10 @@ def metric_label(metric: str) -> str:
 
 
 def chance_level(metric: str) -> float | None:
-    """What a score that knows nothing reaches: 0.5 for AUC, the level for a TPR, else None.
+    """The expected value of an uninformative score: 0.5 for AUC, the level for a TPR, otherwise None.
 
-    An accuracy has none: the true text may be told from its paraphrases without knowing it. Nor has the AUC as
-    published, whose threshold is the best on the documents themselves.
+    An accuracy has none, because the true text may differ visibly from its paraphrases. The AUC as published has none,
+    because its threshold is the best on the same documents.
     """
     if metric == "auc":
         return 0.5

@@ -41,7 +41,7 @@ def joined(parts: Sequence[str]) -> str:
 
 
 def with_interval(estimate: Estimate, digits: int = 3) -> str:
-    """A value to so many digits, its interval to two."""
+    """A value with this many digits; its interval has two."""
     value, low, high = estimate
     interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
     return f"{value:.{digits}f}{interval}"

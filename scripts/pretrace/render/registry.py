@@ -19,8 +19,8 @@ Artifact = Mapping[str, Any]
 Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
 start_token, selection, baseline, methods, options, inferred, unavailable`. A panel has `model, benchmark` and, each
 optional, `subset, length, start_token, references, label, settings`; without
-subset or length it stands for every one there is. `missing` has the panels of models that could not be asked, each
-with its `reason`; `cautions` are sentences that must stand under it.
+subset or length it shows every one. `missing` has the panels of models that could not be asked, each
+with its `reason`; `cautions` are sentences that are printed under it.
 """
 
 SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}

@@ -21,7 +21,7 @@ TEMPLATE = "report.html.jinja"
 HEADLINE = "headline"
 """The renderer of what the page opens with."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
-"""Renderers of what stands last: of texts, training and cost."""
+"""Renderers of the last section: texts, training and cost."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Results:
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
-        """What the benchmarks' entries say must stand under every table and figure of their documents."""
+        """The cautions in benchmarks' entries, printed under every table and figure of their documents."""
         entries = {panel["benchmark"]: self.entries[panel["benchmark"]] for panel in panels}
         return [f"{name}: {of['caution'].rstrip('.')}." for name, of in entries.items() if "caution" in of]
 
@@ -139,7 +139,7 @@ class Results:
     def panels(self, artifact: Artifact) -> list[Panel]:
         """The artifact's panels, each with one subset ("" for none) and one length (None for none).
 
-        `options.across` maps one of view, draw, reference, separator to the values for which each panel stands.
+        `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
         expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]
         for key, values in artifact.get("options", {}).get("across", {}).items():

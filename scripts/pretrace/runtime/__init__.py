@@ -1,1 +1,1 @@
-"""What every other room stands on: errors for users, atomic files, logs and progress. Imports from no other room."""
+"""The base of all other rooms: errors for users, atomic files, logs and progress. Imports from no other room."""

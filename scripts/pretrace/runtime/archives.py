@@ -10,7 +10,7 @@ from pretrace.runtime.files import atomic_path
 
 MOST_FILES = 10_000
 MOST_BYTES = 4 << 30
-_MOST_RATIO = 200  # text shrinks to a fifth; what unpacks to 200 times its size is no text
+_MOST_RATIO = 200  # text shrinks to a fifth; a file that unpacks to 200 times its size is not text
 _REMEDY = "Delete it and run again."
 _SMALL = 1 << 20  # below this size a high ratio does no harm
 
@@ -18,11 +18,10 @@ _SMALL = 1 << 20  # below this size a high ratio does no harm
 def unpack(
     archive: Path, folder: Path, endings: tuple[str, ...], *, most_bytes: int = MOST_BYTES
 ) -> list[str]:
-    """Unpack the files whose names end so into `folder`, under the names that they have; sorted names.
+    """Unpack the files whose names end so into `folder`, under their own names; returns the sorted names.
 
-    Raises `InputError` before anything is written where a name leads out of the folder, is a link, or stands
-    twice, or where there are too many files, or too large ones; and, whatever the archive says of itself, as soon
-    as more comes out of it than it announced.
+    Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
+    there are too many or too large files. It also raises one as soon as a file is larger than the archive announced.
     """
     try:
         with zipfile.ZipFile(archive) as opened:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class InputError(Exception):
-    """Something the user gave or owns is wrong; the message stands alone, without a traceback.
+    """An error of the user's input; the message is shown alone, without a traceback.
 
     Say what is wrong, where (file, key or line) and what would be right.
     """

@@ -102,7 +102,7 @@ def _as_tables(
 
 
 def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """The rows anew in tables of a row group each, a table of none where there are no rows."""
+    """The rows as tables of one row group each; an empty table if there are no rows."""
     import pyarrow as pa
 
     waiting, alone = next(tables), True

@@ -52,7 +52,8 @@ class Fetcher:
         raise InputError(f"{url} could not be fetched: {problem}. What has come is kept; run again to go on.")
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
-        """(seconds to wait before trying again, None where that is no use; what went wrong, "" for nothing)."""
+        """(seconds to wait before the next attempt, None if there is no point in one; what went wrong, "" if
+        nothing)."""
         import httpx2
 
         part, mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.etag")

@@ -26,7 +26,7 @@ MANIFEST = "files.json"
 
 _ATTEMPTS = 6
 _TRY_AGAIN = (429, 500, 502, 503, 504)
-_LONGEST_WAIT = 300.0  # seconds; the hub's limits are counted anew every five minutes
+_LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,9 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
 
 
 def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
-    """Copy the files of snapshots beneath `folder`, and say in `files.json`, written last, what they are.
+    """Copy the files of snapshots to `folder`, and describe them in `files.json`, written last.
 
-    Beneath it stand `{owner}/{name}/{file}` of each repository.
+    The paths are `{owner}/{name}/{file}`.
     """
     described = []
     for one in snapshots:

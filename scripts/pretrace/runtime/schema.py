@@ -110,10 +110,9 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def check(value: Any, kind: Any, where: str, *path: str) -> None:
-    """Check `value`, which stands under the keys `path` of the file `where`, against `kind`, which is made of `Keys`.
+    """Check `value`, found under the keys `path` of the file `where`, against `kind`, which is made of `Keys`.
 
-    Raises:
-        InputError: with one line for each mistake: file, key, what is wrong, what would be right.
+    Raises InputError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     try:
         _adapter(kind).validate_python(value)
@@ -211,7 +210,7 @@ def _explained(
 
 
 def _mistake(error: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
-    """The mistake's place: parts of `loc` that are no keys name the member of a union."""
+    """The mistake's place: parts of `loc` that are not keys name the member of a union."""
     loc, choices = error["loc"], _choices(schema, schema)
     if loc[-1:] == ("[key]",):  # a key itself is wrong
         return _Mistake(error["type"], path + loc[:-2], error["input"], choices, error["msg"])

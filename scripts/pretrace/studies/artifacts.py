@@ -1,4 +1,4 @@
-"""A study's artifacts, resolved: each with its panels, and what a panel shows where several could stand."""
+"""A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
 from collections.abc import Sequence
 from itertools import chain, product
@@ -146,10 +146,9 @@ def resolve_artifact(
 def prefix_cautions(
     artifact: Artifact, runs: tuple[Run, ...], models: dict[str, dict[str, Any]]
 ) -> list[str]:
-    """What must stand under an artifact that shows methods with a prefix on models that cannot test them.
+    """Cautions for an artifact that shows methods with a prefix on models that cannot test them.
 
-    These are models that are trained here from random weights: what they learn from so few tokens hardly depends on
-    what stands before a text.
+    These models are trained here from random weights. With so few training tokens they hardly react to a prefix.
     """
     if not RENDERERS[artifact["renderer"]].needs & {"metrics", "estimates"}:
         return []
@@ -242,9 +241,7 @@ def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
 
 
 def first_of_runs(own: list[Run]) -> Artifact:
-    """What a panel shows where several could stand: the start token, corpus and reference model that its runs name
-    first.
-    """
+    """A panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
     named = [[slug for run in own for slug in getattr(run, key)][:1] for key in REFERENCES.values()]

@@ -43,7 +43,7 @@ def compute_lines(config: Mapping[str, Any]) -> list[Line]:
 
 
 def assumptions(config: Mapping[str, Any]) -> list[str]:
-    """What the entries of the models and benchmarks that are read do not state, and what stands in its place."""
+    """The values assumed for models and benchmarks whose entries do not state them."""
     study = load_study(dict(config))
     read = {model for model, *_ in (*passes(study), *questions(study))}
     asked = [
@@ -162,10 +162,11 @@ def _cells(entry: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[tup
 
 
 def _stated(entry: Mapping[str, Any], subset: str, length: int | None) -> int | None:
-    """How many texts a subset and length have, where the entry states it.
+    """The number of texts of a subset and length, if the entry states it.
 
-    `texts` are of each class and length (of each address, of `sotu`), `passages` of each of `documents` of each class,
-    and length; of an address that is in or out as a whole stands one text in each subset and length.
+    `texts` counts those of each class and length (for `sotu`, of each address); `passages` those of each of
+    `documents` of each class, and length. An address that is in or out as a whole has one text in each subset and
+    length.
     """
     expected = entry.get("expected", {})
     if entry["source"] == "sotu":

@@ -180,7 +180,7 @@ def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
 
 
 def source_of_view(study: Study, view: str, entry: Entry, shared_benchmark: str) -> File:
-    """The file of a view that a benchmark brings: one of its own, one fetched beside its texts, else theirs."""
+    """The file of a benchmark's released view: its own file, a fetched file, or the file of the texts."""
     if view in entry.get("views", {}):
         return str(entry["views"][view])
     if _fetches_views(entry):

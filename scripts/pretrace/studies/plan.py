@@ -56,9 +56,9 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
 def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
 
-    A target's own text gets full statistics, so that a method added later costs no model time; what stands beside it
-    (companion views, a reference model's reading), and all that an API scores, gets log-probabilities. A run without
-    a method that scores one text by itself reads nothing.
+    A target's own text gets full statistics, so a method added later costs no model time. Companion views, a reference
+    model's passes, and all passes of an API have log-probabilities only. A run without methods that score single
+    texts needs no pass.
     """
     most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
     requests: list[Request] = []
@@ -247,7 +247,7 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
 
 
 def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
-    """Subsets and lengths of which the pair's metrics are asked, None for every one: those of artifacts' panels."""
+    """Subsets and lengths for which the pair's metrics are needed, None for every one: those of artifacts' panels."""
     panels = [panel for _, panel in _shown(study, model, benchmark)]
     found = {(_one_subset(panel.get("subset")), panel.get("length")) for panel in panels} or {(None, None)}
     return [list(one) for one in sorted(found, key=str)]
@@ -267,7 +267,7 @@ ASKED = {
     "corpus_power": ("subset", "length", "start_token", "references", "methods"),
     "accuracy_by_order": ("document",),
 }
-"""What evaluation computes only where an artifact shows it, and what of the artifact it depends on."""
+"""Statistics that are computed only if an artifact shows them -> the artifact's keys that they depend on."""
 
 
 def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:

@@ -23,7 +23,7 @@ SOON = 1500
 FIRST = 2000
 """Added where the first table or figure waits for it."""
 TRAINING = 3
-"""Training steps cost so many forward passes."""
+"""The cost of a training step in forward passes."""
 PARAMETERS = 1e6
 """Smaller models spend their time on starting operations: they cost as much as one of this size."""
 

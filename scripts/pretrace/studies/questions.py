@@ -15,7 +15,7 @@ Asked = dict[str, Any]
 """A method of a run with the parameters that it narrows: `method`, `parameters`."""
 
 PARAPHRASER = "paraphrase"
-"""The view of the paraphrases that a benchmark brings, which a run uses unless it names another."""
+"""The view of the paraphrases released with a benchmark; the default of a run."""
 
 WRITTEN = "paraphrase_by_"
 """How the view of a model's own paraphrases begins; its slug follows."""
@@ -126,7 +126,7 @@ def check_view(view: str, where: str, slug: str, benchmark: Entry, models: Regis
 
 
 def view_writer(view: str, benchmark: Entry) -> str:
-    """The slug of the model that makes a stored view of a benchmark, or writes it; "" where the benchmark brings it."""
+    """The slug of the model that makes or writes a stored view; "" for a view released with the benchmark."""
     if view in benchmark.get("views", {}):
         return ""
     return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")

@@ -65,7 +65,7 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
     """Put what `config` says about entries into them: `paths`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model is no longer unavailable; one that brings code of its own is, until
+    where it is listed as available, a model is no longer unavailable; one with code of its own is, until
     `trust_remote_code` allows that code to run.
 
     Raises:
@@ -88,7 +88,7 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
 
 
 def is_overridden(entry: dict[str, Any]) -> bool:
-    """Whether a path of `config` stands in place of what the entry names."""
+    """Whether a path of `config` replaces the source in the entry."""
     return str(entry.get("where", "")).startswith("config: ")
 
 

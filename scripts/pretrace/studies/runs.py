@@ -1,4 +1,4 @@
-"""A run, resolved: which model reads which part of which benchmark, and what is asked and computed."""
+"""A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -387,9 +387,9 @@ def _share(one: list[Any] | None, other: list[Any] | None) -> bool:
 
 
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The controls that stand beside the chosen methods: `prefix_similarity` only beside methods with a prefix.
+    """The controls that are added to the chosen methods: `prefix_similarity` only with methods that have a prefix.
 
-    One that is told the members has a place only where a model was trained on them: runs name it.
+    A control that knows the members is useful only if a model was trained on them, so runs must name it.
     """
     named = {item["method"] for item in chosen}
     shots = [count for _, count in prefix_needs(chosen)]

@@ -2,7 +2,7 @@
 
 A view is a function of the text (`delete-10`), or a stored table that a model made (`synonym_by_{model}-10`, one text;
 `substitution_by_{model}-10`, three such texts, all different, to stand for paraphrases; `neighbours_by_{model}-25`)
-or that the benchmark brings (`paraphrase`, `neighbours-25`): `View.source`.
+or that was released with the benchmark (`paraphrase`, `neighbours-25`): `View.source`.
 """
 
 from pretrace.views import texts

@@ -1,8 +1,8 @@
-"""Views made from a model's own embedding table: words replaced by the nearest words in it.
+"""Views made from a model's own embedding table: words are replaced by the nearest words in it.
 
-A word can be replaced, and can replace another, if the model's tokenizer has it as one token (after a
-space; Chinese words as they stand). Words are compared by the cosine of their embeddings, the table's mean
-subtracted first: it is common to all words and would hide what tells them apart.
+A word can be replaced, and can replace another, if it is one token of the model's tokenizer (after a space; Chinese
+words without one). Words are compared by the cosine of their embeddings after the table's mean is subtracted: the mean
+is common to all words and would hide their differences.
 """
 
 import random

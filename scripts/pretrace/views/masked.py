@@ -1,9 +1,9 @@
 """Neighbours by a masked language model, as MIMIR makes them.
 
 Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL 2023.
-Unlike MIMIR's code: the closing special token is no place to swap at, noise goes on the word's input
-embedding (there, positions and their normalisation are added twice), special tokens are no candidates, and a
-capital first letter stays.
+Unlike MIMIR's code: the closing special token is never swapped, noise is added to the word's input
+embedding (MIMIR's code adds positions and their normalisation twice), special tokens are not candidates, and a
+capital first letter is kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ DROPOUT = 0.7
 """Share of the swapped token's input embedding that is set to 0, so that the model half forgets the token."""
 CANDIDATES = 6
 TRIALS = 1000
-"""Random choices of places a text, of which those with the likeliest swaps become its neighbours."""
+"""Random choices of places a text; those with the likeliest swaps become its neighbours."""
 
 
 def is_masked(checkpoint: Checkpoint) -> bool:

@@ -19,7 +19,7 @@ class View:
 
     source  "text": `variants` gives the view of a text, a pure function of the text and a seed;
             "model": made once by the checkpoint of `model` and stored as a table (text_id, variant, text);
-            "benchmark": brought by the benchmark's entry as a file, stored as such a table
+            "benchmark": a file in the benchmark's entry or released with it, stored as such a table
     number  percent of the words that change, or how many variants a text has; None where the name has none
     """
 
@@ -94,7 +94,7 @@ _MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": CO
 """Families of `{family}_by_{model}-{number}`."""
 
 PARAPHRASING = ("paraphrase", "substitution")
-"""Families of views whose three variants can stand beside a passage as the other options of a question."""
+"""Families of views whose three variants can be the wrong options of a question."""
 PARAPHRASES = 3
 
 _IMPORTED = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")

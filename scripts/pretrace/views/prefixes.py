@@ -26,7 +26,7 @@ EVALUATED = "evaluated"
 """The kind of the texts that a draw is evaluated on, where the benchmark names how many; else all that are left."""
 
 COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
-"""`nonmembers`: the document that plays the non-members in this draw; "" where the benchmark's labels stand."""
+"""`nonmembers`: the document that replaces the non-members in this draw; "" for the benchmark's own labels."""
 
 Texts = dict[str, str]
 """Text id -> text, of one class, subset and length."""
@@ -46,11 +46,11 @@ def draw_prefixes(
 ) -> "pd.DataFrame":
     """The shots of each draw (columns: COLUMNS): `pool` texts of each class in each subset, in drawn order.
 
-    Where every text of the longest length begins with a text of each shorter length, the draw is made there
-    and shorter lengths use those leading texts; else each length has its own. Equal texts are drawn once. The
-    order of a draw depends on the seed, the draw and the text ids alone. `placebos`: so many draws more, in each of
-    which another of the members' documents plays the non-members. `texts`: the draw is evaluated on so many texts of
-    each class (default: all that are left). `InputError` where a class has too few texts.
+    If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
+    shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
+    of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
+    another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
+    on (default: all that are left). Raises `InputError` if a class has too few texts.
     """
     import pandas as pd
 
@@ -196,9 +196,8 @@ SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
 """What joins the shots of a prefix; the papers join them by nothing."""
 
 START_TOKEN = "start_token"
-"""A further separator: the run's start token behind every shot, the last one too, so that shots and text stand as
-documents do in a training stream.
-"""
+"""A further separator: the run's start token after every shot, also the last, so that shots and text follow each
+other like documents in a training stream."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Views that are stored tables: made once by a model, or brought by a benchmark; and what a pass sends."""
+"""Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass sends."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ def schema() -> "pa.Schema":
 
 
 _DRAWS = 12
-"""Texts drawn with words substituted, of which the first three that differ are kept."""
+"""Texts drawn with substituted words; the first three that differ are kept."""
 
 
 def make_view(
@@ -79,10 +79,10 @@ def _made(
 
 
 def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
-    """The table of a view that a benchmark brings: a file with `id`, `text` and, optionally, `variant`.
+    """The table of a view in a file with the columns `id`, `text` and, optionally, `variant`.
 
-    Without `variant`, a text's variants stand in the file's order. `InputError` names the line of a row that
-    belongs to no text of the benchmark, has no text, or repeats a variant.
+    Without `variant`, a text's variants have the file's order. `InputError` names the line of a row that belongs to no
+    text of the benchmark, has no text, or repeats a variant.
     """
     from pretrace.benchmarks.loaders.local import rows
 

@@ -55,7 +55,7 @@ class WordNet:
         return sorted(lemma for lemma in found - {word, *(base for _, base in bases)} if lemma.isalpha())
 
     def _bases(self, word: str, pos: str) -> list[str]:
-        """`word` where it stands in the index, else the base forms that do."""
+        """`word` if the index has it, otherwise its base forms in the index."""
         forms = [word, *self._exceptions[pos].get(word, ())]
         if not any(form in self._index[pos] for form in forms):
             forms = [word[: -len(end)] + base for end, base in _ENDINGS[pos] if word.endswith(end)]
@@ -72,7 +72,7 @@ def _index(content: bytes) -> dict[str, tuple[int, ...]]:
     """Lemma -> offsets of its synsets; a line ends in as many offsets as its third field says."""
     index = {}
     for line in content.decode().splitlines():
-        if line and not line.startswith(" "):  # the licence stands in indented lines
+        if line and not line.startswith(" "):  # the licence is in indented lines
             fields = line.split()
             index[fields[0]] = tuple(map(int, fields[-int(fields[2]) :]))
     return index

@@ -179,7 +179,7 @@ def _chosen(
 def _rows(
     entry: Mapping[str, Any], where: str, found: "Dataset", said: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
-    """The rows as `local` names them, each with where it stands."""
+    """The rows with the column names of `local`, each with its position in the source."""
     columns = _columns(entry, where, found, said)
     labels = {str(value): label for value, label in entry["labels"].items()} if "labels" in entry else None
     names = _names_of_classes(found, columns.get("label"))

@@ -43,15 +43,15 @@ class DocstringsSplit(BenchmarkEntry, total=False):
 
 @loader("docstrings_split", needs=["lengths", "texts", "packages"], entry=DocstringsSplit)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """`texts` snippets of each class, split at random, as many from each of `packages`; subset = package.
+    """`texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
 
-    A snippet is as many consecutive words of a docstring as the longest length, snippets do not overlap, and a text
-    of a shorter length is a snippet's first words. Modules, which are the documents, are drawn whole, half of each
-    to either class, until there are enough. A snippet that stands in several docstrings is taken once.
+    A snippet has the longest length in consecutive words of a docstring. Snippets do not overlap. A shorter text is
+    the beginning of a snippet. Documents are modules; each is drawn whole, half of them to either class, until there
+    are enough snippets. A snippet that occurs in several docstrings is taken once.
 
     Entry: `lengths`; `texts`, of each class and length; `packages`, import names; optional `max_overlap: {ngram: n,
-    share: s}`, which keeps only the non-members that have at no length more than the share s of their n-grams in
-    the members' snippets.
+    share: s}`, which keeps only non-members that share at most s of their n-grams with the members' snippets, at
+    every length.
     """
     rng = random.Random(seed)
     seen: set[tuple[str, ...]] = set()

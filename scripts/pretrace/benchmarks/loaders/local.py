@@ -60,7 +60,8 @@ def texts(path: Path) -> Iterator[Text]:
 
 
 def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
-    """Rows, each with where it stands, as texts; `InputError` at the first bad one, or where `source` has none."""
+    """Rows, each with its position in the file, as texts. Raises `InputError` at the first bad row, or if `source`
+    has none."""
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
         text_id = _id(where, row, number)

@@ -10,10 +10,10 @@ from pretrace.corpora.sources import Entry, corpus_source
 
 @corpus_source("docstrings", needs=["packages"])
 def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
-    """The docstrings of modules, classes and functions of `packages` (import names), indentation taken off.
+    """The docstrings of modules, classes and functions of `packages` (import names), without indentation.
 
-    Packages in the order of their names, modules by path, docstrings as they stand in a file. Raises `InputError`
-    where a package is not installed.
+    Packages are sorted by name, modules by path; docstrings are in the file's order. Raises `InputError` if a package
+    is not installed.
     """
     modules = [docstrings_of(name) for name in sorted(entry["packages"])]
     return chain.from_iterable(chain.from_iterable(of.values() for of in modules))

@@ -29,10 +29,10 @@ def train_model(
 ) -> Checkpoint:
     """Train the model `name` from random weights as its entry's `training` says and write it to `out_dir`.
 
-    `benchmark`: the table whose members it learns; `other`: documents of neither class, the tokenizer's
-    source, read only by a null model. On the CPU, with `threads` torch threads: the same machine, threads and
-    inputs give the same bytes. training.parquet holds the loss curve; checkpoint.json comes last, so that
-    where it stands the checkpoint is whole. Raises `InputError` where the benchmark has no members.
+    `benchmark`: the table with the members; `other`: documents of neither class, which train the tokenizer and a null
+    model. It runs on the CPU with `threads` torch threads: the same machine, threads and inputs give the same bytes.
+    training.parquet has the loss curve. checkpoint.json is written last, so a checkpoint that has it is complete.
+    Raises `InputError` if the benchmark has no members.
     """
     import torch
 

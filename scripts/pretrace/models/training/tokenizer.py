@@ -6,7 +6,7 @@ from pathlib import Path
 from pretrace.runtime.files import write_text
 
 SEPARATOR = "<|endoftext|>"
-"""Stands before every text of the training stream, and is the start token of evaluation."""
+"""Precedes every text of the training stream; evaluation uses it as the start token."""
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, out: Path) -> None:

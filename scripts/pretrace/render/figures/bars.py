@@ -112,9 +112,10 @@ def _drawing(
 
 @figure("ablation_bars", needs=("metrics",), required=("method", "settings"))
 def by_part(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel, a bar a setting of `options.settings` (label -> setting): a method's parts, one by one.
+    """One facet for each panel, one bar for each setting in `options.settings` (label -> setting): a method's parts,
+    one by one.
 
-    A panel's own `settings` stand in their place.
+    A panel's own `settings` replace these.
     """
     panels, method = results.panels(artifact), artifact["options"]["method"]
     metric = artifact.get("metric", "auc")
@@ -172,9 +173,9 @@ def _series(row: Mapping[str, Any]) -> str:
     statistic="accuracy_by_order",
 )
 def by_place(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: of each class the accuracy in the orders `options.permutations`, as many bars.
+    """One facet for each panel: accuracy of each class in each of the orders `options.permutations`, one bar each.
 
-    The same passages stand behind each bar. Of one document (`options.document`) the bars are its own.
+    Every bar has the same passages. With `options.document`, the bars show one document.
     """
     panels, orders = results.panels(artifact), artifact["options"]["permutations"]
     document = artifact["options"].get("document", "")

@@ -48,8 +48,7 @@ CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
 class Facet:
     """Axes of dots: rows of `frame` are dots `line, series, value, low, high`.
 
-    `lines` names the lines from the top; `beside` says what stands at their right end; `across` are upright lines by
-    name.
+    `lines` names the lines from the top; `beside` is the text at their right end; `across` are vertical lines by name.
     """
 
     title: str

@@ -158,10 +158,10 @@ def draw_facets(
     widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
 ) -> Figure:
-    """The figure of `facets`, which have a `title` each, up to three in a row: `draw(axis, facet)` gives its legend.
+    """The figure of `facets`, which have a `title` each, up to three in a row: `draw(axis, facet)` returns its legend.
 
-    Inches: `row` the height of a row, `widths` those of one, two and three columns. Several axes are lettered; a label
-    of y stands where a row begins or another one ends.
+    In inches: `row` is the height of a row, `widths` are the widths for one, two and three columns. Several axes get
+    letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
     """
     columns = min(3, len(facets))
     rows, width = -(-len(facets) // columns), widths[columns - 1]
@@ -185,7 +185,7 @@ def draw_facets(
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
-    """How many entries of a legend stand side by side in a figure so wide (inches)."""
+    """How many entries of a legend fit next to each other in a figure of this width (inches)."""
     for columns in range(len(labels), 1, -1):
         parts = np.array_split(np.array([len(label) for label in labels]), columns)
         if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
@@ -250,9 +250,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour, a dash pattern and a marker, so that a line is told apart without colour too.
+    """A colour, a dash pattern and a marker, so that lines differ without colour too.
 
-    Of dots `width` is their size (points), and `shift` how far they stand below their line.
+    For dots, `width` is their size (points), and `shift` their distance below the line.
     """
 
     color: str

@@ -179,7 +179,8 @@ def _value(row: Record, digits: int = 3) -> str:
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """A line a panel of the long data of `render`, for a terminal: the best method, and what stands beside it."""
+    """One line for each panel of `render`'s long data, for a terminal: the best method, and the controls next to
+    it."""
     keys = ["model", "label"]
     blind = {tuple(row[key] for key in keys): row for row in records_of(frame[frame["method"] == BLIND])}
     best = records_of(frame[frame["best"]])

@@ -62,15 +62,14 @@ SMOOTHING = 25
 """Training loss is drawn as a moving mean over this part of all steps."""
 
 THIN = ("P", "X")
-"""Markers of which a white edge would leave nothing."""
+"""Markers that a white edge would cover."""
 
 
 @dataclass(frozen=True)
 class Facet:
-    """Axes of lines: rows of `frame` are points `series, x, value, low, high`; one without an x is a level line.
+    """Axes of lines: rows of `frame` are points `series, x, value, low, high`; a row without x is a horizontal line.
 
-    `ticks` names the places where x is no number; `vertical` says what happens at a place; `across` are levels drawn
-    across, by name.
+    `ticks` gives labels if x is not a number; `vertical` labels vertical lines; `across` are horizontal lines by name.
     """
 
     title: str
@@ -247,10 +246,11 @@ KINDS = {"member": "members", "nonmember": "non-members"}
 
 @figure("prefix_shifts", needs=("estimates", "benchmarks"), statistic="shift")
 def over_shots(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: signed Wasserstein distances between log-likelihoods with a prefix and without, by shots.
+    """One facet for each panel: signed Wasserstein distances between log-likelihoods with and without a prefix, by
+    shots.
 
-    Of the artifact's evaluation set, as `evaluation.tokens.shift_estimates` has them. With `options.across.separator` a
-    panel stands once for each of these separators between shots.
+    They are those of the artifact's evaluation set (`evaluation.tokens.shift_estimates`). With
+    `options.across.separator` a panel is shown once for each of these separators between shots.
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:

@@ -1,4 +1,4 @@
-"""An audit as a page for readers who are no statisticians: texts, documents, controls, and what follows."""
+"""An audit as a page for readers without statistics: texts, documents, controls, and conclusions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

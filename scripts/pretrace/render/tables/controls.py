@@ -25,7 +25,7 @@ from pretrace.render.tables.table import Cell, Placed, Table, by_panel, cell_of,
 from pretrace.runtime.errors import InputError
 
 FEW = 4
-"""Up to so many panels have a block each."""
+"""Up to this many panels have their own block."""
 
 
 @table("blind_audit", needs=("metrics", "tests", "placebos"))
@@ -130,11 +130,11 @@ CONTROLS = "Controls, which see no model"
 
 @table("null_audit", needs=("metrics", "tests"))
 def null_audit(artifact: Artifact, results: Results) -> Table:
-    """A row a panel and one for all: 95 % intervals of held-out metrics that do not hold chance.
+    """One row for each panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
 
-    Methods that see a model are counted; controls have rows of their own below. Chance allows what a binomial
-    count with 5 % a row reaches in 5 % of all tables; Holm's correction is over the whole table. Beside them stand
-    the permutation tests of the rows that have one.
+    Methods that see a model are counted; controls have their own rows below. The number allowed by chance is the 95 %
+    quantile of a binomial count at 5 % a row. Holm's correction is over the whole table. The permutation tests are
+    shown for the rows that have one.
     """
     metric = artifact.get("metric", "auc")
     chance = chance_level(metric)

@@ -143,7 +143,7 @@ SMALLEST_P = 0.001
 """As printed; what is smaller is said to be."""
 
 DIFFERENCE = "difference"
-"""Of mean scores; stands beside the metrics."""
+"""Difference of mean scores, shown next to the metrics."""
 
 
 @table("welch_table", needs=("metrics", "tests"), optional=("metrics",))

@@ -94,10 +94,7 @@ Head = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Placed:
-    """A cell with where it stands: the order and label of its row, the order and header of its column.
-
-    The order sorts them, and tells equal ones apart. A row of controls, which see no model, is set apart.
-    """
+    """A cell with its position: the order and label of its row, the order and header of its column."""
 
     block: str
     row: tuple[Any, str]
@@ -124,7 +121,7 @@ class Row:
 
 
 def lay_out(placed: Iterable[Placed], stub: str = "Method") -> list[Block]:
-    """Blocks in the order in which they come; rows and columns by their `order`; a dash where no cell stands."""
+    """Blocks in their given order; rows and columns by their `order`; a dash for a missing cell."""
     blocks: dict[str, list[Placed]] = {}
     for one in placed:
         blocks.setdefault(one.block, []).append(one)
@@ -255,10 +252,10 @@ def table_of(
 
 
 def without_repeats(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
-    """Signs where they are read once, and the notes on all signs.
+    """Signs placed where they are needed once, and the notes on all signs.
 
-    What every number of the table carries is a note without a sign; what every number of a column carries
-    stands in its header.
+    A mark on every number of the table becomes a note without a sign; a mark on every number of a column moves to its
+    header.
     """
     cells = [cell for block in blocks for row in block.rows for cell in row.cells]
     shared = _shared_signs(cells)
@@ -321,9 +318,9 @@ class Markup:
 
 
 def levelled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Header lines, as many to every column; what changes least from column to column stands first.
+    """Header lines, the same number for every column; the line that changes least between columns comes first.
 
-    A column of fewer lines has empty ones before its last.
+    A column with fewer lines gets empty ones before its last.
     """
     depth = max(map(len, columns))
     if {*map(len, columns)} != {depth}:
@@ -337,7 +334,7 @@ MARKDOWN = Markup(lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)), "**{}**",
 
 
 def markdown(table: Table) -> str:
-    """Pipe tables under bold headings, then reading and notes; what all columns have in common stands before them."""
+    """Pipe tables under bold headings, then reading and notes; headers shared by all columns come before them."""
     parts = [f"**{MARKDOWN.escape(table.title)}**"]
     for block in table.blocks:
         frame = MARKDOWN.frame(block)
