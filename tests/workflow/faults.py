@@ -179,6 +179,13 @@ def mounted(*arguments: str) -> Iterator[bool]:
             subprocess.run(["umount", "--lazy", arguments[-1]], check=True)
 
 
+def refused(project: Project, message: str) -> None:
+    done = project.run(*COMMAND, check=False)
+    assert done.returncode != 0
+    assert message in done.stdout, done.stdout
+    assert "a defect of pretrace" not in done.stdout, done.stdout
+
+
 def full_disk(campaign: Campaign, project: Project) -> None:
     folder = project.path / "results"
     shutil.rmtree(folder)
@@ -187,10 +194,7 @@ def full_disk(campaign: Campaign, project: Project) -> None:
     with mounted("-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)) as can:
         if not can:
             return campaign.note("full disk", "NOT RUN: this user may not mount")
-        done = project.run(*COMMAND, check=False)
-        assert done.returncode != 0
-        assert "No space left on device" in done.stdout, done.stdout
-        assert "a defect of pretrace" not in done.stdout, done.stdout
+        refused(project, "No space left on device")
     project.run(*COMMAND)
     campaign.compare("full disk", project, "error with remedy, then same bytes")
 
@@ -202,10 +206,7 @@ def read_only(campaign: Campaign, project: Project) -> None:
         if not can:
             return campaign.note("read-only results", "NOT RUN: this user may not mount")
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
-        done = project.run(*COMMAND, check=False)
-        assert done.returncode != 0
-        assert "Read-only file system" in done.stdout, done.stdout
-        assert "a defect of pretrace" not in done.stdout, done.stdout
+        refused(project, "Read-only file system")
     project.run(*COMMAND)
     campaign.compare("read-only results", project, "error with remedy, then same bytes")
 
@@ -242,33 +243,29 @@ def two_at_once(campaign: Campaign, project: Project) -> None:
     campaign.compare("two Snakemakes in one folder", project, "the second is refused; same bytes")
 
 
+AFTER = ("results/smoke",)
+AFTER_SCORES = ("results/smoke/[!s]*",)
+FILES = {
+    "benchmark": ("results/benchmarks/*.parquet", AFTER),
+    "scores": ("results/smoke/scores/*/*.parquet", AFTER_SCORES),
+    "metrics": ("results/smoke/metrics/*/*.parquet", ("results/smoke/tables", "results/smoke/report.html")),
+    "counts": ("results/corpora/*/counts/*.parquet", AFTER),
+    "pass": (f"{STORE}/*.parquet", AFTER),
+    "record": (f"{STORE}/*.json", ("results/passes/smoke~*", *AFTER)),
+    "manifest": ("results/passes/*/*/*.json", AFTER),
+    "checkpoint": ("smoke/target/model.safetensors", ("results/passes", *AFTER)),
+}
+"""Where a file lies, and what is made after it."""
+
+SPOILED = {
+    truncated: FILES.keys() - {"checkpoint"},
+    flipped: {"benchmark", "scores", "counts", "pass", "checkpoint"},
+}
 FAULTS: dict[str, Fault] = {
-    "truncated benchmark": broken_file("results/benchmarks/*.parquet", truncated, before=("results/smoke",)),
-    "truncated scores": broken_file(
-        "results/smoke/scores/*/*.parquet", truncated, before=("results/smoke/[!s]*",)
-    ),
-    "truncated metrics": broken_file(
-        "results/smoke/metrics/*/*.parquet",
-        truncated,
-        before=("results/smoke/tables", "results/smoke/report.html"),
-    ),
-    "truncated counts": broken_file(
-        "results/corpora/*/counts/*.parquet", truncated, before=("results/smoke",)
-    ),
-    "truncated pass": broken_file(f"{STORE}/*.parquet", truncated, before=("results/smoke",)),
-    "truncated record": broken_file(
-        f"{STORE}/*.json", truncated, before=("results/passes/smoke~*", "results/smoke")
-    ),
-    "truncated manifest": broken_file("results/passes/*/*/*.json", truncated, before=("results/smoke",)),
-    "flipped benchmark": broken_file("results/benchmarks/*.parquet", flipped, before=("results/smoke",)),
-    "flipped scores": broken_file(
-        "results/smoke/scores/*/*.parquet", flipped, before=("results/smoke/[!s]*",)
-    ),
-    "flipped counts": broken_file("results/corpora/*/counts/*.parquet", flipped, before=("results/smoke",)),
-    "flipped pass": broken_file(f"{STORE}/*.parquet", flipped, before=("results/smoke",)),
-    "flipped checkpoint": broken_file(
-        "smoke/target/model.safetensors", flipped, before=("results/passes", "results/smoke")
-    ),
+    f"{spoil.__name__} {file}": broken_file(FILES[file][0], spoil, before=FILES[file][1])
+    for spoil, files in SPOILED.items()
+    for file in sorted(files)
+} | {
     "full disk": full_disk,
     "read-only results": read_only,
     "a clock that jumps": clock_jumps,

@@ -15,7 +15,7 @@ from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
-NOUNS = (
+NOUNS = [
     "nation",
     "congress",
     "people",
@@ -27,8 +27,8 @@ NOUNS = (
     "budget",
     "border",
     "school",
-)
-VERBS = ("must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds")
+]
+VERBS = ["must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds"]
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,8 @@ class Project:
     def study(self) -> dict:
         return yaml.safe_load((self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8"))
 
-    def write_study(self, study: dict) -> None:
-        (self.path / "smoke" / "smoke.yaml").write_text(
-            yaml.safe_dump(study, sort_keys=False), encoding="utf-8"
-        )
+    def write_study(self, study: dict, name: str = "smoke/smoke.yaml") -> None:
+        (self.path / name).write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
 
     def manifest(self, model: str = "target") -> dict:
         path = self.path / "results" / "passes" / f"smoke~{model}" / "smoke~texts" / "smoke.json"

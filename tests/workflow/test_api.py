@@ -84,7 +84,7 @@ def write_study(project, url) -> None:
         ],
         "artifacts": ["results_auc"],
     }  # fmt: skip
-    (project.path / "mine" / "mine.yaml").write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+    project.write_study(study, "mine/mine.yaml")
 
 
 def run(project, *arguments, budget_usd=10, check=True):
@@ -167,20 +167,19 @@ def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):
 
 def test_what_an_api_cannot_give_stops_the_run_before_any_job(served):
     project, server = served
-    path = project.path / "mine" / "mine.yaml"
-    study = yaml.safe_load(path.read_text())
-    study["runs"][0]["references"] = ["chatting"]
-    path.write_text(yaml.safe_dump(study))
-    done = run(project, "-n", check=False)
-    assert "chatting gives no log-probabilities of a text's tokens" in done.stdout
-    study["runs"][0].pop("references")
-    study["runs"][2]["paraphraser"] = "paraphrase_by_nobody"
-    path.write_text(yaml.safe_dump(study))
-    assert "paraphrase_by_nobody: unknown model 'nobody'" in run(project, "-n", check=False).stdout
-    study["runs"][2]["paraphraser"] = "paraphrase_by_chatting"
-    study["models"]["chatting"]["api"]["key_env"] = KEY
-    path.write_text(yaml.safe_dump(study))
-    done = run(project, "-n", check=False)
-    assert "chatting.api.key_env: what is given does not have the right form" in done.stdout
-    assert KEY not in done.stdout
+    written = (project.path / "mine" / "mine.yaml").read_text()
+    for change, told in (
+        (lambda study: study["runs"][0].update(references=["chatting"]),
+         "chatting gives no log-probabilities of a text's tokens"),
+        (lambda study: study["runs"][2].update(paraphraser="paraphrase_by_nobody"),
+         "paraphrase_by_nobody: unknown model 'nobody'"),
+        (lambda study: study["models"]["chatting"]["api"].update(key_env=KEY),
+         "chatting.api.key_env: what is given does not have the right form"),
+    ):  # fmt: skip
+        study = yaml.safe_load(written)
+        change(study)
+        project.write_study(study, "mine/mine.yaml")
+        said = run(project, "-n", check=False).stdout
+        assert told in said
+        assert KEY not in said
     assert server.requests == 0

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-import yaml
 
 
 @pytest.mark.parametrize("study", ["embedded", "continued"])
@@ -49,47 +48,39 @@ def test_the_snakefiles_import_neither_torch_nor_pandas(project):
     assert done.returncode == 0, done.stderr
 
 
-def texts(*rows: str) -> str:
-    return "".join(row + "\n" for row in rows)
-
-
 GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
+AT = {"model": "smollm2-135m", "benchmark": "texts", "methods": ["loss"]}
+OF_TEXTS = {"study": "bad", "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}}, "runs": [AT]}
+OF_ANSWERS = {
+    "study": "bad",
+    "models": {"oracle": {"source": "answers", "path": "answers.csv"}},
+    "benchmarks": {"books": {"source": "answers"}},
+    "runs": [{"model": "oracle", "benchmark": "books"}],
+}
+ANSWERS = ["document,label,passage,permutation,true_answer,answer", "d0,0,0,0,E,A"]
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("file", "lines", "study", "told"),
     [
-        (texts(*GOOD, '{"text": "e", "label": 2}'), ["texts.jsonl:3", "label", "0, 1"]),
-        (texts(GOOD[0]), ["texts.jsonl", "non-member"]),
+        ("texts.jsonl", [*GOOD, '{"text": "e", "label": 2}'], OF_TEXTS, r"texts\.jsonl:3: label .*0 "),
+        ("texts.jsonl", GOOD[:1], OF_TEXTS, r"texts\.jsonl: .* non-member"),
+        ("texts.jsonl", GOOD, OF_TEXTS | {"runs": [{"benchmrk": "texts"}]}, "did you mean 'benchmark'"),
+        ("answers.csv", ANSWERS, OF_ANSWERS, r"answers\.csv:2: true_answer is 'E'"),
     ],
 )
-def test_bad_texts_stop_the_run_before_any_job(project, content, told):
-    (project.path / "texts.jsonl").write_text(content, encoding="utf-8")
-    study = {
-        "study": "bad",
-        "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}},
-        "runs": [{"model": "smollm2-135m", "benchmark": "texts", "methods": ["loss"]}],
-    }
-    (project.path / "bad.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+def test_what_is_wrong_stops_the_run_before_any_job(project, file, lines, study, told):
+    (project.path / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    project.write_study(study, "bad.yaml")
     done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stdout
-    for words in told:
-        assert words in done.stdout
+    assert re.search(told, done.stdout)
     assert not (project.path / "results").exists()
 
 
-def test_an_unknown_key_stops_the_run_and_names_the_nearest(project):
-    (project.path / "bad.yaml").write_text("study: bad\nruns:\n  - {model: smollm2-135m, benchmrk: sotu}\n")
-    done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
-    assert done.returncode != 0
-    assert "Traceback" not in done.stdout
-    assert "did you mean 'benchmark'" in done.stdout
-
-
 def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):
-    row = '{"id": "%d", "text": "a b", "label": %d, "title": "T", "author": "A"}'
-    (project.path / "texts.jsonl").write_text(texts(row % (1, 1), row % (0, 0)), encoding="utf-8")
+    (project.path / "texts.jsonl").write_text("\n".join(GOOD), encoding="utf-8")
     (project.path / "options.jsonl").write_text('{"id": "1", "text": "b a"}\n', encoding="utf-8")
     view = "paraphrase_by_smollm2-135m"
     entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
@@ -99,7 +90,7 @@ def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(pr
         "benchmarks": {"brings": entry | {"views": {view: "options.jsonl"}}, "asks": entry},
         "runs": [asked | {"benchmark": "brings"}, asked | {"benchmark": "asks"}],
     }
-    (project.path / "both.yaml").write_text(yaml.safe_dump(study), encoding="utf-8")
+    project.write_study(study, "both.yaml")
     planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout
     made = dict(re.findall(r"^rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned, re.MULTILINE))
     assert made == {"import_view": "brings", "write_paraphrases": "asks"}

@@ -30,7 +30,7 @@ def files_of_length(project: Project, length: int) -> set[str]:
 
 def add_lowercase(project: Project) -> None:
     study = project.study()
-    study["runs"][0]["methods"].append("lowercase")
+    another_view(study)
     project.write_study(study)
 
 
@@ -44,34 +44,69 @@ def lowercase_rows(project: Project) -> int:
     return int((pd.read_parquet(project.path / SCORES).method == "lowercase").sum())
 
 
-@pytest.mark.full
-def test_an_added_view_runs_alone(project):
-    before = project.stored()
-    add_lowercase(project)
-    project.smoke(SCORES)
+def another_gamma(study: dict) -> None:
+    study["runs"][1]["methods"][2]["con_recall"]["gamma"] = [0.3, 0.5]
+
+
+def another_upper_bound(study: dict) -> None:
+    methods = study["runs"][0]["methods"]
+    methods[methods.index("dc_pdd")] = {"dc_pdd": {"a": [0.01, 0.37]}}
+
+
+def more_shots(study: dict) -> None:
+    study["runs"][1]["methods"][1]["recall"]["shots"] = [1, 2, 3]
+
+
+def another_rate_of_deletion(study: dict) -> None:
+    study["runs"][2]["views"] = ["delete-25", "delete-50"]
+
+
+def another_view(study: dict) -> None:
+    study["runs"][0]["methods"].append("lowercase")
+
+
+def another_start_token(study: dict) -> None:
+    study["runs"].append(study["runs"][2] | {"start_token": "none", "views": ["original"]})
+
+
+TEXT = ("original", "", "", None, None)
+SHOTS = ("original", "", "nonmember", 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "new", "not_run", "shown"),
+    [
+        (another_gamma, [], "run_passes", ("setting", "gamma=0.3")),
+        pytest.param(another_upper_bound, [], "count_tokens", ("setting", "a=0.37"), marks=pytest.mark.full),
+        pytest.param(more_shots, [(*SHOTS, 0), (*SHOTS, 1)], "", ("setting", "shots=3"), marks=pytest.mark.full),
+        pytest.param(another_rate_of_deletion, [("delete-25", *TEXT[1:])], "draw_prefixes", ("view", "delete-25"),
+                     marks=pytest.mark.full),
+        pytest.param(another_view, [("original", "lowercase", *TEXT[2:])] * 2, "", ("method", "lowercase"),
+                     marks=pytest.mark.full),
+        pytest.param(another_start_token, [TEXT], "", ("start_token", "none"), marks=pytest.mark.full),
+    ],
+)  # fmt: skip
+def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, not_run, shown):
+    import pandas as pd
+
+    before, study = project.stored(), project.study()
+    change(study)
+    project.write_study(study)
+    printed = project.smoke(SCORES).stdout
     after = project.stored()
     assert unchanged(before, after)
-    assert len(after) - len(before) == 2, "lowercase of two lengths"
-    assert lowercase_rows(project) == 120
-
-
-@pytest.mark.full
-def test_a_changed_view_runs_alone(project):
-    before = project.stored()
-    study = project.study()
-    study["runs"].append(study["runs"][0] | {"lengths": [8], "start_token": "none", "methods": ["loss"]})
-    study["runs"][-1].pop("references")
-    project.write_study(study)
-    project.smoke(SCORES)
-    after = project.stored()
-    assert unchanged(before, after)
-    assert len(after) - len(before) == 1
-
-    study["runs"][-1]["start_token"] = "<pad>"
-    project.write_study(study)
-    project.smoke(SCORES)
-    assert unchanged(after, project.stored())
-    assert len(project.stored()) - len(after) == 1
+    ran = [
+        one for one in project.manifest()["views"] if Path(one["file"]).name in after.keys() - before.keys()
+    ]
+    assert len(ran) == len(after) - len(before)
+    found = [
+        (one["view"], one["companion"], one["prefix"].split(";")[0], one["shots"], one["draw"]) for one in ran
+    ]
+    assert sorted(found, key=str) == new
+    assert "rule score_methods" in printed
+    assert not not_run or f"rule {not_run}" not in printed
+    column, value = shown
+    assert pd.read_parquet(project.path / SCORES)[column].str.contains(value, regex=False).any()
 
 
 @pytest.mark.full

@@ -6,16 +6,14 @@ one; `sh` is run, and so is `python` that no such line precedes; a bare `text` b
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from projects import ROOT, Project
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted(
@@ -28,21 +26,10 @@ def blocks(guide: str) -> Iterator[tuple[str, str, str, str]]:
     yield from BLOCK.findall((ROOT / "docs" / guide).read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(ROOT / part, tmp_path / part)
-    return tmp_path
-
-
-def run(command: list[str], folder: Path) -> str:
+def run(command: list[str], project: Project) -> str:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    cache = {"XDG_CACHE_HOME": str(folder / ".cache"), "MPLCONFIGDIR": str(folder / ".cache")}
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PATH": path} | cache, text=True,
+        command, cwd=project.path, env=project.environment(PATH=path), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert done.returncode == 0, f"{command}\n{done.stdout}"
@@ -51,13 +38,13 @@ def run(command: list[str], folder: Path) -> str:
 
 @pytest.mark.full
 @pytest.mark.parametrize("guide", GUIDES)
-def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Path):
+def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Project):
     printed, ran = "", 0
     for where, path, language, content in blocks(guide):
         if where == "File":
-            (project / path).write_text(content, encoding="utf-8")
+            (project.path / path).write_text(content, encoding="utf-8")
         elif where == "Append to":
-            with (project / path).open("a", encoding="utf-8") as file:
+            with (project.path / path).open("a", encoding="utf-8") as file:
                 file.write(f"\n\n{content}" if language == "python" else content)
         elif language in ("sh", "python"):
             shell = ["bash", "-euo", "pipefail", "-c", content]
@@ -77,8 +64,11 @@ def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
                 path.write_text(content, encoding="utf-8")
     settings = ["--config", str(ROOT / "pyproject.toml")]
     own = ["--config", 'lint.isort.known-first-party = ["pretrace"]']
-    run([sys.executable, "-m", "ruff", "check", "--quiet", *settings, *own, str(tmp_path)], tmp_path)
-    run([sys.executable, "-m", "ruff", "format", "--check", "--quiet", *settings, str(tmp_path)], tmp_path)
+    run([sys.executable, "-m", "ruff", "check", "--quiet", *settings, *own, str(tmp_path)], Project(tmp_path))
+    run(
+        [sys.executable, "-m", "ruff", "format", "--check", "--quiet", *settings, str(tmp_path)],
+        Project(tmp_path),
+    )
 
 
 def test_every_guide_is_listed_and_every_link_leads_somewhere():
@@ -97,9 +87,9 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
 
 
 @pytest.mark.full
-def test_the_audit_of_readme_is_planned(project: Path):
+def test_the_audit_of_readme_is_planned(project: Project):
     blocks_of = {language: content for _, _, language, content in BLOCK.findall(README)}
-    (project / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
-    (project / "my_audit.yaml").write_text(blocks_of["yaml"], encoding="utf-8")
+    (project.path / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
+    (project.path / "my_audit.yaml").write_text(blocks_of["yaml"], encoding="utf-8")
     assert ".venv/bin/snakemake --cores all --config study=my_audit.yaml" in blocks_of["sh"]
-    run(["snakemake", "--dry-run", "--quiet", "rules", "--config", "study=my_audit.yaml"], project)
+    project.run("--dry-run", "--quiet", "rules", "--config", "study=my_audit.yaml")
