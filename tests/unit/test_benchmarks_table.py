@@ -39,11 +39,6 @@ def test_a_loader_that_breaks_the_promises_is_stopped(texts: list[Text], said: s
         finish(texts, name="mine", seed=0)
 
 
-def test_an_unknown_source_names_the_nearest_loader() -> None:
-    with pytest.raises(InputError, match="no source 'sotus': did you mean 'sotu'"):
-        build("any", {"source": "sotus"}, [])
-
-
 def test_a_new_loader_is_one_decorated_function() -> None:
     try:
         loader("two_texts")(lambda entry, sources, seed: [Text("a", entry["first"], 1), Text("b", "no", 0)])

@@ -31,7 +31,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         )
     name = path.name.lower()
     if name.endswith((".jsonl", ".jsonl.gz")):
-        return _jsonl_rows(path)
+        return jsonl_rows(path)
     if name.endswith(".csv"):
         return _csv_rows(path)
     if name.endswith(".parquet"):
@@ -58,7 +58,7 @@ def lines(path: Path) -> Iterator[str]:
         ) from error
 
 
-def _jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
+def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
     for number, line in enumerate(lines(path), start=1):
         if not line.strip():
             continue

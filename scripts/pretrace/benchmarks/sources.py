@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Required
 
 from pydantic import Field
 
-from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Sources, Span, Unique
+from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Sources, Span, Unique, registering
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,12 @@ class Text:
     title: str = ""
     author: str = ""
     passage: int | None = None
+
+
+def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
+    """`length` of a document's words from `start` on; `about` has the text's other fields, its id and label."""
+    text = " ".join(words[start : start + length])
+    return Text(text=text, length=length, span=(start, start + length), **about)
 
 
 class Prefix(Keys, total=False):
@@ -148,12 +153,7 @@ ViewLoader = Callable[[Mapping[str, Any], list[Path]], Mapping[str, Mapping[str,
 """(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
 
 
-class _Loaders(dict[str, Loader]):
-    def __missing__(self, source: str) -> Loader:
-        raise InputError(f"benchmarks have no source '{source}': {nearest(source, self)}")
-
-
-LOADERS: dict[str, Loader] = _Loaders()
+LOADERS: dict[str, Loader] = {}
 BENCHMARKS: Sources = {"answers": (BenchmarkEntry, ())}
 
 
@@ -166,14 +166,8 @@ def loader(
     class, where the loader reads keys that no other does.
     """
 
-    def register(function: Loader) -> Loader:
-        if source in LOADERS:
-            raise ValueError(f"two loaders read '{source}'")
-        LOADERS[source] = function
-        BENCHMARKS[source] = entry, needs
-        return function
-
-    return register
+    BENCHMARKS[source] = entry, needs
+    return registering(LOADERS, source)
 
 
 VIEW_LOADERS: dict[str, ViewLoader] = {}
@@ -182,10 +176,4 @@ VIEW_LOADERS: dict[str, ViewLoader] = {}
 def view_loader(source: str) -> Callable[[ViewLoader], ViewLoader]:
     """Register what gives the views that a source holds beside its texts, as paraphrases."""
 
-    def register(function: ViewLoader) -> ViewLoader:
-        if source in VIEW_LOADERS:
-            raise ValueError(f"two functions give the views of '{source}'")
-        VIEW_LOADERS[source] = function
-        return function
-
-    return register
+    return registering(VIEW_LOADERS, source)

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Required
 
 from pydantic import Field
 
-from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Count, Keys, Language, Some, Sources, Span
+from pretrace.runtime.schema import Count, Keys, Language, Some, Sources, Span, registering
 
 
 class CorpusEntry(Keys, total=False):
@@ -47,14 +46,7 @@ Source = Callable[[Entry, list[Path]], Iterator[str]]
 """(the corpus's entry, the files it reads) -> its documents, always in one order, empty ones included."""
 
 
-class _Sources(dict[str, Source]):
-    def __missing__(self, source: str) -> Source:
-        raise InputError(f"corpora have no source '{source}': {nearest(source, self)}")
-
-
-SOURCES: dict[str, Source] = _Sources()
-
-
+SOURCES: dict[str, Source] = {}
 CORPORA: Sources = {}
 
 
@@ -63,11 +55,5 @@ def corpus_source(
 ) -> Callable[[Source], Source]:
     """Register a reader for the corpora whose entry says `source: <source>`; `needs` and `entry` as of a `loader`."""
 
-    def register(function: Source) -> Source:
-        if source in SOURCES:
-            raise ValueError(f"two readers of corpora are called '{source}'")
-        SOURCES[source] = function
-        CORPORA[source] = entry, needs
-        return function
-
-    return register
+    CORPORA[source] = entry, needs
+    return registering(SOURCES, source)

@@ -141,10 +141,10 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
     write_json(folder / MANIFEST, {"repositories": described})
 
 
-def files_of(source: Path, hub: str | None = None) -> list[tuple[str, Path]]:
+def files_of(source: Path) -> list[tuple[str, Path]]:
     """(name in the repository, path) of what was fetched, or of a user's file or folder in its place; sorted.
 
-    `source`: a `files.json`, a folder or a file. `hub` restricts a manifest to one repository.
+    `source`: a `files.json`, a folder or a file.
     """
     source = Path(source)
     if source.is_dir():
@@ -156,7 +156,6 @@ def files_of(source: Path, hub: str | None = None) -> list[tuple[str, Path]]:
     return sorted(
         (name, source.parent / one["hub"] / name)
         for one in read_json(source)["repositories"]
-        if hub in (None, one["hub"])
         for name in one["files"]
     )
 

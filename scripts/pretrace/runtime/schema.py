@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -142,6 +142,21 @@ def check_entries(entries: Any, sources: Sources, where: str) -> None:
                 raise InputError(
                     f"{where}: {slug}: missing key {missing}, which source {entry['source']} needs"
                 )
+
+
+F = TypeVar("F")
+
+
+def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
+    """A decorator that puts what reads `source` into `functions`, each source once."""
+
+    def register(function: F) -> F:
+        if source in functions:
+            raise ValueError(f"two functions read '{source}'")
+        functions[source] = function
+        return function
+
+    return register
 
 
 def json_schema(kind: Any) -> dict[str, Any]:

