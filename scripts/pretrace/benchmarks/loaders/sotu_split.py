@@ -131,8 +131,8 @@ def _dosed(
     dealt = {id(one): doses[at % len(doses)] for at, one in enumerate(rng.sample(members, len(members)))}
 
     def dosed(text: Text, dose: int) -> Text:
-        of_dose = {"text_id": f"{text.text_id}-{dose}x", "subset": f"{dose}x"}
-        return replace(text, repetitions=dose if text.label else 0, **of_dose)
+        repetitions = dose if text.label else 0
+        return replace(text, text_id=f"{text.text_id}-{dose}x", subset=f"{dose}x", repetitions=repetitions)
 
     return [
         [dosed(text, dose) for text in snippet]
