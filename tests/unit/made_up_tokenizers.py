@@ -23,13 +23,7 @@ QWEN = (
 TEXTS = [
     *PROSE,
     *CODE,
-    "",
-    " ",
-    "   ",
-    "a",
-    " a",
-    "  a ",
-    "a  ",
+    *("", " ", "   ", "a", " a", "  a ", "a  "),
     "a b  c   d    e \n f",
     "\n\n a",
     "a\n b\t c\r d\x0b e\x0c f",
@@ -45,11 +39,8 @@ TEXTS = [
     "stop the world. stopping  stop",
     "K\u212aelvin and \u212a elvin K elvin ang\u00e9 ange\u0301",
     "12 345  6789   0,1 2.3",
-    "a city",
-    "a, city",
+    *("a city", "a, city", "un cafe\u0301", "deux th\u00e9s"),
     "un cafe\u0301 et un caf\u00e9s, deux the\u0301s ou deux th\u00e9s",
-    "un cafe\u0301",
-    "deux th\u00e9s",
     "in the end of the day  in the end",
     "def f(x):  return    x  ;  y",
 ]
@@ -77,6 +68,10 @@ def trained(model, trainer, texts, *, normalizer=None, pre_tokenizer=None, added
     if pre_tokenizer is not None:
         tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.train_from_iterator([text for text in texts if text], trainer)
+    return with_added(tokenizer, added)
+
+
+def with_added(tokenizer, added):
     tokenizer.add_tokens([token for token in added if not token.special])
     tokenizer.add_special_tokens([token for token in added if token.special])
     return tokenizer
@@ -115,9 +110,7 @@ def llama(added=(), prepend=True, joins=False):
     replace = normalizers.Replace(" ", "▁")
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), replace]) if prepend else replace
     tokenizer.decoder = decoders.Replace("▁", " ")
-    tokenizer.add_tokens([token for token in added if not token.special])
-    tokenizer.add_special_tokens([token for token in added if token.special])
-    return tokenizer
+    return with_added(tokenizer, added)
 
 
 def gemma(added=()):
@@ -144,9 +137,7 @@ def digits(prefix=False, added=()):
 
 SEGMENTED = {
     "byte-level": lambda: byte_level(PROSE, pre_tokenizers.ByteLevel(add_prefix_space=False)),
-    "byte-level of code, prefix space": lambda: byte_level(
-        CODE, pre_tokenizers.ByteLevel(add_prefix_space=True)
-    ),
+    "byte-level of code, prefix space": lambda: byte_level(CODE, pre_tokenizers.ByteLevel()),
     "byte-level of code": lambda: byte_level(CODE * 3, pre_tokenizers.ByteLevel(add_prefix_space=False)),
     "byte-level, added": lambda: byte_level(
         CODE, pre_tokenizers.ByteLevel(add_prefix_space=False), added=ADDED

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import safetensors.torch
 import torch
-from made_up_jobs import NAMES, benchmark_of, request
+from made_up_jobs import NAMES, benchmark_of, request, target_of
 from spoiling import JUNK, damaged, refuses, seeds, spoiled
 
 import tiny_models
@@ -37,8 +37,8 @@ ODD_TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory) -> Path:
-    return tiny_models.tiny_model("gpt_neox", tmp_path_factory.mktemp("good") / "tiny")
+def good(tiny_checkpoint) -> Path:
+    return tiny_checkpoint("gpt_neox").parent / "model"
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def used(folder: Path, *, start_token: str = "none", max_length: int | None = No
     models.register_local(folder, record)
     return passes.run(
         [request(statistics="full", start_token=start_token)], benchmark=benchmark_of(ODD_TEXTS), names=NAMES,
-        target=models.load_checkpoint(record, dtype="float32", device="cpu", max_length=max_length),
+        target=target_of(record, max_length=max_length),
         store=folder.parent / "store", manifest=folder.parent / "manifest.json", batch_tokens=512, threads=1,
     )  # fmt: skip
 
@@ -100,9 +100,8 @@ def test_a_tokenizer_without_special_tokens_is_used_or_refused(folder, lacking):
 
 
 def test_a_context_of_two_tokens_leaves_one_value_of_each_text(folder):
-    assert {
-        len(row["logprobs"]) for row in rows(folder, used(folder, max_length=2)) if not row["skipped"]
-    } == {1}
+    found = rows(folder, used(folder, max_length=2))
+    assert {len(row["logprobs"]) for row in found if not row["skipped"]} == {1}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e38])
@@ -188,12 +187,11 @@ def test_what_is_no_answer_is_asked_for_again(reader, body):
 @pytest.mark.parametrize("good_answer", [CHAT, COMPLETION], ids=["chat", "completion"])
 def test_log_probabilities_that_are_none_never_become_probabilities(good_answer, logprob):
     body = copy.deepcopy(good_answer)
-    for positions in (body["choices"][0]["logprobs"],):
-        if "content" in positions:
-            positions["content"][0]["top_logprobs"][0]["logprob"] = logprob
-        else:
-            positions["top_logprobs"][0]["B"] = logprob
-            positions["token_logprobs"][1] = logprob
+    positions = body["choices"][0]["logprobs"]
+    if "content" in positions:
+        positions["content"][0]["top_logprobs"][0]["logprob"] = logprob
+    else:
+        positions["top_logprobs"][0]["B"] = positions["token_logprobs"][1] = logprob
     for reader in READERS:
         assert is_sound(read(reader, body))
 

@@ -87,13 +87,19 @@ def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
         assert server.requests == 2
 
 
-@pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices", "hang"])
+@pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices"])
 def test_a_passing_fault_loses_nothing(tmp_path, fault):
     generator = random.Random(0)
     with Loopback(echoed, lambda number, body: fault if generator.random() < 0.4 else None) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", attempts=20, timeout=0.5) == EXPECTED
+        assert ask(server.url, tmp_path / "a.sqlite", attempts=20) == EXPECTED
         assert set(server.answered.values()) == {1}
         assert server.requests > 20
+
+
+def test_a_time_out_is_tried_again(tmp_path):
+    with Loopback(echoed, lambda number, body: "hang" if number == 0 else None) as server:
+        assert ask(server.url, tmp_path / "a.sqlite", count=1, timeout=0.5) == EXPECTED[:1]
+        assert server.requests == 2
 
 
 def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):

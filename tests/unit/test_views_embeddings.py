@@ -7,7 +7,8 @@ import made_up_tokenizers
 import numpy as np
 import pytest
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tiny_checkpoints import word_tokenizer
+from tokenizers import pre_tokenizers
 
 from pretrace.views.embeddings import NEAREST, neighbours_by_embeddings, synonyms_by_embeddings
 from pretrace.views.words import core, word_spans
@@ -24,13 +25,10 @@ TEXT = "The King of our city met a duke, the QUEEN and her village; no county or
 def table() -> tuple[np.ndarray, Any]:
     """Words of a kind lie close together; a common part, larger than both, would hide that."""
     words = ["[UNK]", "a", "the", "of", "our", "her", "and", "no", "or", *KIND]
-    tokenizer = Tokenizer(models.WordLevel({word: id for id, word in enumerate(words)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
     rng = np.random.default_rng(0)
     centre = {"ruler": np.eye(8)[0], "place": np.eye(8)[1]}
     rows = [centre[KIND[word]] if word in KIND else -np.ones(8) for word in words]
-    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[7], fast
+    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[7], word_tokenizer(words)
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:

@@ -41,23 +41,26 @@ def masked_model(
     return model, fast
 
 
+def word_tokenizer(words: Sequence[str], **special: str) -> transformers.PreTrainedTokenizerFast:
+    """A token for each word, in order, the unknown one among them as `[UNK]`."""
+    ids = {word: id for id, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", **special)
+
+
 def causal_checkpoint(folder: Path, words: Sequence[str], *, seed: int = 0) -> Path:
     """A Llama of 1 layer over whole words, saved to `folder`; returns its checkpoint.json."""
-    vocabulary = {word: id for id, word in enumerate(["[UNK]", "</s>", *words])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    fast = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", eos_token="</s>"
-    )
+    tokenizer = word_tokenizer(["[UNK]", "</s>", *words], eos_token="</s>")
     torch.manual_seed(seed)
     model = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
-            vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
             intermediate_size=16, max_position_embeddings=64, initializer_range=1.0, eos_token_id=1, bos_token_id=None,
         )
     )  # fmt: skip
     model.save_pretrained(folder)
-    fast.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     record = folder.parent / f"{folder.name}.json"
     register_local(folder, record)
     return record
