@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pretrace.questions.answering import Letters, Progress, Prompt, Reply, split_words
+from pretrace.questions.answering import Letters, Progress, Prompt, Reply, split_units
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import read_wording
 from pretrace.questions.table import SCHEMA
@@ -48,13 +48,13 @@ class Scripted:
 
     def _continued(self, asked: str, units: int) -> str:
         for text in self.truth:
-            first, second = split_words(text, units) or ("\0", "")
+            first, second = split_units(text, units) or ("\0", "")
             if asked.endswith(first):
                 return second
         return ""
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:
-        return split_words(text, units)
+        return split_units(text, units)
 
 
 def table() -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pretrace.questions.answering import letter_in, split_words
+from pretrace.questions.answering import letter_in, split_units
 from pretrace.questions.cloze import mask, matches, named
 from pretrace.questions.completion import similar
 from pretrace.questions.controls import longest_option, odd_one_out
@@ -31,8 +31,8 @@ def test_a_letter_is_read_from_an_answer_in_words(text, letter):
 
 
 def test_words_are_split_where_a_model_has_no_tokenizer_here():
-    assert split_words("a b  c d e", 2) == ("a b", "c d")
-    assert split_words("a b c", 2) is None
+    assert split_units("a b  c d e", 2) == ("a b", "c d")
+    assert split_units("a b c", 2) is None
 
 
 OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three four"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,12 +40,12 @@ class Comparison:
     theirs: Estimate | None
 
 
-@dataclass(frozen=True)
-class Tested:
-    """One row of the tests table, but for its keys."""
+class Tested(NamedTuple):
+    """A row of the tests table: the estimate that its keys are of, and what follows them."""
 
     row: Estimate
     baseline: str
+    metric: str
     test: str
     difference: float
     low: float
@@ -80,12 +81,8 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[C
                     both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
                     planned.append(Comparison(row, baseline, *both))
     if partial:
-        log.info(
-            "%s: %d of %d comparisons rest on the texts that both methods score",
-            cell.name,
-            partial,
-            len(planned),
-        )
+        log.info("%s: %d of %d comparisons rest on the texts that both methods score",
+                 cell.name, partial, len(planned))  # fmt: skip
     for key, name in sorted(ambiguous):
         log.info("%s: %s %s is not compared with %s, which has no single row to compare it with",
                  cell.name, key.method, key.reference, name)  # fmt: skip
@@ -189,6 +186,7 @@ def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: R
         adjusted[family] = holm(result.p[family])
     numbers = zip(differences, result.low, result.high, result.p, adjusted, strict=True)
     return [
-        Tested(one.row, one.baseline.method if one.baseline else "chance", test, *map(float, row))
+        Tested(one.row, one.baseline.method if one.baseline else "chance", METRICS[one.row.metric], test,
+               *map(float, row))
         for one, row in zip(group, numbers, strict=True)
-    ]
+    ]  # fmt: skip

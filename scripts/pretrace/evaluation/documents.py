@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pretrace.evaluation.cells import RankedUnits
+from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.selection import Estimate
@@ -31,18 +32,6 @@ class DocumentMetric:
     value: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class WelchTest:
-    """Do members and non-members have the same mean score? `difference` is members minus non-members."""
-
-    estimate: Estimate
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
 
 
 def document_metrics(
@@ -104,7 +93,7 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
     return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
 
 
-def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[WelchTest]:
+def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Tested]:
     """Welch's t-test between the scores of members and non-members, of every default setting.
 
     Holm's family is the cell's methods. A class of one document leaves nothing to test.
@@ -116,31 +105,30 @@ def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[WelchT
         column = estimate.parts[0].column
         there = cell.scored[column]
         classes = (cell.scores[column, there & kind] for kind in (cell.label, ~cell.label))
-        if (result := welch(*classes)) is not None:
+        if (result := _welch(*classes)) is not None:
             tests.append((estimate, result))
     adjusted = holm(np.array([result[3] for _, result in tests]))
-    return [WelchTest(one, *result, float(p)) for (one, result), p in zip(tests, adjusted, strict=True)]
+    return [
+        Tested(estimate, NONMEMBERS, MEAN_SCORE, "welch", *result, float(p))
+        for (estimate, result), p in zip(tests, adjusted, strict=True)
+    ]
 
 
-def welch(first: Floats, second: Floats) -> tuple[float, float, float, float] | None:
-    """Difference of two means, its 95 % interval and two-sided p, of unequal variances; None without any spread.
+def _welch(members: Floats, nonmembers: Floats) -> tuple[float, float, float, float] | None:
+    """Members' mean minus non-members', its 95 % interval and two-sided p, of unequal variances; None without spread.
 
     B. L. Welch, Biometrika 34 (1947).
     """
     from scipy.special import stdtr, stdtrit
 
-    if min(len(first), len(second)) < 2:
+    if min(len(members), len(nonmembers)) < 2:
         return None
-    squares = np.array([values.var(ddof=1) / len(values) for values in (first, second)])
+    squares = np.array([values.var(ddof=1) / len(values) for values in (members, nonmembers)])
     error = float(np.sqrt(squares.sum()))
     if error < NO_SPREAD:
         return None
-    degrees = squares.sum() ** 2 / (squares**2 / (len(first) - 1, len(second) - 1)).sum()
-    difference = float(first.mean() - second.mean())
+    degrees = squares.sum() ** 2 / (squares**2 / (len(members) - 1, len(nonmembers) - 1)).sum()
+    difference = float(members.mean() - nonmembers.mean())
     half = float(stdtrit(degrees, 0.975)) * error
-    return (
-        difference,
-        difference - half,
-        difference + half,
-        float(2 * stdtr(degrees, -abs(difference) / error)),
-    )
+    p = float(2 * stdtr(degrees, -abs(difference) / error))
+    return difference, difference - half, difference + half, p

@@ -7,13 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, Shown, cells, text_units
-from pretrace.evaluation.comparison import Tested, compare, plan_comparisons
-from pretrace.evaluation.documents import (
-    MEAN_SCORE,
-    NONMEMBERS,
-    document_metrics,
-    welch_tests,
-)
+from pretrace.evaluation.comparison import compare, plan_comparisons
+from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
@@ -180,17 +175,14 @@ def _evaluate_cell(
     of_texts = randomised and cell.unit == "text"
     relabelled = relabelled_aucs(cell, choices, settings, resamples, seed) if of_texts else {}
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
-    tests = [_test_row(cell, one) for one in tested]
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
         for of in document_metrics(cell, [*wanted, *chosen], weights):
             size = rankings.sizes(of.estimate.parts[0])
             marks = _marks(of.estimate, cell, [size], True, empty, choices.at_edge, settings)
             metrics.append((*_keys(cell, of.estimate), *size, of.metric, of.value, of.low, of.high, marks))
-        for test in welch_tests(cell, chosen):
-            found = (test.difference, test.low, test.high, test.p, test.p_holm)
-            tests.append((*_keys(cell, test.estimate), NONMEMBERS, MEAN_SCORE, "welch", *found))
-    return metrics, tests
+        tested += welch_tests(cell, chosen)
+    return metrics, [(*_keys(cell, one.row), *one[1:]) for one in tested]
 
 
 def _has_interval(
@@ -258,12 +250,6 @@ def _marks(
 def _is_cross_fitted(column: Column, settings: Settings) -> bool:
     """Whether what scores a unit was learned from the units of the other folds."""
     return settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
-
-
-def _test_row(cell: RankedUnits, one: Tested) -> tuple[Any, ...]:
-    metric = METRICS[one.row.metric]
-    numbers = (one.difference, one.low, one.high, one.p, one.p_holm)
-    return (*_keys(cell, one.row), one.baseline, metric, one.test, *numbers)
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:

@@ -110,21 +110,15 @@ class Measured:
 
     def find(self, lookup: Lookup) -> Found | None:
         """The number, or None where the study has none."""
-        for benchmark in lookup.benchmarks:
-            found = self._of(benchmark, lookup)
-            if found is not None:
-                return found
-        return None
+        found = (self._of(benchmark, lookup) for benchmark in lookup.benchmarks)
+        return next((one for one in found if one is not None), None)
 
     def why_not(self, lookup: Lookup) -> str:
         """Why the study has no such number, as far as it can be told."""
         if lookup.metric in COUNTS:
-            known = any(one in self._results.benchmarks for one in lookup.benchmarks)
-            return (
-                "the benchmark has no such texts"
-                if known
-                else "no model that can be asked reads the benchmark"
-            )
+            if any(one in self._results.benchmarks for one in lookup.benchmarks):
+                return "the benchmark has no such texts"
+            return "no model that can be asked reads the benchmark"
         if lookup.metric == "p_value" and any(
             not self._candidates((lookup.model, one), lookup, lookup.subset, "auc").empty
             for one in lookup.benchmarks

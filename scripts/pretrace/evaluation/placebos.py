@@ -21,29 +21,11 @@ from pretrace.runtime.logs import Progress
 from pretrace.views.prefixes import with_nonmembers
 
 KEYS = [
-    "method",
-    "view",
-    "start_token",
-    "reference",
-    "subset",
-    "length",
-    "evaluation_set",
-    "selection",
-    "metric",
-]
+    "method", "view", "start_token", "reference", "subset", "length", "evaluation_set", "selection", "metric",
+]  # fmt: skip
 COLUMNS = [
-    *KEYS,
-    "document",
-    "placebo",
-    "n_members",
-    "n_nonmembers",
-    "value",
-    "mean",
-    "sd",
-    "z",
-    "rank",
-    "placebos",
-]
+    *KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
+]  # fmt: skip
 """In the row of the non-members' own document (`placebo` False): `mean` and `sd` of the placebos' values, `z`, how many
 sd the value lies above the mean, its `rank` from the top (ties count against), and how many `placebos` there are; NaN
 in the placebos' rows."""

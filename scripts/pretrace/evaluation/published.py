@@ -126,7 +126,7 @@ def read_names(path: Path) -> Names:
     """The file, checked against its schema."""
     given = read_yaml(path)
     check(given, NamesFile, str(path))
-    return Names(given["rules"], given["parameters"], given["papers"])
+    return Names(**given)
 
 
 def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:

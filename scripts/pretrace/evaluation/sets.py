@@ -37,11 +37,6 @@ def evaluation_sets(
         }
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
         sets += [EvaluationSet(name, draw, ids[name], nonmembers) for name in names]
-        log.info(
-            "draw %d: %d texts, %d without its prefixes, %d balanced",
-            draw,
-            len(benchmark),
-            len(ids["without_prefixes"]),
-            len(ids["balanced"]),
-        )
+        log.info("draw %d: %d texts, %d without its prefixes, %d balanced",
+                 draw, len(benchmark), *map(len, ids.values()))  # fmt: skip
     return sets

@@ -11,7 +11,6 @@ from pretrace.methods.needs import companions, most_shots, obstacle, prefix_need
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
     cross_fitted,
-    default_setting,
     empty_score,
     is_limit,
     parse_setting,
@@ -33,7 +32,6 @@ __all__ = [
     "TokenStatistics",
     "companions",
     "cross_fitted",
-    "default_setting",
     "empty_score",
     "find",
     "is_limit",

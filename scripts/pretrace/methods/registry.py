@@ -62,11 +62,6 @@ class Method:
         """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a cell."""
         return "benchmark" if "texts" in self.needs else "text"
 
-    @property
-    def empty_score(self) -> float | None:
-        """The score of a text with nothing to score, at default parameters."""
-        return float(self.defaults[self.empty_parameter]) if self.empty_parameter else None
-
 
 METHODS: dict[str, Method] = {}
 

@@ -50,11 +50,6 @@ def written_parameters(setting: str) -> dict[str, str]:
     return dict(part.split("=", 1) for part in setting.split(";")) if setting else {}
 
 
-def default_setting(id: str) -> str:
-    """The name of the setting with every parameter at its default."""
-    return setting_name(id, {})
-
-
 def empty_score(id: str, setting: str) -> float | None:
     """The score that a setting gives a text with nothing to score; None where there is no such thing."""
     name = _find(id).empty_parameter

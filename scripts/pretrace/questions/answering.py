@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 LETTERS = ("A", "B", "C", "D")
 
@@ -87,12 +87,17 @@ class Answerer(Protocol):
         ...
 
 
-def split_words(text: str, units: int) -> tuple[str, str] | None:
-    """`Answerer.split` in words."""
-    words = text.split()
-    if len(words) < 2 * units:
+def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str] | None:
+    """`Answerer.split`, in words where there is no tokenizer."""
+    if tokenizer is None:
+        words = text.split()
+        parts = " ".join(words[:units]), " ".join(words[units : 2 * units])
+        return parts if len(words) >= 2 * units else None
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    if len(ids) < 2 * units:
         return None
-    return " ".join(words[:units]), " ".join(words[units : 2 * units])
+    plain = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
+    return tokenizer.decode(ids[:units], **plain), tokenizer.decode(ids[units : 2 * units], **plain)
 
 
 _LETTER = re.compile(

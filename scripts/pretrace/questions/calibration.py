@@ -38,70 +38,46 @@ def calibrate(
     held_benchmark: pd.DataFrame | None = None,
     where: str = "answers",
 ) -> pd.DataFrame:
-    """`calibrations` of one model's answers tables, of what the runs ask of them; `where` begins errors."""
-    units = document_units(benchmark)
-    found = de_cop_answers(wanted_answers(answers, runs), units, where)
-    if held is None or held_benchmark is None:
-        return calibrations(found, units, given=given)
-    other = document_units(held_benchmark)
-    means = letter_means(de_cop_answers(held, other, where), other)
-    return calibrations(found, units, given=given, held=means)
+    """A row a document and calibration of what the runs ask of a model's answers, sorted; columns `COLUMNS`.
 
-
-def de_cop_answers(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.DataFrame:
-    """The answers to de_cop's questions with the `id` of their document's unit."""
-    rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
-    return rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
-
-
-def calibrations(
-    answers: pd.DataFrame,
-    units: pd.DataFrame,
-    *,
-    given: Mapping[str, float] | None = None,
-    held: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """The calibrations of a model's answers: a row a document and calibration, sorted; columns `COLUMNS`.
-
-    `answers` are those of de_cop with their unit `id`; `units` as `documents.document_units`. `mean_*` are a
-    document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`), the
-    `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, where there is
-    neither, those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have
-    no row.
+    `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
+    the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, where there is
+    neither, those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no
+    row. `where` begins errors.
     """
-    means = letter_means(answers, units)
+    means = _letter_means(wanted_answers(answers, runs), document_units(benchmark), where)
     if means.empty:
         return pd.DataFrame(columns=COLUMNS)
     found = {"none": np.zeros((len(means), len(LETTERS)))}
     if given is not None:
         found["given"] = np.tile([given[letter] for letter in LETTERS], (len(means), 1))
-    if held is not None:
-        found["held"] = _held(means, held)
-    if given is None and held is None:
+    if held is not None and held_benchmark is not None:
+        found["held"] = _held(means, _letter_means(held, document_units(held_benchmark), where))
+    if len(found) == 1:
         found["cross_fitted"] = _cross_fitted(means)
     frames = []
     for name, deltas in found.items():
-        known = ~np.isnan(deltas).any(axis=1)
         frame = means.assign(calibration=name)
         frame[DELTAS] = deltas
-        frames.append(frame[known])
+        frames.append(frame[~np.isnan(deltas).any(axis=1)])
     return pd.concat(frames)[COLUMNS].sort_values(COLUMNS[:5], ignore_index=True)
 
 
-def letter_means(answers: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
-    """Each document's mean probability of the letters over its answers, with its label and fold."""
-    rows = answers[answers[PROBABILITIES].notna().all(axis=1)]
-    grouped = rows.groupby(["paraphraser", "id"], sort=True)
+def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Each document's mean probability of the letters over its answers to de_cop, with its label and fold."""
+    rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
+    rows = rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
+    grouped = rows[rows[PROBABILITIES].notna().all(axis=1)].groupby(["paraphraser", "id"], sort=True)
     means = grouped[PROBABILITIES].mean().set_axis(MEANS, axis=1)
     means["n_answers"] = grouped.size()
     return means.reset_index().merge(units[["id", "subset", "length", "label", "fold"]], on="id")
 
 
-def deltas_of(means: pd.DataFrame) -> Floats:
+def _deltas(clean: pd.DataFrame) -> Floats:
     """Shape (4,): a quarter minus the documents' mean probabilities; not a number where there is no document."""
-    if means.empty:
+    if clean.empty:
         return np.full(len(LETTERS), np.nan)
-    return 0.25 - means[MEANS].to_numpy(np.float64).mean(axis=0)
+    return 0.25 - clean[MEANS].to_numpy(np.float64).mean(axis=0)
 
 
 def _cross_fitted(means: pd.DataFrame) -> Floats:
@@ -111,15 +87,10 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
         for fold in of["fold"].unique():
             clean = of[of["label"].eq(0) & (of["fold"] != fold)]
             places = means.index.get_indexer(of.index[of["fold"] == fold])
-            deltas[places] = deltas_of(clean)
+            deltas[places] = _deltas(clean)
             if clean.empty:
-                log.warning(
-                    "%s, length %s: no clean document outside fold %d to calibrate its %d documents on",
-                    paraphraser,
-                    length,
-                    fold,
-                    len(places),
-                )
+                log.warning("%s, length %s: no clean document outside fold %d to calibrate its %d documents on",
+                            paraphraser, length, fold, len(places))  # fmt: skip
     return deltas
 
 
@@ -141,16 +112,11 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
                 "on those of %s",
                 paraphraser, length, ", ".join(sorted(set(there["paraphraser"]))),
             )  # fmt: skip
-        deltas[means.index.get_indexer(of.index)] = deltas_of(there if same.empty else same)
+        deltas[means.index.get_indexer(of.index)] = _deltas(there if same.empty else same)
     return deltas
 
 
-def calibrated_answer(probabilities: Floats, deltas: Floats) -> NDArray[np.intp]:
-    """The place of the most probable letter after calibration; both of shape (answers, 4); equals go to the first."""
-    return np.asarray((probabilities + deltas).argmax(axis=1))
-
-
 def well_calibrated(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether every letter's mean probability, calibrated, lies in `RANGE`; `table` as `calibrations` gives it."""
+    """Whether every letter's mean probability, calibrated, lies in `RANGE`; `table` as `calibrate` gives it."""
     after = table[MEANS].to_numpy(np.float64) + table[DELTAS].to_numpy(np.float64)
     return pd.Series(((after >= RANGE[0]) & (after <= RANGE[1])).all(axis=1), index=table.index)

@@ -102,8 +102,7 @@ def _incomplete(answers: list[Answer]) -> int:
 
 
 def _answer(where: str, row: Mapping[str, Any]) -> Answer:
-    for column in ("document", "label", "passage"):
-        _require(where, row, column)
+    _require(where, row, "document", "label", "passage")
     task = _text(where, row, "task") or "de_cop"
     if task not in QUESTION_METHODS:
         raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
@@ -111,7 +110,7 @@ def _answer(where: str, row: Mapping[str, Any]) -> Answer:
         "task": task,
         "setting": _text(where, row, "setting"),
         "document": _text(where, row, "document"),
-        "label": _label(where, row["label"]),
+        "label": _whole(where, row, "label", most=1),
         "subset": _text(where, row, "subset"),
         "length": _whole(where, row, "length", least=1),
         "passage": _whole(where, row, "passage"),
@@ -126,15 +125,10 @@ def _answer(where: str, row: Mapping[str, Any]) -> Answer:
 
 def _choice(where: str, row: Mapping[str, Any]) -> Answer:
     """What a multiple-choice question adds: its order, its right letter, probabilities and the letter chosen."""
-    for column in ("permutation", "true_answer"):
-        _require(where, row, column)
-    permutation, true_answer = _whole(where, row, "permutation"), row["true_answer"]
-    if permutation is None or permutation >= ORDERS:
-        raise InputError(
-            f"{where}: permutation is {row['permutation']!r}; it must be a whole number, 0 to 23."
-        )
-    if true_answer not in LETTERS:
-        raise InputError(f"{where}: true_answer is {true_answer!r}; it must be A, B, C or D.")
+    _require(where, row, "permutation", "true_answer")
+    permutation = _whole(where, row, "permutation", most=ORDERS - 1)
+    if permutation is None or row["true_answer"] not in LETTERS:
+        raise _wrong(where, row, "permutation" if permutation is None else "true_answer")
     probabilities = _probabilities(where, row)
     if "answer" not in row and probabilities is None:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
@@ -146,25 +140,22 @@ def _choice(where: str, row: Mapping[str, Any]) -> Answer:
     missing = "no answer" if given is None else "no letter in the answer"
     return {
         "permutation": permutation,
-        "true_answer": true_answer,
+        "true_answer": row["true_answer"],
         **dict(zip(PROBABILITIES, probabilities or (None,) * 4, strict=True)),
         "answer": letter,
-        "correct": letter == true_answer,
+        "correct": letter == row["true_answer"],
         "reason": None if letter else missing,
     }
 
 
 def _reply(where: str, row: Mapping[str, Any]) -> Answer:
     """What a question answered in text adds: the text, and whether it is right, which only the asker knows."""
-    for column in ("answer", "correct"):
-        _require(where, row, column)
+    _require(where, row, "answer", "correct")
     given, correct = row["answer"], row["correct"]
     named = {"true": True, "false": False, "1": True, "0": False}
     correct = named.get(correct.lower(), correct) if isinstance(correct, str) else correct
     if not isinstance(correct, bool | None):
-        raise InputError(
-            f"{where}: correct is {row['correct']!r}; it must be true, false, or null (skipped)."
-        )
+        raise _wrong(where, row, "correct")
     reason = _text(where, row, "reason") or ("no answer" if given is None else "")
     return {
         "permutation": None,
@@ -176,61 +167,65 @@ def _reply(where: str, row: Mapping[str, Any]) -> Answer:
     }
 
 
+_MUST_BE = {
+    "label": "1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)",
+    "length": "a whole number, 1 or more",
+    "passage": "a whole number, 0 or more",
+    "permutation": "a whole number, 0 to 23",
+    "true_answer": "A, B, C or D",
+    "correct": "true, false, or null (skipped)",
+} | dict.fromkeys(PROBABILITIES, "a probability, 0 to 1")
+
+
+def _wrong(where: str, row: Mapping[str, Any], column: str) -> InputError:
+    return InputError(f"{where}: {column} is {row[column]!r}; it must be {_MUST_BE[column]}.")
+
+
+def _require(where: str, row: Mapping[str, Any], *columns: str) -> None:
+    for column in columns:
+        if column not in row:
+            there = ", ".join(map(str, row)) or "none"
+            raise InputError(f"{where}: there is no column '{column}'; found: {there}.")
+
+
 def _probabilities(where: str, row: Mapping[str, Any]) -> tuple[float, ...] | None:
     """The four letters' probabilities; None where the row has none of them."""
-    given = [row.get(name) for name in PROBABILITIES]
-    if all(value is None for value in given):
+    given = {name: row.get(name) for name in PROBABILITIES}
+    if all(value is None for value in given.values()):
         return None
-    values = []
-    for name, value in zip(PROBABILITIES, given, strict=True):
-        try:
-            number = float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            number = math.nan
-        if not 0 <= number <= 1:
-            raise InputError(f"{where}: {name} is {value!r}; it must be a probability, 0 to 1.")
-        values.append(number)
-    return tuple(values)
+    values = tuple(map(_number, given.values()))
+    for name, value in zip(given, values, strict=True):
+        if not 0 <= value <= 1:
+            raise _wrong(where, given, name)
+    return values
 
 
-def _require(where: str, row: Mapping[str, Any], column: str) -> None:
-    if column not in row:
-        raise InputError(
-            f"{where}: there is no column '{column}'; found: {', '.join(map(str, row)) or 'none'}."
-        )
-
-
-def _label(where: str, value: Any) -> int | None:
-    if value is None:
+def _whole(
+    where: str, row: Mapping[str, Any], column: str, *, least: int = 0, most: float = math.inf
+) -> int | None:
+    if row.get(column) is None:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool) and value in (0, 1):
-        return int(value)
-    raise InputError(
-        f"{where}: label is {value!r}; it must be 1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)."
-    )
+    number = _number(row[column])
+    if not (number.is_integer() and least <= number <= most):
+        raise _wrong(where, row, column)
+    return int(number)
 
 
-def _whole(where: str, row: Mapping[str, Any], column: str, *, least: int = 0) -> int | None:
-    value = row.get(column)
-    if value is None:
-        return None
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value)
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if whole and not isinstance(value, bool) and value >= least:
-        return int(value)
-    raise InputError(f"{where}: {column} is {value!r}; it must be a whole number, {least} or more.")
+def _number(value: Any) -> float:
+    """A number, also one that is written as text; not a number where it is none."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _text(where: str, row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
-    if value is None:
-        return ""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if not isinstance(value, str):
+    if not isinstance(value, str | None):
         raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
-    return value
+    return value or ""
 
 
 def _shown(label: int | None) -> str:

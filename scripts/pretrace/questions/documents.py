@@ -34,20 +34,11 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
             "a member or a non-member as a whole."
         )
     units["fold"] = grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)
-    units["id"] = _ids(units)
-    return units[["id", *CELL, "label", "fold"]].sort_values("id", ignore_index=True)
-
-
-def _ids(units: pd.DataFrame) -> list[str]:
-    """Names of documents, told apart where one has several units."""
+    subset = ("|" + units["subset"]).where(units["subset"] != "", "")
     several = units["document"].duplicated(keep=False)
-    parts = units[CELL].to_dict("records")
-    return [
-        "|".join([part["document"], *([part["subset"]] if part["subset"] else []), f"{part['length']}"])
-        if more
-        else part["document"]
-        for part, more in zip(parts, several, strict=True)
-    ]
+    full = units["document"] + subset + "|" + units["length"].astype(str)
+    units["id"] = units["document"].where(~several, full)
+    return units[["id", *CELL, "label", "fold"]].sort_values("id", ignore_index=True)
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":

@@ -273,20 +273,13 @@ def _asked(request: Mapping[str, Any], passages: list[Passage]) -> list[Passage]
 
 def _passages(benchmark: "pd.DataFrame") -> list[Passage]:
     ordered = benchmark.sort_values(["subset", "length", "document", "passage"], kind="stable")
-    numbers = {name: whole_numbers(ordered[name]) for name in ("label", "length", "passage")}
-    names = {
-        name: ordered[name].tolist() for name in ("text_id", "text", "title", "author", "document", "subset")
+    numbers = ("label", "length", "passage")
+    columns = {
+        name: whole_numbers(ordered[name]) if name in numbers else ordered[name].tolist()
+        for name in ("text_id", "text", "title", "author", "document", "subset", *numbers)
     }
+    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
     return [
-        Passage(
-            text_id=names["text_id"][place],
-            text=names["text"][place],
-            title=names["title"][place],
-            author=names["author"][place],
-            about={
-                key: (numbers | names)[key][place]
-                for key in ("document", "label", "subset", "length", "passage")
-            },
-        )
-        for place in range(len(ordered))
+        Passage(row.pop("text_id"), row.pop("text"), row.pop("title"), row.pop("author"), about=row)
+        for row in rows
     ]

@@ -14,7 +14,7 @@ from pretrace.models.generation import written
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply
+from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, split_units
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -79,10 +79,7 @@ class LocalAnswerer:
         return replies
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:
-        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        if len(ids) < 2 * units:
-            return None
-        return self._text(ids[:units]), self._text(ids[units : 2 * units])
+        return split_units(text, units, self._tokenizer)
 
     def _ids(self, prompt: Prompt) -> Ids:
         """What the model reads: the chat template's text, or the start token of its tokenizer and the prompt."""

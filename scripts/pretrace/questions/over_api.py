@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
-from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_words
+from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_units
 from pretrace.runtime.errors import InputError
 
 Body = Mapping[str, Any]
@@ -59,17 +59,7 @@ class ApiAnswerer:
         ]
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:
-        if self._tokenizer is None:
-            return split_words(text, units)
-        ids = self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        if len(ids) < 2 * units:
-            return None
-        first, second = self._tokenizer.batch_decode(
-            [ids[:units], ids[units : 2 * units]],
-            skip_special_tokens=True,
-            clean_up_tokenization_spaces=False,
-        )
-        return first, second
+        return split_units(text, units, self._tokenizer)
 
     def _ask(
         self, prompts: Sequence[Prompt], asked: Body, read: Callable[[Body], T], progress: Progress

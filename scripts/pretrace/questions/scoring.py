@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.methods import setting_name
 from pretrace.methods.scoring import COLUMNS, KEYS
 from pretrace.questions.answering import LETTERS
-from pretrace.questions.calibration import DELTAS, PROBABILITIES, calibrated_answer
+from pretrace.questions.calibration import DELTAS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.logs import log
 
@@ -47,9 +47,8 @@ def document_scores(
 ) -> pd.DataFrame:
     """Accuracy of each document by each task, columns as the scores table's; de_cop also for each calibration.
 
-    `answers` as the answers table; `units` as `documents.document_units`; `calibrations` as
-    `calibration.calibrations`. An unusable answer is wrong; a passage that a task skipped leaves its accuracy,
-    and the log counts both.
+    `units` as `documents.document_units`; `calibrations` as `calibration.calibrate` gives them. An unusable answer is
+    wrong; a passage that a task skipped leaves its accuracy, and the log counts both.
     """
     answers = answers.assign(id=unit_ids(answers, units, where).to_numpy(object))
     skipped = answers["correct"].isna()
@@ -80,7 +79,7 @@ def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFram
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
     known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
     probabilities, added = (rows.loc[known, names].to_numpy(np.float64) for names in (PROBABILITIES, DELTAS))
-    chosen = np.array(LETTERS, dtype=object)[calibrated_answer(probabilities, added)]
+    chosen = np.array(LETTERS, dtype=object)[(probabilities + added).argmax(axis=1)]  # equals go to the first
     correct = rows["correct"].to_numpy(bool, copy=True)
     correct[known] = chosen == rows.loc[known, "true_answer"].to_numpy(object)
     return rows.assign(correct=correct)
