@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
-from pretrace.evaluation.evidence import (
-    LEVEL,
-    cauchy_p,
-    cauchy_variable,
-    empirical_p,
-)
+from pretrace.evaluation.evidence import LEVEL, cauchy_p, cauchy_variable, empirical_p
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
 from pretrace.questions.known import is_control
@@ -139,9 +134,14 @@ def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
     return found
 
 
+def seeing(rows: pd.DataFrame, tied: Collection[str]) -> pd.DataFrame:
+    """The rows of methods that see the model and are not `tied`: what is combined."""
+    return rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(tied)))]
+
+
 def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
     """Rows of `audit_scores` with a `p` -> `unit, id, method, setting, score, p`: those of texts, what they say
-    together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `mute`.
+    together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `tied`.
     """
     rows = rows.assign(cauchy=cauchy_variable(rows["p"]))
     texts = rows[rows["unit"] == "text"]
@@ -149,7 +149,6 @@ def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
     grouped = parts.groupby(["id", *OF_METHOD], sort=True)[["score", "cauchy"]].mean().reset_index()
     documents = grouped.assign(unit="document", p=cauchy_p(grouped["cauchy"]))
     frame = pd.concat([texts, documents], ignore_index=True)
-    seeing = frame[~(frame["method"].map(is_control).astype(bool) | frame["method"].isin(list(tied)))]
-    together = seeing.groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
+    together = seeing(frame, tied).groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
     together = together.assign(method=COMBINED, setting="", p=cauchy_p(together["cauchy"]))
     return pd.concat([frame, together], ignore_index=True)[["unit", "id", *OF_METHOD, "score", "p"]]

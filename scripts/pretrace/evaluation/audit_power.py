@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, cross_p_values, tied_methods
+from pretrace.evaluation.audit import COMBINED, cross_p_values, seeing, tied_methods
 from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
 from pretrace.evaluation.evidence import LEVEL, cauchy_p, cauchy_variable
 from pretrace.evaluation.significance import wilson
-from pretrace.questions.known import is_control
 from pretrace.runtime.files import seed_of
 
 TIMES = 20
@@ -39,10 +38,9 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
     rows = rows[rows["label"].notna() & (rows["document"] != "")]
     rows = rows.assign(p=cross_p_values(rows)).dropna(subset="p")
     rows["cauchy"] = cauchy_variable(rows["p"])
-    tied = tied_methods(rows[rows["label"] == 0])
-    seeing = rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(tied)))]
     keys = ["id", "document", "subset", "label"]
-    together = seeing.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
+    combined = seeing(rows, tied_methods(rows[rows["label"] == 0]))
+    together = combined.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
     wide = pd.concat([rows, together]).pivot(index=keys, columns="method", values="cauchy")
     wide = wide[[method for method in wide if method in methods or not methods]].dropna()
     groups: dict[Any, np.ndarray] = {

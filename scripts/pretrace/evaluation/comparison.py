@@ -1,6 +1,6 @@
 """Every method against every other method of its cell, and against chance."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,10 +54,14 @@ class Tested(NamedTuple):
     p_holm: float
 
 
-def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Comparison]:
-    """Who is compared with whom; logged where a baseline is ambiguous, or lacks scores of some texts."""
+def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[list[Comparison]]:
+    """Who is compared with whom, in groups of one selection and metric.
+
+    Logged where a baseline is ambiguous, or lacks scores of some texts.
+    """
     masks = [mask.tobytes() for mask in cell.scored]
-    planned, partial, ambiguous = [], 0, set()
+    groups: list[list[Comparison]] = []
+    partial, ambiguous = 0, set()
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
@@ -65,6 +69,7 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[C
                 for estimate in estimates
                 if estimate.selection == selection and METRICS[estimate.metric] == metric
             }
+            planned: list[Comparison] = []
             for key, row in rows.items():
                 planned.append(Comparison(row, None, row, None))
                 for name in sorted({other.method for other in rows} - {key.method}):
@@ -80,13 +85,14 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[C
                     partial += not same
                     both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
                     planned.append(Comparison(row, baseline, *both))
+            groups += [planned] if planned else []
     if partial:
         log.info("%s: %d of %d comparisons rest on the texts that both methods score",
-                 cell.name, partial, len(planned))  # fmt: skip
+                 cell.name, partial, sum(map(len, groups)))  # fmt: skip
     for key, name in sorted(ambiguous):
         log.info("%s: %s %s is not compared with %s, which has no single row to compare it with",
                  cell.name, key.method, key.reference, name)  # fmt: skip
-    return planned
+    return groups
 
 
 def partner(row: Column, others: Sequence[Column]) -> Column | None:
@@ -106,7 +112,7 @@ def partner(row: Column, others: Sequence[Column]) -> Column | None:
 
 
 def compare(
-    planned: Sequence[Comparison],
+    groups: Iterable[Sequence[Comparison]],
     rankings: Rankings,
     values: dict[Estimate, float],
     draws: dict[Estimate, Floats],
@@ -119,7 +125,7 @@ def compare(
     the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
     """
     tested: list[Tested] = []
-    for group in _by_selection_and_metric(planned):
+    for group in groups:
         first = group[0].row
         baselines = np.array([_baseline_value(one, rankings, values) for one in group])
         differences = np.array([values[one.ours] for one in group]) - baselines
@@ -138,13 +144,6 @@ def compare(
             found = permutation_test(np.stack([relabelled[one.row] for one in exact]))
             tested += _rows(exact, "permutation", *found)
     return tested
-
-
-def _by_selection_and_metric(planned: Sequence[Comparison]) -> Iterator[list[Comparison]]:
-    groups: dict[tuple[str, int], list[Comparison]] = {}
-    for one in planned:
-        groups.setdefault((one.row.selection, one.row.metric), []).append(one)
-    yield from groups.values()
 
 
 def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:

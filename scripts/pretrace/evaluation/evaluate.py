@@ -147,7 +147,7 @@ def _evaluate_cell(
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
     wanted = [one for one in grid if _has_interval(one, cell, choices.of_lines, grid_intervals, settings)]
-    compared = (estimate for one in planned for estimate in (one.ours, one.theirs) if estimate)
+    compared = (one for group in planned for pair in group for one in (pair.ours, pair.theirs) if one)
     chosen = [*choices.estimates, *choices.of_variants]
     drawn = list(dict.fromkeys([*chosen, *wanted, *compared]))
     values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
@@ -161,11 +161,8 @@ def _evaluate_cell(
     empty = mostly_empty(cell, settings)
     metrics = []
     for estimate in [*grid, *chosen]:
-        value = (
-            known[estimate]
-            if estimate in known
-            else choices.values[estimate.parts[0].column, estimate.metric]
-        )
+        of_grid = choices.values[estimate.parts[0].column, estimate.metric]
+        value = known.get(estimate, of_grid)
         low, high = interval.get(estimate, (np.nan, np.nan))
         sizes = _sizes(estimate, rankings)
         marks = _marks(estimate, cell, sizes, estimate in interval, empty, choices.at_edge, settings)

@@ -1,7 +1,7 @@
 """One measured number by all its keys, of a study's metrics, tests and benchmarks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
@@ -61,17 +61,17 @@ class Lookup:
     subset: str
     length: int | None
     method: str
-    variant: str
-    view: str
-    start_token: str
-    reference: str
-    evaluation_set: str
-    unit: str
     metric: str
-    fixed: Mapping[str, Any]
-    without: Mapping[str, Sequence[Any]]
     tolerance: float
-    unjudged: str
+    variant: str = ""
+    view: str = "original"
+    start_token: str = "tokenizer"
+    reference: str = ""
+    evaluation_set: str = "all"
+    unit: str = "text"
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    without: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    unjudged: str = ""
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,7 @@ def placebos(
                 at |= {"n_members": int(cell.label.sum()), "n_nonmembers": int((~cell.label).sum())}
                 for estimate, value in zip(estimates, values, strict=True):
                     column = cell.columns[estimate.parts[0].column]
-                    keys = {
-                        key: getattr(column, key) for key in ("method", "view", "start_token", "reference")
-                    }
+                    keys = {key: value for key, value in column._asdict().items() if key in KEYS}
                     chosen = {"selection": estimate.selection, "metric": METRICS[estimate.metric]}
                     rows.append(at | keys | chosen | {"value": float(value)})
             progress.update()
@@ -116,12 +114,9 @@ def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> Scor
     place = pd.Index(of_texts.units["id"])
     for _, cell in table.groupby(["subset", "length"], dropna=False, sort=True):
         texts = LabelledTexts(
-            ids=cell["text_id"].tolist(),
-            texts=cell["text"].tolist(),
-            labels=list(cell["label"].astype(int)),
-            folds=cell["fold"].astype(int).tolist(),
-            language=language,
-        )
+            cell["text_id"].tolist(), cell["text"].tolist(), list(cell["label"].astype(int)),
+            cell["fold"].astype(int).tolist(), language,
+        )  # fmt: skip
         for column, values in learned.items():
             scored: Mapping[str, float] = find(column.method).function(texts)
             values[place.get_indexer(pd.Index(list(scored)))] = list(scored.values())
@@ -132,17 +127,14 @@ def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return nothing()
     rows = rows.assign(length=rows["length"].astype("Int64"))
-    found = rows[rows["placebo"]].groupby(KEYS, dropna=False)["value"].agg(["mean", "std", "size"])
-    joined = rows.merge(
-        found.rename(columns={"std": "sd", "size": "placebos"}).reset_index(), on=KEYS, how="left"
-    )
-    above = joined[joined["placebo"]].merge(
-        joined.loc[~joined["placebo"], [*KEYS, "value"]], on=KEYS, suffixes=("", "_real")
-    )
-    ranks = (
-        1 + (above["value"] >= above["value_real"]).groupby([above[key] for key in KEYS], dropna=False).sum()
-    )
-    joined = joined.merge(ranks.rename("rank").reset_index(), on=KEYS, how="left")
+    grouped = rows[rows["placebo"]].groupby(KEYS, dropna=False)["value"]
+    found = grouped.agg(mean="mean", sd="std", placebos="size").reset_index()
+    joined = rows.merge(found, on=KEYS, how="left")
+    real = rows.loc[~rows["placebo"], [*KEYS, "value"]]
+    above = rows[rows["placebo"]].merge(real, on=KEYS, suffixes=("", "_real"))
+    above = above.assign(rank=above["value"] >= above["value_real"])
+    ranks = 1 + above.groupby(KEYS, dropna=False)["rank"].sum()
+    joined = joined.merge(ranks.reset_index(), on=KEYS, how="left")
     joined["z"] = (joined["value"] - joined["mean"]) / joined["sd"].where(joined["sd"] > 0)
     joined.loc[joined["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
     return joined[COLUMNS].sort_values([*KEYS, "placebo", "document"], kind="stable", ignore_index=True)

@@ -176,16 +176,16 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     """What is looked up for a row, or why nothing is."""
     settings = _settings_of(row)
     facts = {**{key: row[key] for key in COLUMNS}, **settings}
-    use: dict[str, Any] = {
-        "model": row["model"], "benchmark": [row["benchmark"]], "subset": row["subset"], "method": row["method"],
-        "length": int(row["length"]) if row["length"] else None, "metric": row["metric"],
-    }  # fmt: skip
+    use: dict[str, Any] = {key: row[key] for key in ("model", "subset", "method", "metric")}
+    use |= {"benchmark": [row["benchmark"]], "length": int(row["length"]) if row["length"] else None}
     for rule in rules:
         if all(facts.get(key, "") in _listed(value) for key, value in rule["where"].items()):
             use |= rule["use"]
     if "skip" in use:
         return str(use["skip"])
-    fixed, tuned = dict(use.get("fixed", {})), use.get("tuned", False)
+    if use.pop("strict", False) and use["metric"].startswith("tpr_at"):
+        use["metric"] += "_strict"
+    fixed, tuned = dict(use.get("fixed", {})), use.pop("tuned", False)
     free = set()
     for key, parameter in parameters.get(use["method"], {}).items():
         if settings.get(key) == "tuned":
@@ -196,25 +196,9 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     method = METHODS.get(use["method"])
     if method is not None and not tuned:
         fixed = {name: method.defaults[name] for name in method.grid if name not in free} | fixed
-    return Lookup(
-        model=use["model"],
-        benchmarks=tuple(one.format(**facts) for one in use["benchmark"]),
-        subset=use["subset"],
-        length=use["length"],
-        method=use["method"],
-        variant=use.get("variant", ""),
-        view=use.get("view", "original"),
-        start_token=use.get("start_token", "tokenizer"),
-        reference=use.get("reference", "").format(**facts),
-        evaluation_set=use.get("evaluation_set", "all"),
-        unit=use.get("unit", "text"),
-        metric=use["metric"]
-        + ("_strict" if use.get("strict") and use["metric"].startswith("tpr_at") else ""),
-        fixed=fixed,
-        without=use.get("without", {}),
-        tolerance=use["tolerance"],
-        unjudged=use.get("unjudged", ""),
-    )
+    use["benchmarks"] = tuple(one.format(**facts) for one in use.pop("benchmark"))
+    use["reference"] = use.get("reference", "").format(**facts)
+    return Lookup(**use | {"fixed": fixed})
 
 
 def _listed(value: Any) -> Sequence[str]:

@@ -35,7 +35,8 @@ class Ranking:
     @classmethod
     def of(cls, scores: Floats, label: Flags, rows: Whole) -> "Ranking":
         """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape (texts of the cell,)."""
-        members, nonmembers = (_descending(scores, rows[label[rows] == kind]) for kind in (True, False))
+        descending = rows[np.argsort(-scores[rows], kind="stable")]
+        members, nonmembers = (descending[label[descending] == kind] for kind in (True, False))
         ascending, values = scores[members][::-1], scores[nonmembers]
         above = len(members) - np.searchsorted(ascending, values, side="right")
         at_least = len(members) - np.searchsorted(ascending, values, side="left")
@@ -65,10 +66,6 @@ class Ranking:
         above = np.append(self.above, len(self.members))[too_many]
         hits = np.take_along_axis(found, above, axis=0) * nonmembers
         return np.concatenate([area[None], hits]), found[-1] * nonmembers
-
-
-def _descending(scores: Floats, rows: Whole) -> Whole:
-    return rows[np.argsort(-scores[rows], kind="stable")]
 
 
 def _cumulative(weights: Floats) -> Floats:

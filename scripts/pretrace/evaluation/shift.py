@@ -52,7 +52,7 @@ Pairs = list[tuple[pd.DataFrame, pd.DataFrame]]
 
 
 def _of_words(cells: Pairs, language: str) -> dict[str, float | str]:
-    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in cells])
+    z, auc = _pooled([_words(*map(_some, pair), language) for pair in cells])
     return {"method": WORDS, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
 
 
@@ -120,25 +120,20 @@ def _some(side: pd.DataFrame) -> pd.DataFrame:
 
 
 def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
-    sides = [audited.assign(side=1), known.assign(side=0)]
-    texts = pd.concat(sides, ignore_index=True)
-    ids = [f"{place}" for place in range(len(texts))]
+    sides = (audited, known)
+    by_document = all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
+    ids = [f"{place}" for place in range(len(audited) + len(known))]
     scores = blind(
         LabelledTexts(
             ids=ids,
-            texts=list(texts["text"]),
-            labels=list(texts["side"]),
-            folds=[fold for side in sides for fold in _folds(side, by_document=_documents(sides))],
+            texts=[text for side in sides for text in side["text"]],
+            labels=[1] * len(audited) + [0] * len(known),
+            folds=[fold for side in sides for fold in _folds(side, by_document=by_document)],
             language=language,
         )
     )
     values = np.array([scores.get(id, 0.0) for id in ids])
-    ours = texts["side"].to_numpy() == 1
-    return _cell((audited, known), (values[ours], values[~ours]))
-
-
-def _documents(sides: list[pd.DataFrame]) -> bool:
-    return all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
+    return _cell(sides, (values[: len(audited)], values[len(audited) :]))
 
 
 def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:

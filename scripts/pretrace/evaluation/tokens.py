@@ -199,14 +199,9 @@ def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     logprobs = [np.asarray(values, dtype=np.float64) for values in texts["logprobs"]]
     entropies = [np.asarray(values, dtype=np.float64) for values in texts["entropies"]]
-    found = [
-        surprising(
-            TokenStatistics(None, np.arange(len(logprob)), logprob, entropy),
-            setting["eps"],
-            setting["percentile"],
-        )
-        for entropy, logprob in zip(entropies, logprobs, strict=True)
-    ]
+    pairs = zip(logprobs, entropies, strict=True)
+    statistics = [TokenStatistics(None, np.arange(len(one)), one, entropy) for one, entropy in pairs]
+    found = [surprising(text, setting["eps"], setting["percentile"]) for text in statistics]
     return pd.DataFrame(
         {
             "text": np.repeat(np.arange(len(logprobs)), [len(values) for values in logprobs]),

@@ -4,11 +4,7 @@ from pretrace.methods.registry import method
 from pretrace.methods.statistics import Positive, TokenStatistics, mean
 
 
-@method(
-    "dc_pdd",
-    needs=("token_ids", "logprobs", "frequencies"),
-    grid={"a": (0.001, 0.01, 0.1, 1.0, 10.0)},
-)
+@method("dc_pdd", needs=("token_ids", "logprobs", "frequencies"), grid={"a": (0.001, 0.01, 0.1, 1.0, 10.0)})
 def dc_pdd(
     text: TokenStatistics, *, a: Positive = 0.01, upper_bound: bool = True, first_occurrence: bool = True
 ) -> float:

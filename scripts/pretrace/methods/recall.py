@@ -3,10 +3,7 @@ from pretrace.methods.statistics import Count, Separator, TokenStatistics, loss_
 
 
 @method(
-    "recall",
-    needs=("logprobs", "nonmember_prefix"),
-    grid={"shots": tuple(range(1, 11))},
-    costly=("shots",),
+    "recall", needs=("logprobs", "nonmember_prefix"), grid={"shots": tuple(range(1, 11))}, costly=("shots",)
 )
 def recall(
     text: TokenStatistics, *, shots: Count = 7, separator: Separator = "none", manipulate_prefix: bool = False

@@ -8,10 +8,7 @@ from pretrace.methods.statistics import Percent, Positive, TokenStatistics, mean
 @method(
     "surp",
     needs=("logprobs", "entropies"),
-    grid={
-        "eps": tuple(i / 2 for i in range(1, 21)),
-        "percentile": tuple(range(10, 101, 10)),
-    },
+    grid={"eps": tuple(i / 2 for i in range(1, 21)), "percentile": tuple(range(10, 101, 10))},
     convention=("eps", "percentile"),
     empty_score="empty",
 )

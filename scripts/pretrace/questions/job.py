@@ -222,11 +222,7 @@ def _judged(found: Letters, true: str) -> Row:
 
 def _compared(reply: Reply, true: str, agree: Callable[[str, str], bool]) -> Row:
     correct = reply.text is not None and agree(reply.text, true)
-    return {
-        "answer": reply.text,
-        "correct": None if reply.skipped else correct,
-        "reason": reply.reason,
-    }
+    return {"answer": reply.text, "correct": None if reply.skipped else correct, "reason": reply.reason}
 
 
 def _row(task: Task, passage: Passage, **answer: Any) -> Row:
