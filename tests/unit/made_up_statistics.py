@@ -58,16 +58,6 @@ def lowest(values: list[float], k: float) -> list[float]:
     return sorted(values)[: max(1, math.floor(k * len(values) + 1e-9))]
 
 
-def percentile(values: list[float], percent: int) -> float:
-    """numpy's linear rule: the sorted values at position (n - 1) percent / 100, linear in between."""
-    ordered = sorted(values)
-    position = (len(ordered) - 1) * (percent / 100)
-    below = math.floor(position)
-    above, part = min(below + 1, len(ordered) - 1), position - below
-    gap = ordered[above] - ordered[below]
-    return ordered[below] + gap * part if part < 0.5 else ordered[above] - gap * (1 - part)
-
-
 def oracle_min_k_pp(text: TokenStatistics, k: float) -> float:
     z = []
     for logprob, entropy, variance in zip(text.logprobs, text.entropies, text.variances, strict=True):
@@ -77,7 +67,7 @@ def oracle_min_k_pp(text: TokenStatistics, k: float) -> float:
 
 
 def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -> float:
-    threshold = percentile(list(text.logprobs), percent)
+    threshold = np.percentile(text.logprobs, percent)
     surprising = []
     for logprob, entropy in zip(text.logprobs, text.entropies, strict=True):
         if entropy < eps and logprob < threshold:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from evaluation_tables import scores, texts
 
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
 from pretrace.evaluation.audit_power import power
@@ -17,39 +18,30 @@ WORDS = [f"word{n}" for n in range(300)]
 
 
 def made_up(
-    audited: int, known: int, *, methods: int = 3, common: float = 0.7, shift: float = 0.0, texts: int = 4,
-    seed: int = 0, length: int | None = 32,
-) -> ScoredBenchmark:  # fmt: skip
-    """Documents of `texts` texts each; scores of methods that are alike, and of the texts of one document too."""
+    audited: int, known: int, *, methods: int = 3, shift: float = 0.0, texts_each: int = 4, seed: int = 0
+) -> ScoredBenchmark:
+    """Documents of `texts_each` texts; scores of methods that are alike, and of the texts of one document too."""
     rng = np.random.default_rng(seed)
-    names = ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
     count = audited + known
-    document = np.arange(count) // texts
-    shared = rng.normal(size=count // texts + 1)[document] * 0.3 + rng.normal(size=count)
+    document = np.arange(count) // texts_each
+    shared = rng.normal(size=count // texts_each + 1)[document] * 0.3 + rng.normal(size=count)
     label = np.where(np.arange(count) < audited, np.nan, 0)
-    ids = [f"t{i:05d}" for i in range(count)]
-    frames = [
-        pd.DataFrame(
-            {"unit": "text", "id": ids, "method": name, "setting": "", "view": "original", "start_token": "none",
-             "draw": pd.array([pd.NA] * count, "Int64"), "reference": "",
-             "score": common * shared + np.sqrt(1 - common**2) * rng.normal(size=count) + shift * np.isnan(label)}
-        )
-        for name in names
-    ]  # fmt: skip
-    benchmark = pd.DataFrame(
-        {"text_id": ids, "text": [" ".join(rng.choice(WORDS, 30)) for _ in ids],
-         "label": pd.array([pd.NA if np.isnan(one) else 0 for one in label], "Int64"), "subset": "",
-         "length": pd.array([length if length else pd.NA] * count, "Int64"),
-         "document": [f"d{at}" for at in document], "fold": document % 5}
-    )  # fmt: skip
-    return ScoredBenchmark("texts", pd.concat(frames, ignore_index=True), benchmark)
+    columns = {
+        (name, ""): 0.7 * shared + np.sqrt(1 - 0.7**2) * rng.normal(size=count) + shift * np.isnan(label)
+        for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
+    }
+    words = [" ".join(rng.choice(WORDS, 30)) for _ in range(count)]
+    names = [f"d{at}" for at in document]
+    benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
+    benchmark["text_id"] = [f"t{at:05d}" for at in range(count)]
+    return ScoredBenchmark("texts", scores(benchmark, columns, start_token="none"), benchmark)
 
 
 def test_a_p_value_counts_the_non_members_that_score_as_high():
     rng = np.random.default_rng(1)
-    scores, known = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 25).astype(float)
-    expected = [(1 + sum(other >= score for other in known)) / (1 + len(known)) for score in scores]
-    assert empirical_p(scores, known) == pytest.approx(expected)
+    scored, known = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 25).astype(float)
+    expected = [(1 + sum(other >= score for other in known)) / (1 + len(known)) for score in scored]
+    assert empirical_p(scored, known) == pytest.approx(expected)
     assert empirical_p([99.0], known)[0] == 1 / 26, "never 0"
     assert np.isnan(empirical_p([np.nan], known)[0])
     assert empirical_p([5.0], [np.nan, 4.0, 6.0])[0] == pytest.approx(2 / 3)
@@ -155,9 +147,9 @@ def test_words_and_sizes_that_differ_are_told():
     assert not controls["flagged"].any()
     rng = np.random.default_rng(0)
     unknown = same.benchmark["label"].isna()
-    texts = [" ".join(rng.choice(WORDS[:60], 40)) if one else text
+    words = [" ".join(rng.choice(WORDS[:60], 40)) if one else text
              for one, text in zip(unknown, same.benchmark["text"], strict=True)]  # fmt: skip
-    other = ScoredBenchmark("texts", same.scores, same.benchmark.assign(text=texts))
+    other = ScoredBenchmark("texts", same.scores, same.benchmark.assign(text=words))
     controls = audit(other, other, [RUN])[lambda f: f["unit"].eq("control")].set_index("method")
     assert controls["flagged"].all()
     assert (controls["score"] > 0.9).all()
@@ -177,7 +169,7 @@ def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one()
 def test_members_that_tie_at_the_top_do_not_mute_a_method_of_the_power() -> None:
     """An audit knows the ties of its non-members alone, and so does what is said of its power."""
     rng = np.random.default_rng(0)
-    scored = made_up(0, 400, methods=2, texts=8)
+    scored = made_up(0, 400, methods=2, texts_each=8)
     label = np.repeat(np.arange(50) % 2, 8)
     benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"), fold=np.arange(50).repeat(8) // 2 % 5)
     loss = scored.scores["method"] == "loss"

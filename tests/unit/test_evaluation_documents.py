@@ -1,7 +1,5 @@
 """What is reported of documents, against scikit-learn, scipy and counting by hand."""
 
-from pathlib import Path
-
 import made_up_answers as made_up
 import numpy as np
 import pandas as pd
@@ -115,9 +113,3 @@ def test_welchs_test_is_scipys_on_the_documents(results):
     assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
     assert (welch["p_holm"] >= welch["p"]).all()
     assert "odd_one_out" not in set(welch["method"]), "without any spread there is nothing to test"
-
-
-def test_given_deltas_replace_cross_fitted_ones(tmp_path: Path):
-    results = made_up.make_study(tmp_path, more=False, given=dict.fromkeys("ABCD", 0.0))
-    settings = set(table(results, "metrics")["setting"].str.split("|").str[0])
-    assert settings == {"", "calibration=given"}

@@ -57,26 +57,6 @@ def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_fol
     assert blind(texts) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_label_never_reaches_the_score_of_its_own_fold() -> None:
-    """Every label of fold 2 planted false: scores of fold 2 stand, others move."""
-    texts = made_up()
-    pairs = zip(texts.labels, texts.folds, strict=True)
-    planted = replace(texts, labels=[1 - label if fold == 2 else label for label, fold in pairs])
-    before, after = blind(texts), blind(planted)
-    for id, fold in zip(texts.ids, texts.folds, strict=True):
-        assert (before[id] == after[id]) == (fold == 2), id
-
-
-def test_a_text_never_reaches_the_vocabulary_of_its_own_fold() -> None:
-    """A word that only fold 2 holds weighs nothing there: the vocabulary is the training part's."""
-    texts = made_up()
-    pairs = zip(texts.texts, texts.folds, strict=True)
-    marked = [f"{text} xylophone" if fold == 2 else text for text, fold in pairs]
-    before, after = blind(texts), blind(replace(texts, texts=marked))
-    for at in fold_of(texts, 2)[0]:
-        assert after[texts.ids[at]] == pytest.approx(before[texts.ids[at]], abs=1e-9)
-
-
 def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() -> None:
     texts = made_up()
     labelled = blind(texts)

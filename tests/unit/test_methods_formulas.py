@@ -133,28 +133,6 @@ def test_min_k_takes_the_exact_share_and_at_least_one_token(percent: int, n: int
 TEXT_METHODS = [id for id, method in METHODS.items() if method.scope == "text"]
 
 
-@examples(max_examples=20, deadline=None)
-@given(texts(), st.randoms(use_true_random=False))
-def test_every_setting_is_finite_and_does_not_depend_on_the_order_of_tokens(
-    text: TokenStatistics, random: Any
-) -> None:
-    """Permuting tokens keeps each id's occurrences equal, so that `first` picks the same one."""
-    first = {token: i for i, token in reversed(list(enumerate(text.token_ids)))}
-    same = [first[token] for token in text.token_ids]
-    names = ("token_ids", "logprobs", "entropies", "variances", "log_frequencies")
-    columns = {name: getattr(text, name)[same] for name in names}
-    order = random.sample(range(len(same)), len(same))
-    beside = ("lowercase", "reference", "neighbours", "given_nonmember", "given_member", "shadows")
-    other = {"text": SPEECH} | {name: getattr(text, name) for name in beside}
-    straight = TokenStatistics(**columns, **other)
-    permuted = TokenStatistics(**{name: column[order] for name, column in columns.items()}, **other)
-    for id in TEXT_METHODS:
-        for params in settings(id):
-            value = score(id, straight, **params)
-            assert math.isfinite(value), (id, params)
-            assert score(id, permuted, **params) == pytest.approx(value, rel=1e-9, abs=1e-9), (id, params)
-
-
 @pytest.mark.parametrize(
     ("logprobs", "entropies", "variances", "frequencies"),
     [

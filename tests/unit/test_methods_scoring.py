@@ -160,13 +160,6 @@ def test_without_any_row_the_table_still_has_its_columns(store: Store) -> None:
     assert scores.dtypes.equals(score_of(store, a_run("loss")).dtypes)
 
 
-def test_lowercase_has_no_row_where_the_script_has_no_case(
-    store: Store, log_lines: pytest.LogCaptureFixture
-) -> None:
-    assert len(score_of(store, a_run("lowercase"), language="zh")) == 0
-    assert "the script of 'zh' has no lower case" in log_lines.text
-
-
 def test_a_pass_of_log_probabilities_alone_scores_what_needs_no_more(
     tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
 ) -> None:
@@ -193,12 +186,6 @@ def test_texts_without_scored_tokens_are_left_out_and_counted(
     assert "loss: no score for 1 texts of made_up: no scored token" in log_lines.text
     assert "loss: no score for 1 texts of made_up: no pass over" in log_lines.text
     assert "lowercase: no score for 1 texts of made_up: missing: log-probabilities" in log_lines.text
-
-
-def test_unlabelled_texts_are_scored(tmp_path: Path, benchmark_table: pd.DataFrame) -> None:
-    unlabelled = benchmark_table.assign(label=benchmark_table["label"].where(benchmark_table.index > 3))
-    scores = score_of(Store(tmp_path, "tiny", unlabelled).add(), a_run("loss", "blind"))
-    assert scores.groupby("method").size().to_dict() == {"blind": 20, "loss": 20}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])

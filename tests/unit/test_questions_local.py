@@ -114,14 +114,6 @@ def test_a_tree_gives_what_each_prompt_gives_alone(target, kind):
         np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["llama", "mistral", "mamba"])
-def test_separate_prompts_too(target, kind):
-    model = target(kind).load()
-    mixed = [prompt[: 20 + 3 * number] for number, prompt in enumerate(PROMPTS)]
-    found, _ = read(model, separate(mixed), mixed, 200)
-    np.testing.assert_allclose(found, alone(model, mixed), atol=TOLERANCE, rtol=1e-5)
-
-
 def test_out_of_memory_halves_the_batch(target, monkeypatch):
     model, forward = target("llama").load(), Reader._forward
 

@@ -130,16 +130,6 @@ def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
         assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, "the model refused")]
 
 
-def test_texts_are_split_in_the_models_tokens_or_in_words(answerer):
-    text = "The state of the union is strong, and the people know it."
-    tokenizer = tiny_models.tiny_tokenizer()
-    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-    first, second = answerer("http://unused", tokenizer).split(text, 4)
-    assert (first, second) == (tokenizer.decode(ids[:4]), tokenizer.decode(ids[4:8]))
-    assert answerer("http://unused").split(text, 4) == ("The state of the", "union is strong, and")
-    assert answerer("http://unused").split(text, 7) is None
-
-
 def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):
     question = "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. Run\nD. Seven\n\nAnswer:"
     prompts = [Prompt(question, "Output only the letter of the correct answer."), Prompt(question)]
