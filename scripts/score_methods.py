@@ -13,8 +13,7 @@ with job_log(snakemake.log[0]):
     counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
     shadows = zip(snakemake.params.shadows, snakemake.input.shadows, strict=True)
     benchmark = read_parquet(snakemake.input.benchmark)
-    scores = methods.score(
-        snakemake.params.runs,
+    inputs = methods.Inputs(
         manifest=read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []},
         store=Path(snakemake.params.store),
         benchmark=benchmark,
@@ -26,7 +25,7 @@ with job_log(snakemake.log[0]):
         language=snakemake.params.language,
     )
     scores = with_documents(
-        scores,
+        methods.score(snakemake.params.runs, inputs),
         benchmark,
         snakemake.params.runs,
         answers=read_parquet(snakemake.input.answers) if snakemake.input.answers else None,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from pretrace.methods import TokenStatistics, score
+from pretrace.methods import Inputs, TokenStatistics, score
 from pretrace.runtime.files import sha256_file, write_parquet
 
 VOCABULARY = 20
@@ -83,7 +83,7 @@ def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
-    parts = score(list(runs), manifest=store.manifest, store=store.folder, benchmark=store.benchmark, **more)
+    parts = score(list(runs), Inputs(store.manifest, store.folder, store.benchmark, **more))
     return pd.concat(parts, ignore_index=True)
 
 

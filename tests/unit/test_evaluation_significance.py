@@ -132,5 +132,5 @@ def test_delongs_test_is_normal():
     difference, variance = np.array([0.1, -0.02]), np.array([0.002, 0.0005])
     result = delong_test(difference, variance)
     expected = norm(difference, np.sqrt(variance))
-    assert (result.low, result.high) == pytest.approx(expected.interval(0.95))
+    assert np.stack([result.low, result.high]) == pytest.approx(np.stack(expected.interval(0.95)))
     assert result.p == pytest.approx(2 * norm.sf(np.abs(difference) / np.sqrt(variance)))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
-from pretrace.methods import inputs, score, scoring
+from pretrace.methods import Inputs, inputs, score, scoring
 from pretrace.methods.inputs import PassReader
 from pretrace.passes import read_batches
 from pretrace.runtime.files import sha256_file, write_parquet
@@ -31,26 +31,22 @@ def everything(tmp_path):
     prefixed = [{"method": id, "parameters": {"shots": [1, 2]}} for id in ("recall", "con_recall")]
     run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["word_swaps-3"],
                 draws=[0, 1])  # fmt: skip
-    return [run], {
-        "manifest": store.manifest,
-        "store": tmp_path,
-        "benchmark": benchmark,
+    given = {
         "references": {"small": small.manifest},
         "counts": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
         "prefixes": draw_prefixes(benchmark, pool=2, draws=2, seed=0),
-        "language": "en",
     }
+    return lambda: list(score([run], Inputs(store.manifest, tmp_path, benchmark, language="en", **given)))
 
 
 def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monkeypatch):
-    runs, given = everything
-    whole = pd.concat(score(runs, **given), ignore_index=True)
+    whole = pd.concat(everything(), ignore_index=True)
     rows = whole["method"].value_counts()
     assert (rows["blind"], rows["loss"], rows["lowercase"], rows["recall"]) == (46, 44, 43, 4 * 44)
     assert set(whole["draw"].dropna()) == {0, 1}
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 4)
     monkeypatch.setattr(scoring, "_ROWS", 60)
-    parts = list(score(runs, **given))
+    parts = everything()
     assert len(parts) > 10
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
 
@@ -97,7 +93,7 @@ def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypat
     entry["sha256"] = sha256_file(tmp_path / entry["file"])
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)
     tracemalloc.start()
-    parts = score([a_run("loss", "min_k")], manifest=store.manifest, store=tmp_path, benchmark=benchmark)
+    parts = score([a_run("loss", "min_k")], Inputs(store.manifest, tmp_path, benchmark))
     assert sum(len(part) for part in parts) == 11 * texts
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -9,7 +9,7 @@ import numpy as np
 from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.selection import Estimate, Part, Rankings, without_setting
+from pretrace.evaluation.selection import Estimate, Part, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
@@ -65,7 +65,7 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                without_setting(cell.columns[estimate.parts[0].column]): estimate
+                cell.columns[estimate.parts[0].column]._replace(setting=""): estimate
                 for estimate in estimates
                 if estimate.selection == selection and METRICS[estimate.metric] == metric
             }

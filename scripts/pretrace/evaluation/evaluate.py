@@ -54,27 +54,21 @@ def evaluate(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
 
-    `scores` as `cells.scores_of` gives them.
+    `scores` as `cells.scores_of` gives them; their order does not matter.
 
-    Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one
-    parameter of the grid at most is off its default or the others are at their best; `default`,
-    `best_on_test` and `held_out`, always with intervals, the settings taken as given. Variants of a method
-    (a parameter outside the grid off its default) choose for themselves, and enter no test. `pooled`: beside
-    its subsets, the benchmark as a whole, whose rows have the subset "". `shown`: only these subsets and
-    lengths. Each metric has its settings chosen by itself; held-out metrics are computed inside each fold and
-    averaged with weights n_members x n_nonmembers. The same `resamples` serve every method of one subset,
-    length, evaluation set and draw. They redraw documents (or texts), those with texts of both classes as one,
-    each keeping its fold: redrawn within folds, which hold few documents, they would scatter too little.
+    Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one parameter of the
+    grid at most is off its default or the others are at their best; `default`, `best_on_test` and `held_out`, always
+    with intervals, the settings taken as given (`selection.choose`). Variants of a method (a parameter outside the grid
+    off its default) choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole,
+    whose rows have the subset "". `shown`: only these subsets and lengths. The same `resamples` serve every method of
+    one subset, length, evaluation set and draw. They redraw documents (or texts), each keeping its fold: redrawn within
+    folds, which hold few documents, they would scatter too little.
 
-    Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default; differences rest on
-    the texts that both methods score. `randomised`: members were drawn at random within each document, so that
-    default and held-out AUCs are tested against chance by as many relabellings, too: `permutation`. Of documents,
-    which enter the set `all` alone, there is more in `documents`. Texts without a score, for one method, and
-    without a label, for all, are left out. `settings` knows the methods' grids (default: those of all registered
-    methods).
+    Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default. `randomised`: members were
+    drawn at random within each document, so that default and held-out AUCs are tested against chance by as many
+    relabellings, too: `permutation`. Texts without a score, for one method, and without a label, for all, are left out.
 
-    Raises InputError where labels or scores leave nothing to evaluate. The row order of the inputs does not
-    matter.
+    Raises InputError where labels or scores leave nothing to evaluate.
     """
     if resamples < AS_PUBLISHED_RESAMPLES:
         raise InputError(

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from statistics import mean
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ BEST = {"best_eps_e": "eps", "best_k": "percentile"}
 SELECTIONS = ("default", "best_on_test", "grid")
 _KEYS = ["unit", "method", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
 _NO_LENGTH = -1
+_NOTHING = pd.DataFrame(columns=["setting", "draw", "reference", "value", "low", "high"])
 
 
 class Evaluated(Protocol):
@@ -172,7 +172,7 @@ class Measured:
         )  # fmt: skip
         index = self._index(pair)
         # question methods read no view of a text and no start token
-        rows = index.get(key, index.get((*key[:2], "", "", *key[4:]), self._nothing))
+        rows = index.get(key, index.get((*key[:2], "", "", *key[4:]), _NOTHING))
         if lookup.reference:
             rows = rows[rows["reference"].isin([lookup.reference, ""])]  # what needs none has none
         chosen = [_is_meant(lookup, setting) for setting in rows["setting"]]
@@ -214,10 +214,6 @@ class Measured:
         share = float(texts["label"].eq(1).mean())
         values = {"n_texts": float(len(texts)), "member_ratio": share, "nonmember_ratio": 1 - share}
         return Found(values[lookup.metric], benchmark=benchmark)
-
-    @cached_property
-    def _nothing(self) -> pd.DataFrame:
-        return pd.DataFrame(columns=["setting", "draw", "reference", "value", "low", "high"])
 
     def _index(self, pair: Pair) -> dict[tuple[Any, ...], pd.DataFrame]:
         """The rows of a pair by `_KEYS`, of every draw, those with a chosen setting first."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.evaluation.selection import Choices, Estimate, Settings, without_setting
+from pretrace.evaluation.selection import Choices, Estimate, Settings
 
 _CHUNK_BYTES = 1 << 24
 """Of one matrix of labels."""
@@ -48,7 +48,7 @@ def relabelled_aucs(
     """
     auc: dict[Estimate, Callable[[Floats], Floats]] = {}
     for estimate in choices.estimates:
-        key = without_setting(cell.columns[estimate.parts[0].column])
+        key = cell.columns[estimate.parts[0].column]._replace(setting="")
         if METRICS[estimate.metric] != "auc" or settings.cross_fitted(key.method):
             continue
         if estimate.selection in _SELECTIONS:

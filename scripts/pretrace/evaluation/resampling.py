@@ -48,7 +48,8 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     has too few groups, its texts stand for themselves and the classes are drawn apart.
     """
     few = [kind for kind in (True, False) if _count(text, document, label == kind) < FEWEST_DOCUMENTS]
-    conditional = any(_share_documents(document[label == kind]) for kind in few)
+    of_few = [document[(label == kind) & (document >= 0)] for kind in few]
+    conditional = any(len(np.unique(named)) < len(named) for named in of_few)
     if few:
         text, document = (
             2 * text + label,
@@ -68,11 +69,6 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
 
 def _count(text: Whole, document: Whole, rows: Flags) -> int:
     return len(np.unique(_components([text[rows], document[rows]])))
-
-
-def _share_documents(document: Whole) -> bool:
-    known = document[document >= 0]
-    return len(np.unique(known)) < len(known)
 
 
 def _components(shared: list[Whole]) -> Whole:

@@ -102,10 +102,6 @@ def variant_of(setting: str, grid: Collection[str]) -> str:
     return ";".join(part for part in setting.split(";") if part and part.split("=")[0] not in grid)
 
 
-def without_setting(column: Column) -> Column:
-    return column._replace(setting="")
-
-
 @dataclass(frozen=True)
 class Choices:
     """Every setting's metrics on a whole cell, and what the selections choose among them.

@@ -7,6 +7,7 @@ this package imports every file beside it, and needs neither torch nor pandas.
 import importlib
 import pkgutil
 
+from pretrace.methods.inputs import Inputs
 from pretrace.methods.needs import companions, most_shots, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
@@ -25,23 +26,7 @@ for _module in pkgutil.iter_modules(__path__):
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "METHODS",
-    "NEEDS",
-    "LabelledTexts",
-    "Method",
-    "TokenStatistics",
-    "companions",
-    "cross_fitted",
-    "empty_score",
-    "find",
-    "is_limit",
-    "method",
-    "most_shots",
-    "obstacle",
-    "parse_setting",
-    "prefix_needs",
-    "prefix_passes",
-    "score",
-    "setting_name",
-    "settings",
-]
+    "METHODS", "NEEDS", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "companions", "cross_fitted",
+    "empty_score", "find", "is_limit", "method", "most_shots", "obstacle", "parse_setting", "prefix_needs",
+    "prefix_passes", "score", "setting_name", "settings",
+]  # fmt: skip

@@ -113,17 +113,24 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
 
 @dataclass
 class Inputs:
-    """What `scoring.score` is given, and how many texts a method could not score for lack of it."""
+    """What scores of a model on a benchmark are made of, and how many texts a method could not score for lack of it."""
 
     manifest: dict[str, Any]
+    """Of the model's passes, which lie in `store`."""
     store: Path
     benchmark: "pd.DataFrame"
-    references: Mapping[str, dict[str, Any]]
-    counts: Mapping[str, Path]
-    shadows: Mapping[str, Path]
-    language: str
-    prefixes: "pd.DataFrame | None"
-    views: Mapping[str, StoredView]
+    references: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """The manifests of reference models by slug."""
+    counts: Mapping[str, Path] = field(default_factory=dict)
+    """Token counts of corpora by slug, by this model's tokenizer."""
+    shadows: Mapping[str, Path] = field(default_factory=dict)
+    """Tables of `models.training.train_shadows` by the slug of the model."""
+    prefixes: "pd.DataFrame | None" = None
+    """The shots drawn from the benchmark."""
+    views: Mapping[str, StoredView] = field(default_factory=dict)
+    """The stored views among the runs' target views, by name."""
+    language: str = ""
+    """The benchmark's language tag."""
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
     _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)

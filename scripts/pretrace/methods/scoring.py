@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from pretrace.methods.registry import NEEDS, Method, find
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,45 +26,17 @@ _ROWS = 1 << 18
 """Of one part of the table, if a setting has fewer texts."""
 
 
-def score(
-    runs: Sequence[Mapping[str, Any]],
-    *,
-    manifest: dict[str, Any],
-    store: Path,
-    benchmark: "pd.DataFrame",
-    references: Mapping[str, dict[str, Any]] | None = None,
-    counts: Mapping[str, Path] | None = None,
-    shadows: Mapping[str, Path] | None = None,
-    prefixes: "pd.DataFrame | None" = None,
-    views: Mapping[str, StoredView] | None = None,
-    language: str = "",
-) -> Iterator["pd.DataFrame"]:
-    """The scores table, a row for each text and each of `KEYS`; higher = member.
+def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
+    """The scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
-    rows would not fit into memory. The order is that of `plan`. `runs` are the resolved runs of one model and
-    benchmark; `manifest`, `store` its passes; `benchmark` its table; `references` the manifests of reference models by
-    slug; `counts` the token counts of corpora by slug, by this model's tokenizer; `shadows` tables of
-    `models.training.train_shadows` by the slug of the model; `prefixes` the shots drawn from the benchmark; `views`
-    the stored views among the runs' target views, by name; `language` the benchmark's language tag.
-
-    A method whose needs are not met has no row, and neither has a text without a scored token; the log counts
-    them. A score that is not finite raises `InputError`.
+    rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
+    neither has a text without a scored token; the log counts them. A score that is not finite raises `InputError`.
     """
     start = time.monotonic()
-    inputs = Inputs(
-        manifest=manifest,
-        store=store,
-        benchmark=benchmark,
-        references=references or {},
-        counts=counts or {},
-        shadows=shadows or {},
-        language=language,
-        prefixes=prefixes,
-        views=views or {},
-    )
     scores, texts = 0, set[str]()
-    for cell, wanted in plan(runs, benchmark, language, has_prefixes=prefixes is not None).items():
+    planned = plan(runs, inputs.benchmark, inputs.language, has_prefixes=inputs.prefixes is not None)
+    for cell, wanted in planned.items():
         for block in _blocks(cell, wanted, inputs):
             if block.ids:
                 yield from _frames(block)
