@@ -52,7 +52,7 @@ Pairs = list[tuple[pd.DataFrame, pd.DataFrame]]
 
 
 def _of_words(cells: Pairs, language: str) -> dict[str, float | str]:
-    z, auc = _pooled([_words(*map(_some, pair), language) for pair in cells])
+    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in cells])
     return {"method": WORDS, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
 
 
@@ -122,12 +122,13 @@ def _some(side: pd.DataFrame) -> pd.DataFrame:
 def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
     sides = (audited, known)
     by_document = all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
-    ids = [f"{place}" for place in range(len(audited) + len(known))]
+    labels: list[int | None] = [1] * len(audited) + [0] * len(known)
+    ids = [f"{place}" for place in range(len(labels))]
     scores = blind(
         LabelledTexts(
             ids=ids,
             texts=[text for side in sides for text in side["text"]],
-            labels=[1] * len(audited) + [0] * len(known),
+            labels=labels,
             folds=[fold for side in sides for fold in _folds(side, by_document=by_document)],
             language=language,
         )
