@@ -122,7 +122,7 @@ def _some(side: pd.DataFrame) -> pd.DataFrame:
 def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
     sides = (audited, known)
     by_document = all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
-    labels: list[int | None] = [1] * len(audited) + [0] * len(known)
+    labels: list[int | None] = [*[1] * len(audited), *[0] * len(known)]
     ids = [f"{place}" for place in range(len(labels))]
     scores = blind(
         LabelledTexts(
