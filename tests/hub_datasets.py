@@ -247,3 +247,74 @@ def paper_study(hub: Hub, rows: int = 8) -> None:
     hub.pages["/data.zip"] = patents(rows)
     gutenberg(hub)
     dolma(hub)
+
+
+DOSES = (0, 1, 4, 16, 64, 256)
+"""How often a text of Hubble was inserted; 0 in the split `test` alone."""
+
+
+def hubble(rows: int = 6, seed: int = 5) -> dict[str, bytes]:
+    """`rows` texts of every dose, with the fields of the source as a JSON string."""
+    draw = random.Random(seed)
+    made = {
+        dose: [
+            {"text": words(draw, 24), "meta": json.dumps({"uuid": f"{dose}-{number}"}), "duplicates": dose}
+            for number in range(rows)
+        ]
+        for dose in DOSES
+    }
+    train = [row for dose in DOSES[1:] for row in made[dose]]
+    return {
+        "data/train-00000-of-00001.parquet": parquet(train),
+        "data/test-00000-of-00001.parquet": parquet(made[0]),
+    }
+
+
+def copyright_traps(rows: int = 6) -> dict[str, bytes]:
+    """Nine splits by length and repetitions, members and non-members by turns."""
+    draw = random.Random(6)
+    return {
+        f"data/seq_len_{length}_n_rep_{times}-00000-of-00001.parquet": parquet(
+            [{"perplexity_bucket": 10 * number, "text": words(draw, length // 2), "label": number % 2}
+             for number in range(2 * rows)]
+        )
+        for length in (25, 50, 100) for times in (10, 100, 1000)
+    }  # fmt: skip
+
+
+def before_after(rows: int = 6) -> dict[str, bytes]:
+    """Token ids and what they spell, before and after a checkpoint."""
+    draw = random.Random(7)
+    return {
+        f"data/{split}-00000-of-00001.parquet": parquet(
+            [{"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)} for _ in range(rows)]
+        )
+        for split in ("member", "nonmember")
+    }
+
+
+def dataset_inference(rows: int = 6) -> dict[str, bytes]:
+    """Two of the twenty configurations, with two of the six columns of changed texts."""
+    draw = random.Random(8)
+    folds = ("arxiv", "wikipedia")
+    card = "".join(
+        f"- config_name: {fold}\n  data_files:\n  - split: train\n    path: {fold}/train-*\n"
+        f"  - split: val\n    path: {fold}/val-*\n"
+        for fold in folds
+    )
+    return {"README.md": f"---\nconfigs:\n{card}---\n".encode()} | {
+        f"{fold}/{split}-00000-of-00001.parquet": parquet(
+            [{"text": words(draw, 40), "synonym_substitution": words(draw, 40), "butter_fingers": words(draw, 40)}
+             for _ in range(rows)]
+        )
+        for fold in folds for split in ("train", "val")
+    }  # fmt: skip
+
+
+def frontier_study(hub: Hub, rows: int = 6) -> None:
+    """Every data set of the frontier study."""
+    for seed, name in enumerate(("biographies_yago", "passages_wikipedia", "testset_mmlu")):
+        hub.add("datasets", f"allegrolab/{name}", hubble(rows, seed))
+    hub.add("datasets", "imperial-cpg/copyright-traps", copyright_traps(rows))
+    hub.add("datasets", "jeffreygwang/pythia_dedupe_mia_89975-89990_90010-90025", before_after(rows))
+    hub.add("datasets", "pratyushmaini/llm_dataset_inference", dataset_inference(rows))

@@ -123,6 +123,20 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
     assert table["length"].dropna().tolist() == [12] * 4
 
 
+def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
+    hub.add("datasets", NAME, made.hubble(3))
+    table = table_of(
+        tmp_path, hub=NAME, splits=["train", "test"],
+        columns={"text": "text", "label": "duplicates", "subset": "duplicates"},
+        labels={"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None}, shared_nonmembers=True,
+    )  # fmt: skip
+    counts = table.groupby(["subset", "label"]).size().to_dict()
+    assert counts == {(dose, label): 3 for dose in ("1", "16", "4") for label in (0, 1)}
+    nonmembers = table[table["label"] == 0]
+    assert nonmembers["text"].nunique() == 3
+    assert nonmembers["text_id"].str.startswith(("1-test-", "4-test-", "16-test-")).all()
+
+
 def test_it_reads_wikimia_as_the_loader_of_wikimia_does(hub, tmp_path):
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     entry = {"source": "wikimia", "hub": "swj0419/WikiMIA", "lengths": list(made.LENGTHS)}

@@ -99,3 +99,24 @@ def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
     assert "trust_remote_code" in entries["baichuan"]["unavailable"]
     with pytest.raises(InputError, match=r"paths\.opd: no entry has that name: did you mean .opt."):
         override((Registry("models", entries),), {"paths": {"opd": "x"}})
+
+
+def test_a_server_answers_for_a_model_with_weights():
+    entries = {
+        "llama": {"source": "hub", "hub": "a/b", "tokenizer": "small", "title": "L", "resources": {"gpu": 4}},
+        "claude": {"source": "answers", "unavailable": "retired"},
+    }
+    url = "http://node7:8000/v1"
+    override((Registry("models", entries),), {"servers": {"llama": {"base_url": url}}})
+    usual = {"endpoint": "completions", "echo": True, "top_logprobs": 20, "price": {"input": 0, "output": 0}}
+    api = {"base_url": url, "model": "a/b"} | usual
+    kept = {"tokenizer": "small", "title": "L"}
+    assert entries["llama"] == {"source": "openai", "api": api, "where": "config: servers.llama"} | kept
+    mistakes = {
+        "claude": ({"base_url": url}, r"servers\.claude: .* weights of their own"),
+        "lama": ({"base_url": url}, r"servers\.lama: .* did you mean .llama."),
+        "llama": ({"base_url": url}, r"source is openai"),
+    }
+    for slug, (server, says) in mistakes.items():
+        with pytest.raises(InputError, match=says):
+            override((Registry("models", entries),), {"servers": {slug: server}})

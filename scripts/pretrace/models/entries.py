@@ -74,20 +74,25 @@ class Letters(Keys, total=False):
     D: Required[Ids]
 
 
+Url = Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]
+KeyName = Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$"), SECRET]
+Concurrency = Annotated[int, Field(ge=1, le=256)]
+
+
 class Api(Keys, total=False):
     """The address of a model behind an API, its features and its price."""
 
-    base_url: Required[Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]]
+    base_url: Required[Url]
     """The API's address, as https://api.openai.com/v1, without a user name or key."""
     model: Required[Some[str]]
     """The model's name at this API."""
     endpoint: Required[Literal["chat", "completions"]]
     """`chat` sends prompts as messages; `completions` sends one text that the model continues."""
-    key_env: Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$"), SECRET]
+    key_env: KeyName
     """The NAME of the environment variable that holds the key (default, no key)."""
     price: Required[Price]
     """US dollars per million tokens: `input` and `output`; 0 and 0 for your own server."""
-    concurrency: Annotated[int, Field(ge=1, le=256)]
+    concurrency: Concurrency
     """Requests of one job that are in flight at once (default, 8)."""
     attempts: Count
     """Attempts for a request that fails temporarily (default, 8)."""

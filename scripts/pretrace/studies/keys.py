@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Required
 
 from pydantic import AfterValidator, Field
 
+from pretrace.models.entries import Concurrency, KeyName, Url
 from pretrace.runtime.schema import Count, Hub, Keys, Slug, Some, Unique
 
 SHARED_FOLDERS = (
@@ -20,6 +21,24 @@ Paper = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
 Words = list[str]
 Several = Some[list[str]]
+
+
+class Server(Keys, total=False):
+    """Your own OpenAI-compatible inference server for a model."""
+
+    base_url: Required[Url]
+    """The server's address, as http://node7:8000/v1."""
+    model: Some[str]
+    """The model's name there (default, its `hub`)."""
+    endpoint: Literal["chat", "completions"]
+    """`chat`: the server applies the model's chat template, as a local job does (default, `completions`)."""
+    echo: bool
+    """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
+    them only methods that ask questions run (default, true for `completions`)."""
+    key_env: KeyName
+    """The NAME of the environment variable that holds the server's key (default, no key)."""
+    concurrency: Concurrency
+    """Requests of one job that are in flight at once (default, 8)."""
 
 
 class Config(Keys, total=False):
@@ -45,6 +64,9 @@ class Config(Keys, total=False):
     paths: dict[str, Some[str]]
     """Slug of a model, benchmark or corpus -> your own file or folder, which is read in place of a download: a
     checkpoint's folder, answers, or a data set's files under their own names. Relative to the working directory."""
+    servers: dict[str, Server]
+    """Slug of a model -> your own inference server that answers for it, with its `base_url`:
+    [docs/clusters.md](../docs/clusters.md#large-models-behind-your-own-server)."""
     revisions: Some[str]
     """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
     available: Unique[str]

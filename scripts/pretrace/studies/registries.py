@@ -6,9 +6,9 @@ from typing import Any
 
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.corpora.sources import CORPORA
-from pretrace.models.entries import MODELS
+from pretrace.models.entries import MODELS, Api
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import check_entries, read_yaml
+from pretrace.runtime.schema import check, check_entries, read_yaml
 
 SOURCES = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
 
@@ -40,6 +40,12 @@ class Registry:
         return {self.shared[slug]: entry for slug, entry in self.entries.items()}
 
 
+_OF_WEIGHTS = {
+    "hub", "revision", "remote_code", "path", "download", "member", "dtype", "device_map", "quantise", "resources",
+}  # fmt: skip
+"""Keys of a model's entry that do not apply to a model behind a server."""
+
+
 def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Path) -> Registry:
     """The registry file of `kind` and the study's own entries; paths become relative to the working directory.
 
@@ -62,14 +68,14 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
 
 
 def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
-    """Put what `config` says about entries into them: `paths`, `available` and `trust_remote_code`.
+    """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
     where it is listed as available, a model is no longer unavailable; one with code of its own is, until
-    `trust_remote_code` allows that code to run.
+    `trust_remote_code` allows that code to run. A model with a server is one behind an API.
 
     Raises:
-        InputError: no registry has the slug.
+        InputError: no registry has the slug, or a server is named for a model without weights.
     """
     entries = {slug: entry for registry in registries for slug, entry in registry.entries.items()}
     for slug, path in config.get("paths", {}).items():
@@ -78,6 +84,11 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
         for registry in registries:
             if slug in registry.entries:
                 _set_path(registry.entries[slug], path, f"config: paths.{slug}", registry.kind)
+    models = registries[0].entries
+    for slug, server in config.get("servers", {}).items():
+        if slug not in models:
+            raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, models)}")
+        _set_server(models[slug], server, f"config: servers.{slug}")
     for slug in config.get("available", []):
         if slug not in entries:
             raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, entries)}")
@@ -88,7 +99,7 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
 
 
 def is_overridden(entry: dict[str, Any]) -> bool:
-    """Whether a path of `config` replaces the source in the entry."""
+    """Whether a path or server of `config` replaces the source in the entry."""
     return str(entry.get("where", "")).startswith("config: ")
 
 
@@ -98,6 +109,24 @@ def _set_path(entry: dict[str, Any], path: str, where: str, kind: str) -> None:
     if kind == "models" and entry["source"] != "local":
         entry["source"] = "answers" if Path(path).is_file() else "local"
         entry.pop("api", None)
+
+
+def _set_server(entry: dict[str, Any], server: dict[str, Any], where: str) -> None:
+    if entry["source"] not in ("hub", "local", "gguf_wheel"):
+        raise InputError(
+            f"{where}: the model's source is {entry['source']}; a server answers for models with weights of their own "
+            "(source: hub, local or gguf_wheel)."
+        )
+    name = server.get("model", entry.get("hub"))
+    if name is None:
+        raise InputError(f"{where}: missing key 'model', the model's name on the server.")
+    for key in _OF_WEIGHTS & entry.keys():
+        del entry[key]
+    endpoint = server.get("endpoint", "completions")
+    usual = {"endpoint": endpoint, "top_logprobs": 20, "price": {"input": 0, "output": 0}}
+    api = {**usual, "echo": endpoint == "completions", **server, "model": name}
+    check(api, Api, where)
+    entry |= {"source": "openai", "api": api, "where": where}
 
 
 def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:

@@ -314,8 +314,9 @@ def _resolve_methods(
         "log_probabilities": scores_prompts(model),
     }
     hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], **offers))}
-    # answers that `paths` puts in a model's place are of its questions alone
-    if "methods" in run and not (model["source"] == "answers" and is_overridden(model)):
+    # answers or a server that the configuration puts in a model's place cannot have all that its weights have
+    replaced = model["source"] in ("answers", "openai") and is_overridden(model)
+    if "methods" in run and not replaced:
         for id, (reason, remedy) in hindered.items():
             raise InputError(
                 f"{where}.methods: {id} cannot be computed: {reason}. "

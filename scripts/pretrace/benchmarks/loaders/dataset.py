@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required
@@ -75,6 +76,9 @@ class DataSet(BenchmarkEntry, total=False):
     columns: Columns
     """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
     columns are not read (default, the names used in a file of your own)."""
+    shared_nonmembers: bool
+    """Non-members are in every subset of the members. Set it where subsets say how often members were inserted
+    and non-members have no such number (default, false)."""
     labels: Some[dict[str | int | bool, Literal[0, 1] | None]]
     """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a column of classes, give the
     classes' names (default, 1 is member, 0 non-member)."""
@@ -98,8 +102,24 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
             for row in _rows(entry, f"{folder}, split {split}", found[split], said,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
-    texts = checked(rows, str(folder))
-    return numbered(texts) if "question" in entry else list(texts)
+    texts = list(checked(rows, str(folder)))
+    if entry.get("shared_nonmembers"):
+        texts = _in_every_subset(texts)
+    return numbered(texts) if "question" in entry else texts
+
+
+def _in_every_subset(texts: list[Text]) -> list[Text]:
+    """The texts, with each non-member once in every subset of the members; its id then begins with the subset."""
+    subsets = list(dict.fromkeys(text.subset for text in texts if text.label == 1))
+    return [
+        copy
+        for text in texts
+        for copy in (
+            [replace(text, text_id=f"{subset}-{text.text_id}", subset=subset) for subset in subsets]
+            if text.label == 0
+            else [text]
+        )
+    ]
 
 
 def _folder(entry: Mapping[str, Any], source: Path) -> Path:

@@ -1,0 +1,66 @@
+"""The frontier study from download to report: miniature data sets, and tiny random models under the real ids."""
+
+import re
+
+import pandas as pd
+import pytest
+import yaml
+from projects import Project, copy_project
+
+import hub_datasets as made
+from hub_server import Hub
+from tiny_models import tiny_model
+
+TEXTS = 12
+"""Of each class and dose."""
+
+
+def fill(project: Project, hub: Hub) -> None:
+    """Every data set and model of the study, at the revisions that it names, the models in float32."""
+    made.frontier_study(hub, TEXTS)
+    files = [project.path / "config" / name for name in ("models.yaml", "studies/frontier.yaml")]
+    registry, study = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in files)
+    used = {slug for run in study["runs"] for slug in of_run(run)}
+    for entries in (registry, study["models"]):
+        for slug in used & set(entries):
+            entry = entries[slug] = entries[slug] | {"dtype": "float32"}
+            kind = "gpt_neox" if slug.startswith("pythia") else "llama"
+            folder = tiny_model(kind, project.path / "tiny" / slug, seed=len(slug))
+            hub.add_folder("models", entry["hub"], folder, revision=entry.get("revision", "main"))
+    for path, changed in zip(files, (registry, study), strict=True):
+        path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def of_run(run: dict) -> list[str]:
+    models = run["model"]
+    return [*([models] if isinstance(models, str) else models), *run.get("references", [])]
+
+
+@pytest.mark.full
+def test_from_download_to_report(tmp_path):
+    project = copy_project(tmp_path / "project")
+    with Hub() as hub:
+        fill(project, hub)
+        project.run(
+            "--cores", "2", "--config", "study=frontier", "resamples=100", "threads=1", "device=cpu",
+            **hub.environment(project.path / "hub"),
+        )  # fmt: skip
+    results = project.path / "results/frontier"
+    doses = pd.read_csv(results / "figures/dose_response.csv")
+    texts = pd.read_csv(results / "tables/dc_pdd_table1.csv")
+    study = yaml.safe_load((project.path / "config/studies/frontier.yaml").read_text(encoding="utf-8"))
+    rendered = {path.stem for kind in ("tables", "figures") for path in (results / kind).glob("*.csv")}
+    assert rendered == set(study["artifacts"])
+    assert {"1", "4", "16", "64", "256", "10", "100", "1000"} <= set(doses["subset"].astype(str)), doses
+    assert len(texts)
+    report = (results / "report.html").read_text(encoding="utf-8")
+    assert "Training documents had to be longer" in report
+
+
+def test_the_study_plans_and_its_cost_is_estimated(project):
+    planned = project.run(
+        "--dry-run", "--quiet", "progress", "--cores", "2", "--config", "study=frontier"
+    ).stdout
+    jobs = dict(re.findall(r"^(\w+)\s+(\d+)$", planned, re.MULTILINE))
+    assert int(jobs["run_passes"]) > 0, planned
+    project.run("compute_estimate", "--cores", "1", "--config", "study=frontier")
