@@ -1,6 +1,7 @@
 """The frontier study from download to report: miniature data sets, and tiny random models under the real ids."""
 
 import re
+from zlib import crc32
 
 import pandas as pd
 import pytest
@@ -25,7 +26,7 @@ def fill(project: Project, hub: Hub) -> None:
         for slug in used & set(entries):
             entry = entries[slug] = entries[slug] | {"dtype": "float32"}
             kind = "gpt_neox" if slug.startswith("pythia") else "llama"
-            folder = tiny_model(kind, project.path / "tiny" / slug, seed=len(slug))
+            folder = tiny_model(kind, project.path / "tiny" / slug, seed=crc32(slug.encode()))
             hub.add_folder("models", entry["hub"], folder, revision=entry.get("revision", "main"))
     for path, changed in zip(files, (registry, study), strict=True):
         path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")

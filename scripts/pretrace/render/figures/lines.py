@@ -61,6 +61,9 @@ PLACES = ("model", "length", "subset")
 SMOOTHING = 25
 """Training loss is drawn as a moving mean over this part of all steps."""
 
+CROWDED = 45
+"""Letters of all names along x, above which they are turned."""
+
 THIN = ("P", "X")
 """Markers that a white edge would cover."""
 
@@ -125,7 +128,9 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
                       textcoords="offset points", va="top")  # fmt: skip
     axis.set_xlabel(facet.x_label)
     if facet.ticks:
-        axis.set_xticks(list(facet.ticks), list(facet.ticks.values()))
+        crowded = sum(map(len, facet.ticks.values())) > CROWDED
+        turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+        axis.set_xticks(list(facet.ticks), list(facet.ticks.values()), **turned)
         axis.xaxis.set_minor_locator(NullLocator())
         axis.margins(x=0.12)
     elif len(places) <= 16 and all(place == int(place) for place in places):
