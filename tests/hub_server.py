@@ -159,22 +159,17 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(404, b"nothing here")
 
+    def _refuse(self, status: int, code: str, about: str, **headers: str) -> None:
+        self._send(status, b"", {"X-Error-Code": code, "X-Error-Message": about, **headers})
+
     def _repository(self, kind: str, name: str) -> Repository | None:
         """The repository, where it is there and the token may read it; else the answer is sent."""
         repository = self.server.hub.repositories.get((kind, name))
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if repository is None:
-            self._send(
-                404 if given else 401,
-                b"",
-                {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"},
-            )
+            self._refuse(404 if given else 401, "RepoNotFound", "Repository not found")
         elif repository.token and given != repository.token:
-            self._send(
-                403 if given else 401,
-                b"",
-                {"X-Error-Code": "GatedRepo", "X-Error-Message": f"Access to {name} is restricted"},
-            )
+            self._refuse(403 if given else 401, "GatedRepo", f"Access to {name} is restricted")
             return None
         return repository
 
@@ -182,30 +177,27 @@ class _Handler(BaseHTTPRequestHandler):
         repository = self.server.hub.repositories.get((kind, name))
         if repository is None:  # the hub shows a gated repository's information and tree to everybody
             self._repository(kind, name)
-            return
-        if what == "discussions":
+        elif what == "discussions":
             author = query.get("author", [None])[0]
             found = [one for one in repository.discussions if author in (None, one["author"]["name"])]
             self._json({"discussions": found, "count": len(found), "start": 0})
-            return
-        found_revision = _revision(repository, rest)
-        if found_revision is None:
-            self._send(404, b"", {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"})
-            return
-        sha, _ = found_revision
-        files = repository.commits[sha]
-        if what == "tree":
-            self._json([_described(path, data) for path, data in sorted(files.items())])
+        elif (found_revision := _revision(repository, rest)) is None:
+            self._refuse(404, "RevisionNotFound", "Invalid rev id")
         else:
-            siblings = [{"rfilename": path} for path in sorted(files)]
-            about = {
-                "private": False,
-                "gated": bool(repository.token),
-                "tags": [],
-                "downloads": 0,
-                "likes": 0,
-            }
-            self._json({"id": name, "sha": sha, "siblings": siblings, **about})
+            sha, _ = found_revision
+            files = sorted(repository.commits[sha].items())
+            if what == "tree":
+                self._json([_described(path, data) for path, data in files])
+            else:
+                siblings = [{"rfilename": path} for path, _ in files]
+                about = {
+                    "private": False,
+                    "gated": bool(repository.token),
+                    "tags": [],
+                    "downloads": 0,
+                    "likes": 0,
+                }
+                self._json({"id": name, "sha": sha, "siblings": siblings, **about})
 
     def _resolve(self, kind: str, name: str, rest: str) -> None:
         repository = self._repository(kind, name)
@@ -213,15 +205,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         found = _revision(repository, rest)
         if found is None:
-            self._send(404, b"", {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"})
+            self._refuse(404, "RevisionNotFound", "Invalid rev id")
             return
         sha, path = found
         if path not in repository.commits[sha]:
-            self._send(
-                404,
-                b"",
-                {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": sha, "X-Error-Message": "Entry not found"},
-            )
+            self._refuse(404, "EntryNotFound", "Entry not found", **{"X-Repo-Commit": sha})
             return
         data = repository.commits[sha][path]
         about = {"X-Repo-Commit": sha, "Accept-Ranges": "bytes"}

@@ -50,9 +50,7 @@ def counts_by_pieces(tokenizer, texts, rule):
 
 
 def pipeline(folder: Path, texts, tokenizer, **options):
-    documents, segments, out = (
-        folder / name for name in ("documents.parquet", "segments.parquet", "counts.parquet")
-    )
+    documents, segments, out = (folder / f"{name}.parquet" for name in ("documents", "segments", "counts"))
     pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), documents, row_group_size=7)
     count_segments(documents, segments)
     count_tokens(segments, documents, tokenizer, out, **options)
@@ -67,20 +65,12 @@ def read(path):
     return dict(zip(ids, table["count"].to_pylist(), strict=True))
 
 
-@pytest.mark.parametrize("name", SEGMENTED)
+@pytest.mark.parametrize("name", [*SEGMENTED, *WHOLE])
 def test_counts_equal_encoding_every_document(name, tokenizers, tmp_path):
+    """By segments where the tokenizer has the property, else of whole documents."""
     tokenizer = tokenizers(name)
-    assert cutting_of(json.loads(tokenizer.to_str())) is not None, (
-        "this kind is meant to be counted by segments"
-    )
+    assert (cutting_of(json.loads(tokenizer.to_str())) is not None) == (name in SEGMENTED)
     assert pipeline(tmp_path, TEXTS * 2, tokenizer) == counts_of(tokenizer, TEXTS * 2)
-
-
-@pytest.mark.parametrize("name", WHOLE)
-def test_tokenizers_without_the_property_encode_whole_documents(name, tokenizers, tmp_path):
-    tokenizer = tokenizers(name)
-    assert cutting_of(json.loads(tokenizer.to_str())) is None
-    assert pipeline(tmp_path, TEXTS, tokenizer) == counts_of(tokenizer, TEXTS)
 
 
 PARTS = st.sampled_from([
@@ -168,26 +158,24 @@ def test_a_tokenizer_without_rust_backend_encodes_whole_documents(tmp_path):
     assert pipeline(tmp_path, ["a b", "bb"], Characters()) == {1: 1, 2: 1, 3: 3}
 
 
+def written(path, ids, counts):
+    pq.write_table(
+        pa.table({"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts, pa.int64())}), path
+    )
+    return path
+
+
 def test_log_frequencies_follow_the_formula_and_sum_to_one(tmp_path):
-    path = tmp_path / "counts.parquet"
-    pq.write_table(pa.table({"token_id": [1, 3], "count": [5, 2]}), path)
-    found = log_frequencies(path, 6)
+    found = log_frequencies(written(tmp_path / "counts.parquet", [1, 3], [5, 2]), 6)
     assert found == pytest.approx([np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)])
     assert np.exp(found).sum() == pytest.approx(1)
 
 
-def test_counts_of_another_tokenizer_are_refused(tmp_path):
-    path = tmp_path / "counts.parquet"
-    pq.write_table(pa.table({"token_id": [9], "count": [5]}), path)
+def test_counts_of_another_tokenizer_and_of_no_token_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"token 9 .* 6 outputs"):
-        log_frequencies(path, 6)
-
-
-def test_a_corpus_without_tokens_is_an_error(tmp_path):
-    path = tmp_path / "counts.parquet"
-    pq.write_table(pa.table({"token_id": pa.array([], pa.int64()), "count": pa.array([], pa.int64())}), path)
+        log_frequencies(written(tmp_path / "counts.parquet", [9], [5]), 6)
     with pytest.raises(InputError, match="no token"):
-        reduce_counts([path], tmp_path / "out.parquet")
+        reduce_counts([written(tmp_path / "counts.parquet", [], [])], tmp_path / "out.parquet")
 
 
 def smollm2():

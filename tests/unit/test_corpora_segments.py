@@ -38,13 +38,8 @@ def found(table):
 
 @settings(deadline=None)
 @given(DOCUMENTS)
-def test_cuts_are_those_of_the_rule(texts):
+def test_cuts_of_documents_and_of_a_slice_of_them_are_those_of_the_rule(texts):
     assert found(segments_of(pa.array(texts, pa.string()))) == by_the_rule(texts)
-
-
-@settings(deadline=None)
-@given(DOCUMENTS)
-def test_a_slice_of_documents_is_cut_as_the_documents_in_it(texts):
     padded = pa.array(["x y", *texts, " z"], pa.string()).slice(1, len(texts))
     assert found(segments_of(padded)) == by_the_rule(texts)
 
@@ -62,6 +57,9 @@ def test_the_file_is_sorted_and_its_bytes_repeat(tmp_path):
     pq.write_table(pa.table({"text": texts}), documents, row_group_size=9)
     count_segments(documents, out)
     first = out.read_bytes()
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), documents.with_name("none.parquet"))
+    count_segments(documents.with_name("none.parquet"), out)
+    assert pq.read_table(out).num_rows == 0, "of no document"
     count_segments(documents, out)
     assert out.read_bytes() == first
     table = pq.read_table(out)
@@ -84,10 +82,3 @@ def test_above_the_memory_limit_counts_are_written_in_parts_that_add_up(tmp_path
         for group in range(file.num_row_groups):
             total.update(found(file.read_row_group(group)))
     assert total == by_the_rule(texts)
-
-
-def test_a_shard_without_documents_has_no_segments(tmp_path):
-    documents, out = tmp_path / "0.parquet", tmp_path / "segments.parquet"
-    pq.write_table(pa.table({"text": pa.array([], pa.string())}), documents)
-    count_segments(documents, out)
-    assert pq.read_table(out).num_rows == 0

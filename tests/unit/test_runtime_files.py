@@ -32,11 +32,11 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
     for at in range(len(whole) - 8 - footer):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         try:
-            found = read_table(path)
+            found = [read_table(path), pa.Table.from_pandas(next(read_parquet_parts(path)))]
         except InputError:
             noticed += 1
         else:
-            assert found.equals(TABLE), f"byte {at}"
+            assert all(table.replace_schema_metadata(None).equals(TABLE) for table in found), f"byte {at}"
     assert noticed > 100
 
 
@@ -50,16 +50,6 @@ def test_every_truncated_table_is_refused(tmp_path):
             read_table(path)
 
 
-def test_equal_tables_give_equal_bytes_and_files_of_others_are_read(tmp_path):
-    import pyarrow.parquet as pq
-
-    for name in "ab":
-        write_parquet(tmp_path / name, TABLE)
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    pq.write_table(TABLE, tmp_path / "other.parquet")
-    assert read_table(tmp_path / "other.parquet").equals(TABLE)
-
-
 @pytest.mark.parametrize("cuts", [[], [3], [7], [14, 14], [1, 2, 9, 29], [0, 30]])
 def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(tmp_path, monkeypatch, cuts):
     monkeypatch.setattr(files, "ROW_GROUP", 7)
@@ -70,6 +60,8 @@ def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(tmp_path, monkey
     write_parquet_parts(tmp_path / "parts.parquet", iter(parts))
     assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert pq.ParquetFile(tmp_path / "parts.parquet").num_row_groups == 5
+    pq.write_table(TABLE, tmp_path / "other.parquet")
+    assert read_table(tmp_path / "other.parquet").equals(TABLE), "files of others are read"
 
 
 def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
@@ -84,12 +76,6 @@ def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
 def test_what_cannot_be_read_in_parts_is_an_error(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         next(read_parquet_parts(tmp_path / "none.parquet"))
-    path = tmp_path / "t.parquet"
-    write_parquet(path, TABLE)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:100] + bytes([whole[100] ^ 4]) + whole[101:])
-    with pytest.raises(InputError):
-        list(read_parquet_parts(path))
 
 
 def test_no_part_of_a_table_stays_where_a_later_one_fails(tmp_path):
