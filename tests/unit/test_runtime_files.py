@@ -32,11 +32,11 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
     for at in range(len(whole) - 8 - footer):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         try:
-            found = [read_table(path), pa.Table.from_pandas(next(read_parquet_parts(path)))]
+            found = [read_table(path).to_pylist(), next(read_parquet_parts(path)).to_dict("records")]
         except InputError:
             noticed += 1
         else:
-            assert all(table.replace_schema_metadata(None).equals(TABLE) for table in found), f"byte {at}"
+            assert found == [TABLE.to_pylist()] * 2, f"byte {at}"
     assert noticed > 100
 
 

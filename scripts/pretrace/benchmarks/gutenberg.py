@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.files import atomic_path
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.logs import log
 
@@ -94,8 +95,6 @@ def books_in(path: Path) -> Iterator[Book]:
 
 def write_books(books: list[Book], out: Path) -> None:
     """Gzipped JSON lines, without a time in them."""
-    from pretrace.runtime.files import atomic_path
-
     with (
         atomic_path(out) as part,
         part.open("wb") as raw,

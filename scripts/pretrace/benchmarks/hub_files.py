@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,15 +40,9 @@ def wanted(entry: Mapping[str, Any], part: str) -> Wanted:
         folders = ("train", "test") if part == "texts" else ("train_neighbors", "test_neighbors")
         endings = ("",) if part == "texts" else ("", NEIGHBOUR_SUFFIX)
         names = [name for _, name in mimir_sets(entry)]
+        files = product(folders, names, endings)
         return Wanted(
-            hub,
-            revision,
-            tuple(
-                f"{MIMIR_CACHE}/{folder}/{name}{ending}.jsonl"
-                for folder in folders
-                for name in names
-                for ending in endings
-            ),
+            hub, revision, tuple(f"{MIMIR_CACHE}/{of}/{name}{end}.jsonl" for of, name, end in files)
         )
     if entry["source"] == "dataset":
         data = [f"*.{one}{packed}" for one in _FORMATS for packed in _COMPRESSIONS]

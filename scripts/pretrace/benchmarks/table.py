@@ -11,17 +11,10 @@ from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-SCHEMA = pa.schema(
-    [
-        ("text_id", pa.string()),
-        ("text", pa.string()),
-        ("label", pa.int64()),
-        ("subset", pa.string()),
-        ("length", pa.int64()),
-        ("document", pa.string()),
-        ("fold", pa.int64()),
-    ]
-)
+SCHEMA = pa.schema({
+    "text_id": pa.string(), "text": pa.string(), "label": pa.int64(), "subset": pa.string(), "length": pa.int64(),
+    "document": pa.string(), "fold": pa.int64(),
+})  # fmt: skip
 
 QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage", pa.int64()))
 """What a benchmark of questions has besides: `passage` numbers a document's passages of one length."""
@@ -77,14 +70,8 @@ def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) ->
     )
     for key, count in expected.items():
         if found[key] != count:
-            log.warning(
-                "%s: %d texts of %s, where %d are published: %+d",
-                name,
-                found[key],
-                key,
-                count,
-                found[key] - count,
-            )
+            over = found[key] - count
+            log.warning("%s: %d texts of %s, where %d are published: %+d", name, found[key], key, count, over)
 
 
 def _check(texts: list[Text], name: str) -> None:

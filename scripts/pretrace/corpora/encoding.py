@@ -1,13 +1,14 @@
 """Texts to token counts by a tokenizer of transformers, fast where it has a Rust backend."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from pretrace.corpora.cutting import Cutting, cutting_of
+from pretrace.corpora.stream import by_size
 
 _BATCH = 1 << 21  # characters encoded at a time
 
@@ -40,8 +41,9 @@ class Encoder:
     def count(self, texts: Iterable[str], weights: Iterable[int] = repeat(1)) -> np.ndarray:
         """How often each token occurs, a text's tokens times its weight (a whole number): (size,) int64."""
         counts = np.zeros(self.size, np.int64)
-        for batch, weighed in _batches(texts, weights):
-            encoded = self._encode(batch)
+        for batch in by_size(zip(texts, weights, strict=False), _BATCH, size=lambda weighed: len(weighed[0])):
+            encoded = self._encode([text for text, _ in batch])
+            weighed = [weight for _, weight in batch]
             lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
             ids = np.fromiter(chain.from_iterable(encoded), np.int64, lengths.sum())
             totals = np.bincount(ids, np.repeat(np.array(weighed, np.float64), lengths), self.size)
@@ -55,18 +57,3 @@ class Encoder:
         else:
             encoded = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
         return [ids[: self._max_tokens] for ids in encoded] if self._max_tokens else encoded
-
-
-def _batches(texts: Iterable[str], weights: Iterable[int]) -> Iterator[tuple[list[str], list[int]]]:
-    batch: list[str] = []
-    weighed: list[int] = []
-    size = 0
-    for text, weight in zip(texts, weights, strict=False):
-        batch.append(text)
-        weighed.append(weight)
-        size += len(text)
-        if size >= _BATCH:
-            yield batch, weighed
-            batch, weighed, size = [], [], 0
-    if batch:
-        yield batch, weighed

@@ -1,12 +1,15 @@
 """Which documents of a source a corpus holds, and which of them one shard."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from pretrace.corpora.sources import SOURCES, Entry
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, seed_of
 from pretrace.runtime.logs import Progress, log
+
+T = TypeVar("T")
 
 ROW_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
@@ -66,19 +69,20 @@ def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, 
         pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
         Progress(f"documents {shard + 1} of {shards}", total=None, unit="characters") as progress,
     ):
-        for texts in _groups(documents(entry, sources, shard, shards)):
+        for texts in by_size(documents(entry, sources, shard, shards), ROW_GROUP, size=len):
             writer.write_table(pa.table({"text": texts}, schema=schema))
             progress.update(sum(map(len, texts)))
 
 
-def _groups(texts: Iterator[str]) -> Iterator[list[str]]:
-    group: list[str] = []
-    size = 0
-    for text in texts:
-        group.append(text)
-        size += len(text)
-        if size >= ROW_GROUP:
+def by_size(items: Iterable[T], most: int, *, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """The items in lists, each as short as a size of `most` allows; the last one is what is left."""
+    group: list[T] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size(item)
+        if total >= most:
             yield group
-            group, size = [], 0
+            group, total = [], 0
     if group:
         yield group

@@ -1,8 +1,7 @@
 """Files of the web outside the hub, politely: one request at a time, pauses, waiting where a server asks to wait."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,10 @@ class Fetcher:
         if start:
             headers |= {"Range": f"bytes={start}-", "If-Range": mark.read_text(encoding="utf-8")}
         try:
-            with _opened(url, headers) as answer:
+            with (
+                httpx2.Client(follow_redirects=True, timeout=60) as client,
+                client.stream("GET", url, headers=headers) as answer,
+            ):
                 if answer.status_code == 416:
                     part.unlink()
                     return 0.0, "what had come before does not fit the file any more"
@@ -81,17 +83,6 @@ class Fetcher:
         part.replace(out)
         mark.unlink(missing_ok=True)
         return None, ""
-
-
-@contextmanager
-def _opened(url: str, headers: dict[str, str]) -> "Iterator[httpx2.Response]":
-    import httpx2
-
-    with (
-        httpx2.Client(follow_redirects=True, timeout=60) as client,
-        client.stream("GET", url, headers=headers) as answer,
-    ):
-        yield answer
 
 
 def _wait(answer: "httpx2.Response") -> float | None:

@@ -51,20 +51,19 @@ FILES = {
 }
 """What each file of config/ may hold."""
 
-TABLES = {"BenchmarkEntry": kinds_of(BENCHMARKS), "CorpusEntry": kinds_of(CORPORA)} | {
-    kind.__name__: {kind: []}
-    for kind in (
-        Config,
-        StudyFile,
-        WrittenArtifact,
-        WrittenPanel,
-        WrittenRun,
-        ModelEntry,
-        Training,
-        Api,
-        ArtifactEntry,
-    )
-}
+_KINDS = (
+    Config,
+    StudyFile,
+    WrittenArtifact,
+    WrittenPanel,
+    WrittenRun,
+    ModelEntry,
+    Training,
+    Api,
+    ArtifactEntry,
+)
+TABLES = {"BenchmarkEntry": kinds_of(BENCHMARKS), "CorpusEntry": kinds_of(CORPORA)}
+TABLES |= {kind.__name__: {kind: []} for kind in _KINDS}
 """The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
 
 

@@ -161,14 +161,12 @@ def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
 
 def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:
     """The deltas of the letters A to D that the pair's runs give, None where they give none."""
-    given = [run.calibration for run in runs_of(study, model, benchmark) if run.calibration]
-    return given[0] if given else None
+    return next((run.calibration for run in runs_of(study, model, benchmark) if run.calibration), None)
 
 
 def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
     """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
-    named = [run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on]
-    return named[0] if named else None
+    return next((run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on), None)
 
 
 def references_of(study: Study, model: str, benchmark: str) -> list[str]:

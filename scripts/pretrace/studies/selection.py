@@ -43,7 +43,7 @@ def select(
     ran = {pair for run in kept for pair in _pairs(run)}
     shown: dict[str, Artifact] = {}
     for slug, own in chosen.items():
-        if _reads(registered[slug], "published"):
+        if "published" in RENDERERS[registered[slug]["renderer"]].needs:
             shown[slug] = _with_papers(own, [one for one in chosen if "paper" in registered[one]], out)
         elif _shows_texts(registered[slug]) or "panels" not in own:
             shown[slug] = own
@@ -117,11 +117,7 @@ def _pairs(run: Run) -> set[Pair]:
 
 
 def _shows_texts(entry: Artifact) -> bool:
-    return entry["renderer"] in RENDERERS and RENDERERS[entry["renderer"]].needs == OF_BENCHMARKS
-
-
-def _reads(entry: Artifact, kind: str) -> bool:
-    return entry["renderer"] in RENDERERS and kind in RENDERERS[entry["renderer"]].needs
+    return RENDERERS[entry["renderer"]].needs == OF_BENCHMARKS
 
 
 def _with_papers(own: Artifact, of_papers: list[str], out: Mapping[str, str]) -> Artifact:

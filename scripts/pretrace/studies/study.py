@@ -108,18 +108,8 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         if cautions := prefix_cautions(artifact, runs, models.entries):
             artifact["cautions"] = cautions
     title = given.get("title", f"The study {given['study']}")
-    return Study(
-        given["study"],
-        title,
-        given.get("minutes"),
-        path,
-        models,
-        benchmarks,
-        corpora,
-        downloads,
-        runs,
-        artifacts,
-    )
+    registries = (models, benchmarks, corpora, downloads)
+    return Study(given["study"], title, given.get("minutes"), path, *registries, runs, artifacts)
 
 
 def study_path(name: str, folder: Path) -> Path:
@@ -209,10 +199,7 @@ def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Registry) -> Non
         drawn = entry.get("prefix", {"pool": 0, "draws": 1, "default": True})
         if shots and "default" in drawn and entry["source"] != "answers":
             draws = max(run.get("draws", [0])) + 1
-            entry["prefix"] = drawn | {
-                "pool": max(shots, drawn["pool"]),
-                "draws": max(draws, drawn["draws"]),
-            }
+            entry["prefix"] = drawn | {"pool": max(shots, drawn["pool"]), "draws": max(draws, drawn["draws"])}
 
 
 def _resolve_run(

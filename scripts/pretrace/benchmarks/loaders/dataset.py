@@ -189,11 +189,7 @@ def _chosen(
         return {split: {} for split in found}
     if unknown := [split for split in asked if split not in found]:
         raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], found)}")
-    return (
-        {split: asked[split] or {} for split in asked}
-        if isinstance(asked, Mapping)
-        else {split: {} for split in asked}
-    )
+    return {split: (asked[split] or {}) if isinstance(asked, Mapping) else {} for split in asked}
 
 
 def _rows(

@@ -5,9 +5,8 @@ import gzip
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,9 +17,6 @@ from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import fetch_file, files_of, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Some
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 GIGABYTE = 10**9
@@ -75,11 +71,14 @@ def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: 
         return {}
     revision = entry.get("revision", "main")
     name = name_of(entry, shard, lambda: names_in(entry["hub"], "dataset", revision))
+    out.parent.mkdir(parents=True, exist_ok=True)
     attempt = 1
     while True:
         try:
-            with _scratch(out) as folder:
-                path, commit = fetch_file(entry["hub"], "dataset", revision, name, folder)
+            with tempfile.TemporaryDirectory(
+                dir=out.parent, prefix=f".{out.stem}.", suffix=".part"
+            ) as folder:
+                path, commit = fetch_file(entry["hub"], "dataset", revision, name, Path(folder))
                 _check_whole(path)
                 write_documents(entry, [path], 0, 1, out)
             return {"hub": entry["hub"], "revision": revision, "commit": commit, "file": name}
@@ -121,13 +120,6 @@ def _own(entry: Entry, shard: int) -> Path:
     raise InputError(f"{entry['path']} has no {name}; give the folder that holds the corpus's files.")
 
 
-@contextmanager
-def _scratch(out: Path) -> Iterator[Path]:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.stem}.", suffix=".part") as folder:
-        yield Path(folder)
-
-
 def _check_whole(path: Path) -> None:
     """Read a gzipped file to its end, where its checksum is: a share may stop before it."""
     if path.name.endswith(".gz"):
@@ -153,13 +145,10 @@ def _parquet_documents(path: Path, field: str) -> Iterator[str]:
 
     try:
         with pq.ParquetFile(path) as file:
-            _check_column(path, file, field)
+            names = file.schema_arrow.names
+            if field not in names:
+                raise InputError(f"{path.name} has no column '{field}': {nearest(field, names)}")
             for batch in file.iter_batches(batch_size=1000, columns=[field]):
                 yield from (text or "" for text in batch.column(0).to_pylist())
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path.name} is broken ({error})") from error
-
-
-def _check_column(path: Path, file: "pq.ParquetFile", field: str) -> None:
-    if field not in file.schema_arrow.names:
-        raise InputError(f"{path.name} has no column '{field}': {nearest(field, file.schema_arrow.names)}")
