@@ -286,21 +286,14 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """A line style each: a method has the same one in every figure; controls are grey."""
-    unknown = sorted({method for method in methods if method not in METHOD_LABELS})
-    known = [*_CONTRASTING, *(method for method in METHOD_LABELS if method not in _CONTRASTING), *unknown]
+    known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
     controls = [method for method in known if is_control(method)]
-    order = {method: place for place, method in enumerate(m for m in known if m not in controls)}
-    return {
-        method: _control_style(controls.index(method)) if method in controls else nth_style(order[method])
-        for method in methods
-    }
-
-
-def _control_style(place: int) -> LineStyle:
-    """Grey, and told from other controls by dashes and marker."""
-    return LineStyle(
-        GREY, _CONTROL_DASHES[place % len(_CONTROL_DASHES)], 1.4, marker=_MARKERS[place % len(_MARKERS)]
-    )
+    seeing = [method for method in known if not is_control(method)]
+    styles = {method: nth_style(at) for at, method in enumerate(seeing)}
+    for at, method in enumerate(controls):
+        dashes, marker = _CONTROL_DASHES[at % len(_CONTROL_DASHES)], _MARKERS[at % len(_MARKERS)]
+        styles[method] = LineStyle(GREY, dashes, 1.4, marker)
+    return {method: styles[method] for method in methods}
 
 
 _CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 1, 1)))

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from pretrace.questions.known import is_control
-from pretrace.render.estimates import above_baseline, estimates
 from pretrace.render.figures.dots import Facet, draw_dots
 from pretrace.render.figures.drawing import BLUE, CHANCE, GREY, VERMILION, Drawing, LineStyle
 from pretrace.render.names import (
@@ -20,7 +19,7 @@ from pretrace.render.names import (
 )
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, figure
-from pretrace.render.results import Results
+from pretrace.render.results import Results, above_baseline, estimates
 from pretrace.render.rows import Panel, Record, estimate, number, records_of
 from pretrace.runtime.errors import InputError
 

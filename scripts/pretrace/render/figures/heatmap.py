@@ -12,7 +12,7 @@ from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, dr
 from pretrace.render.names import EMPTY, metric_label, panel_label, parameter_label, where
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, long_frame, panel_record
+from pretrace.render.rows import Panel, Record, long_frame, panel_record, records_of
 from pretrace.runtime.errors import InputError
 
 
@@ -69,13 +69,11 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.Dat
 
 
 def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]) -> Any:
-    xs, ys = (sorted(of[options[name]].unique()) for name in ("x", "y"))
-    values = np.full((len(ys), len(xs)), np.nan)
-    places = [(xs.index(row[options["x"]]), ys.index(row[options["y"]]), row) for _, row in of.iterrows()]
-    for x, y, row in places:
-        values[y, x] = row["value"]
+    values = of.pivot(index=options["y"], columns=options["x"], values="value")
+    xs, ys = list(values.columns), list(values.index)
     image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
-    for x, y, row in places:
+    for row in records_of(of):
+        x, y = xs.index(row[options["x"]]), ys.index(row[options["y"]])
         light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"
@@ -89,7 +87,7 @@ def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]
     return image
 
 
-def _write_value(axis: Any, x: int, y: int, row: "pd.Series[Any]", light: bool, fill: Any) -> None:
+def _write_value(axis: Any, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
     """The value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}

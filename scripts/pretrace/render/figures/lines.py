@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
@@ -284,18 +285,14 @@ def over_texts(artifact: Artifact, results: Results) -> Drawing:
     """
     facets, frames = [], []
     for panel in artifact["panels"]:
-        whole = {"subset": "", "length": None, **panel, "reference": ", ".join(panel.get("references", ()))}
-        found = results.estimates_of(artifact, whole, "power", hint=TOO_FEW)
-        found = found[found["start_token"] == panel["start_token"]]
+        found = results.asked_of(artifact, panel, "power", hint=TOO_FEW)
         found = found[found["method"].isin(artifact.get("methods", found["method"].unique()))]
         frames.append(found[["method", "texts", "label", "n", "value", "low", "high"]])
         series = found["method"].where(found["label"] == 1, found["method"] + FALSE_ALARMS)
         shown = (found["method"] == COMBINED) & (found["label"] == 1)
         points = found.assign(series=series, x=found["texts"].astype(float))
         points[["low", "high"]] = points[["low", "high"]].where(shown)
-        label = f"share of documents with p ≤ {LEVEL:g}"
-        facets.append(Facet(panel_label(panel), "texts given of each document", label, points, banded=True,
-                            across={f"{LEVEL:.0%}".replace("%", " %"): LEVEL}))  # fmt: skip
+        facets.append(_power_facet(panel, "texts given of each document", "documents", points))
     methods = ordered(artifact, pd.concat(frames)["method"])
     lines = line_styles(methods) | {COMBINED: LineStyle(BLACK, "-", 1.8)}
     dotted = {
@@ -313,6 +310,33 @@ def over_texts(artifact: Artifact, results: Results) -> Drawing:
 FALSE_ALARMS = ", non-members"
 TOO_FEW = (
     "too few documents of members and of non-members; it needs a benchmark whose texts name their documents"
+)
+
+
+def _power_facet(panel: Panel, x: str, share_of: str, points: pd.DataFrame, **ticks: Any) -> Facet:
+    title, label = panel_label({"length": None, **panel}), f"share of {share_of} with p ≤ {LEVEL:g}"
+    return Facet(title, x, label, points, across={f"{100 * LEVEL:g} %": LEVEL}, banded=True, **ticks)
+
+
+@figure("corpus_power", needs=("estimates",), statistic="corpus_power")
+def over_documents(artifact: Artifact, results: Results) -> Drawing:
+    """A facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
+    facets, frames = [], []
+    for panel in artifact["panels"]:
+        found = results.asked_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
+        points = found.assign(series=found["method"], x=found["documents"].map(math.log2).astype(float))
+        ticks = {math.log2(n): str(n) for n in sorted(found["documents"].unique())}
+        facets.append(_power_facet(panel, "documents of each class", "draws", points, ticks=ticks))
+        frames.append(found[["method", "documents", "value", "n"]])
+    frame = of_panels(frames, artifact["panels"]).rename(columns={"value": "share", "n": "draws"})
+    methods = ordered(artifact, frame.loc[frame["method"] != ENSEMBLE, "method"])
+    styles = line_styles(methods) | {ENSEMBLE: LineStyle(BLACK, "-", 1.8)}
+    names = {name: method_label(name) for name in methods} | {ENSEMBLE: "ensemble of all"}
+    return Drawing(draw_lines(facets, styles, names), frame)
+
+
+TOO_FEW_FOR_CORPUS = (
+    "too few documents: the power of a corpus test needs two of each class, or with texts of both classes"
 )
 
 

@@ -71,10 +71,8 @@ def _label(score: str) -> str:
 
 def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
     """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect."""
-    whole = {"subset": "", "length": None, **panel, "reference": ", ".join(panel.get("references", ()))}
-    frame = results.estimates_of(artifact, whole, "corpus_effect", "corpus_p", "corpus_smallest_effect",
-                                 "corpus_units")  # fmt: skip
-    frame = frame[frame["start_token"] == panel["start_token"]]
+    quantities = ("corpus_effect", "corpus_p", "corpus_smallest_effect", "corpus_units")
+    frame = results.asked_of(artifact, panel, *quantities, hint="")
     found: dict[str, dict[str, Any]] = {}
     for row in records_of(frame):
         of = found.setdefault(

@@ -9,7 +9,6 @@ from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import LEAST_DOCUMENTS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
-from pretrace.render.estimates import CONDITIONS, estimates, keys_of, metrics_of, with_averages
 from pretrace.render.names import (
     AT_EDGE,
     METHOD_LABELS,
@@ -30,7 +29,7 @@ from pretrace.render.phrases import (
     other_texts_note,
 )
 from pretrace.render.registry import SELECTIONS, Artifact, table
-from pretrace.render.results import Results
+from pretrace.render.results import CONDITIONS, Results, estimates, keys_of, metrics_of, with_averages
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,

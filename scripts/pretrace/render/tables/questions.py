@@ -14,7 +14,6 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import CONTROLS, QUESTION_METHODS
-from pretrace.render.estimates import keys_of, with_averages
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     metric_label,
@@ -25,7 +24,7 @@ from pretrace.render.names import (
 )
 from pretrace.render.phrases import DASHES, INTERVALS, MINUS, conditions, multiplicity_note
 from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results
+from pretrace.render.results import Results, keys_of, with_averages
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
