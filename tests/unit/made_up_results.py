@@ -15,7 +15,7 @@ from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.evaluation.tokens import Passes, token_curves
-from pretrace.render.registry import check
+from pretrace.render.registry import SUFFIXES, check
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -307,6 +307,13 @@ def draw(artifact: dict[str, Any], results: Results) -> Any:
     """What the artifact's renderer gives, before anything is written."""
     chosen = check(artifact)
     return getattr(importlib.import_module(chosen.module), chosen.function)(artifact, results)
+
+
+def written(drawing: Any, folder: Path) -> dict[str, bytes]:
+    """The files of a figure."""
+    files = {suffix: folder / f"figure.{suffix}" for suffix in SUFFIXES["figure"]}
+    drawing.write(files)
+    return {suffix: path.read_bytes() for suffix, path in files.items()}
 
 
 def changed(

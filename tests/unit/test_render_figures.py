@@ -1,9 +1,11 @@
-"""Figures: bytes that do not change, what is drawn, marked and hatched."""
+"""Figures: bytes that do not change, what is drawn, marked and hatched; and what a study found, on one page."""
 
-import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import made_up_results as made_up
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +14,9 @@ from matplotlib.patches import Rectangle
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
+from pretrace.render.figures.headline import LINES, lines
 from pretrace.render.names import METHOD_LABELS
-from pretrace.render.registry import RENDERERS, check, outputs, render, renderer
+from pretrace.render.registry import check, render
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -26,6 +29,7 @@ ABLATION = made_up.artifact("ablation_bars", options={"method": "dc_pdd", "setti
 HEATMAP = made_up.artifact("heatmap", options={"method": "surp", "x": "eps", "y": "percentile"})
 ROC = made_up.artifact("roc")
 SCATTER = made_up.artifact("entropy_scatter")
+HEADLINE = made_up.artifact("headline")
 
 
 @pytest.fixture(scope="module")
@@ -39,31 +43,20 @@ def heat(results: Results):
 
 
 @pytest.mark.parametrize(
-    "artifact", [ABLATION, HEATMAP, ROC, SCATTER], ids=lambda artifact: artifact["renderer"]
+    "artifact", [ABLATION, HEATMAP, ROC, SCATTER, HEADLINE], ids=lambda artifact: artifact["renderer"]
 )
 def test_equal_data_give_equal_bytes_without_dates(artifact, results: Results, tmp_path: Path):
-    digests = []
-    for name in ("first", "second"):
-        files = outputs(artifact, tmp_path / name)
-        made_up.draw(artifact, results).write(files)
-        digests.append(
-            {suffix: hashlib.sha256(path.read_bytes()).hexdigest() for suffix, path in files.items()}
-        )
-    assert digests[0] == digests[1]
-    assert set(digests[0]) == {"pdf", "png", "svg", "csv", "txt"}
-    assert b"CreationDate" not in files["pdf"].read_bytes()
-    assert b"/Type3" not in files["pdf"].read_bytes()
-    assert "<dc:date>" not in files["svg"].read_text()
+    first, second = (made_up.written(made_up.draw(artifact, results), tmp_path / name) for name in "ab")
+    assert first == second
+    assert b"CreationDate" not in first["pdf"]
+    assert b"/Type3" not in first["pdf"]
+    assert b"<dc:date>" not in first["svg"]
 
 
 def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
-    import matplotlib as mpl
-
-    files = [outputs(ABLATION, tmp_path / name) for name in ("plain", "own")]
-    made_up.draw(ABLATION, results).write(files[0])
+    plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
-        made_up.draw(ABLATION, results).write(files[1])
-    assert files[0]["png"].read_bytes() == files[1]["png"].read_bytes()
+        assert made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"] == plain["png"]
 
 
 def test_heatmap_hatches_the_marked_cells_and_no_other(heat):
@@ -89,9 +82,11 @@ def test_heatmap_boxes_the_best_and_the_default_and_writes_every_value(heat):
 
 
 def test_bars_stand_for_the_named_settings_with_their_intervals(results: Results):
-    drawing = made_up.draw(ABLATION, results)
-    assert list(drawing.frame["group"]) == list(SETTINGS)
-    assert list(drawing.frame["setting"]) == list(SETTINGS.values())
+    own = {"CLD": "a=10", "+LUP": "a=0.1", "+SFO": "a=1"}
+    panels = [made_up.PANEL, made_up.PANEL | {"label": "own", "settings": own}]
+    drawing = made_up.draw(ABLATION | {"panels": panels}, results)
+    assert list(drawing.frame["group"]) == [*SETTINGS, *own]
+    assert list(drawing.frame["setting"]) == [*SETTINGS.values(), *own.values()]
     assert drawing.frame[["low", "high"]].notna().all(axis=None)
     assert drawing.figure.axes[0].get_ylim()[0] == 0
 
@@ -110,41 +105,42 @@ def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
     assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
 
 
-def test_lines_differ_in_colour_or_dashes_and_a_method_keeps_its_own():
+def test_lines_differ_in_colour_or_dashes_a_method_keeps_its_own_and_controls_are_grey(monkeypatch):
     styles = line_styles(list(METHOD_LABELS))
     shown = [(style.color, str(style.dashes)) for method, style in styles.items() if not is_control(method)]
     assert len(set(shown)) == len(shown)
     assert line_styles(["surp"])["surp"] == styles["surp"]
-
-
-def test_a_legend_is_as_wide_as_its_figure_allows():
-    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
-    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
-    assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1
-
-
-def test_tokens_of_few_surprises_are_counted_in_the_title(results: Results):
-    curves = pd.read_parquet(results.curves[made_up.MODEL, made_up.BENCHMARK])
-    titles = [axis.get_title(loc="left") for axis in made_up.draw(SCATTER, results).figure.axes[:3]]
-    assert titles[2] == "(b) surprising tokens\nand their mean by entropy"
-    frame = made_up.draw(SCATTER, results).frame
-    assert (
-        frame.groupby("drawn").size().to_dict()
-        == curves[curves["curve"] != "roc"].groupby("curve").size().to_dict()
-    )
-    shares = frame[frame["drawn"] == "share"].groupby("label")["share"].sum()
-    assert shares.between(99.5, 100).all()
-
-
-def test_axes_are_lettered_beyond_z():
-    assert [letter(place) for place in (0, 25, 26, 52)] == ["(a) ", "(z) ", "(aa) ", "(ba) "]
-
-
-def test_a_control_of_ones_own_is_grey(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(METHODS, "words", METHODS["blind"])
     styles = line_styles(["blind", "words", "loss"])
     assert styles["words"].color == styles["blind"].color != styles["loss"].color
     assert styles["words"].dashes != styles["blind"].dashes
+
+
+def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z():
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
+    assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1
+    assert [letter(place) for place in (0, 25, 26, 52)] == ["(a) ", "(z) ", "(aa) ", "(ba) "]
+
+
+def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results: Results):
+    drawing = made_up.draw(SCATTER, results)
+    assert drawing.figure.axes[2].get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
+    curves = pd.read_parquet(results.curves[made_up.MODEL, made_up.BENCHMARK])
+    counts = curves[curves["curve"] != "roc"].groupby("curve").size().to_dict()
+    assert drawing.frame.groupby("drawn").size().to_dict() == counts
+    shares = drawing.frame[drawing.frame["drawn"] == "share"].groupby("label")["share"].sum()
+    assert shares.between(99.5, 100).all()
+
+
+def test_placebos_are_ranked_and_drawn_beside_the_non_members(results: Results):
+    drawing = made_up.draw(made_up.artifact("placebo_ranks"), results)
+    counts = drawing.frame.groupby(["method", "placebo"]).size().unstack()
+    assert counts.to_numpy().tolist() == [[1, len(made_up.PLACEBO_VALUES)]] * len(made_up.SEPARATION)
+    assert drawing.reading.startswith("On tiny-135m on speeches, 64 words, ")
+    assert "would rank first with probability 0.20" in drawing.reading
+    with pytest.raises(InputError, match="the benchmark has no placebos"):
+        made_up.draw(made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), results)
 
 
 @pytest.mark.parametrize(
@@ -163,24 +159,11 @@ def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str)
     assert said in str(error.value)
 
 
-def test_every_renderer_has_its_module_and_needs_what_a_study_makes():
-    import importlib
-
-    for name in RENDERERS:
-        assert callable(getattr(importlib.import_module(renderer(name).module), renderer(name).function))
-
-
 def test_registry_imports_neither_pandas_nor_matplotlib():
-    import subprocess
-    import sys
-
     heavy = "{'pandas', 'matplotlib', 'numpy'} & set(sys.modules)"
     code = f"import sys, pretrace.render.registry; print({heavy} or 'light')"
     scripts = Path(__file__).parents[2] / "scripts"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=scripts, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "light"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=scripts, text=True).strip() == "light"
 
 
 def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Path):
@@ -189,8 +172,61 @@ def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_panels_own_settings_stand_in_place_of_the_figures(results: Results):
-    own = {"CLD": "a=10", "+LUP": "a=0.1", "+SFO": "a=1"}
-    panels = [made_up.PANEL, made_up.PANEL | {"label": "own", "settings": own}]
-    frame = made_up.draw(ABLATION | {"panels": panels}, results).frame
-    assert list(frame["setting"]) == [*SETTINGS.values(), *own.values()]
+def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):
+    gone = {"model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
+    files = render(ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path)
+    assert files["txt"].read_text(encoding="utf-8").strip() == "gpt-old is left out: it was retired."
+
+
+def headline(results: Results) -> tuple[pd.DataFrame, list[str]]:
+    """The long data and the sentences."""
+    drawing = made_up.draw(HEADLINE, results)
+    return drawing.frame, drawing.reading.splitlines()
+
+
+def test_the_headline_has_every_method_beside_its_placebos_and_calls_no_bag_of_words_training(
+    results: Results,
+):
+    frame, sentences = headline(results)
+    assert set(frame["method"]) == set(made_up.SEPARATION)
+    models = frame[~frame["control"]]
+    assert list(models.loc[models["best"], "method"]) == [models.loc[models["value"].idxmax(), "method"]]
+    assert (frame["placebos"] == len(made_up.PLACEBO_VALUES)).all()
+    assert (frame["above_placebos"] == (frame["value"] > max(made_up.PLACEBO_VALUES))).all()
+    assert (frame["above_chance"] == (frame["low"] > 0.5)).all()
+    assert len(sentences) == 4
+    assert "not clearly above the blind classifier" in sentences[1]
+    assert sentences[3].startswith(
+        "No method is above chance, the blind classifier and every placebo at once"
+    )
+
+
+@pytest.mark.parametrize(
+    ("separation", "sentence", "said"),
+    [
+        ({"min_k_pp": 2.5, "blind": 0.05}, 1, "It is above the blind classifier"),
+        ({"min_k_pp": 2.5, "blind": 0.05}, -1, "Above all of these, and so a sign of training"),
+        ({"min_k_pp": 2.5, "blind": 0.05}, -1, "Min-K%++"),
+        (dict.fromkeys(made_up.SEPARATION, 0.0), 0, "an interval that includes chance"),
+        (dict.fromkeys(made_up.SEPARATION, 0.0), -1, "No method is above chance"),
+    ],
+)
+def test_the_headline_says_what_exceeds_chance_the_controls_and_the_placebos(
+    tmp_path, separation, sentence, said
+):
+    _, sentences = headline(made_up.make_study(tmp_path, separation=made_up.SEPARATION | separation))
+    assert said in sentences[sentence]
+
+
+def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
+    frame, _ = headline(results)
+    (line,) = lines(frame)
+    best = frame[frame["best"]].iloc[0]
+    blind = frame[frame["method"] == "blind"].iloc[0]
+    assert line.startswith("speeches, 64 words, tiny-135m: ")
+    assert f"AUC {best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]" in line
+    assert f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}] without a model" in line
+    assert f"rank {best['rank']:.0f} of 5 among placebos of mean {best['placebo_mean']:.2f}" in line
+    many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
+    assert len(lines(many)) == LINES
+    assert lines(many)[-1] == "and 4 more, in the report"
