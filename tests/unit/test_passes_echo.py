@@ -40,7 +40,7 @@ def quick(monkeypatch):
 def run(tiny_checkpoint, tmp_path):
     """Runs passes of a kind of model, here or by an API at `url`; `known`: whether its tokenizer is."""
 
-    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, shots=some_shots):
+    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS):
         local = target_of(tiny_checkpoint(kind))
         where = tmp_path / ("api" if url else "local") / str(known)
         with AnswerStore(tmp_path / "answers.sqlite") as store:
@@ -51,7 +51,7 @@ def run(tiny_checkpoint, tmp_path):
                 local = echo_target(client, local if known else None)
             manifest = passes.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=local, store=where / "store",
-                manifest=where / "manifest.json", batch_tokens=64, threads=1, shots=shots,
+                manifest=where / "manifest.json", batch_tokens=64, threads=1, shots=some_shots,
             )  # fmt: skip
         return manifest, where / "store"
 
