@@ -59,12 +59,6 @@ def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(hub, 
     assert fetch_model(ID, "main", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
 
 
-def test_a_pinned_pull_request_is_a_revision(hub, tiny, tmp_path):
-    hub.add("models", ID, {"pytorch_model.bin": b"pickle"})
-    hub.propose(ID, 31, files(tiny), title=TITLE, author="SFconvertbot")
-    assert fetch_model(ID, "refs/pr/31", tmp_path / "checkpoint.json").weights == ["model.safetensors"]
-
-
 def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path):
     hub.add("models", ID, files(tiny) | {"modeling.py": b"x = 1\n"})
     plain = fetch_model(ID, "main", tmp_path / "plain.json")

@@ -86,13 +86,6 @@ def test_lengths_of_separate_texts_are_drawn_each_for_itself() -> None:
     assert short != long
 
 
-def test_a_benchmark_without_lengths_has_a_draw() -> None:
-    rows = [{"text_id": f"{i}", "text": f"text {i}", "label": i % 2} for i in range(20)]
-    prefixes = draw_prefixes(benchmark_of(rows), pool=3, draws=1, seed=0)
-    assert prefixes["length"].isna().all()
-    assert len(shots(prefixes, benchmark_of(rows), 0, "", None, "member", 3)) == 3
-
-
 def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
     pools = [frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]) for draw in range(3)]
     assert len(set(pools)) == 3
@@ -117,6 +110,7 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
         # every copy of a drawn text leaves the evaluation
         assert len(excluded(prefixes, table, draw)) == 3 * 4 + 3
     assert not prefixes["text_id"].str.startswith("u").any()
+    assert prefixes["length"].isna().all()
 
 
 @pytest.mark.parametrize("pool", [8, 9])
