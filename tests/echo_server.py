@@ -64,7 +64,7 @@ class EchoServer:
 
     def _scored(self, ids: list[int]) -> list[float]:
         request = Request("t", 0, np.array(ids, dtype=np.int32), len(ids))
-        (values,) = self.engine.statistics([request], PromptPrefix(), full=False)
+        (values,) = self.engine.statistics([request], PromptPrefix(), statistics="logprobs")
         return [float(value) for value in values[0]]
 
     @staticmethod

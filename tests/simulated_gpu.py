@@ -98,6 +98,13 @@ class SimulatedGPUs(TorchDispatchMode):
             self.operations += 1
             if self.operations in self.full:
                 raise torch.OutOfMemoryError(f"CUDA out of memory: operation {self.operations}")
+        if operation in (aten.mm.dtype, aten.mm.dtype_out):  # narrow numbers with sums in float32: so too
+            left, right = real[0][:2]
+            real = (
+                (left.float(), right.float()),
+                {name: one for name, one in real[1].items() if name == "out"},
+            )
+            operation = aten.mm.out if real[1] else aten.mm.default
         if packet is aten.histc:  # of whole numbers CUDA alone has it
             real = (real[0][0].float(), *real[0][1:]), real[1]
         arguments = {id(_real(tensor, [])): tensor for tensor in tensors}

@@ -158,7 +158,7 @@ def concatenated(engine: Engine, window: list[Request], prefixes: list[tuple[Ids
     """The passes with the prefix put before every text."""
     for shots in prefixes:
         ids = PromptPrefix(START, shots).ids
-        engine.statistics(window, PromptPrefix(ids), full=False)
+        engine.statistics(window, PromptPrefix(ids), statistics="logprobs")
 
 
 @dataclass(frozen=True)
@@ -177,12 +177,12 @@ class Bench:
     def passes(self, tokens: int) -> dict[str, Any]:
         window, prompt_prefix = self.texts(tokens), PromptPrefix(START)
         recorded = RecordedBatches(self.model, self.name, self.options.batch_tokens)
-        recorded.statistics(window, prompt_prefix, full=True)
+        recorded.statistics(window, prompt_prefix, statistics="full")
         batches = recorded.inputs
         engine = Engine(self.model, self.name, self.options.batch_tokens)
 
         def statistics() -> None:
-            engine.statistics(window, prompt_prefix, full=True)
+            engine.statistics(window, prompt_prefix, statistics="full")
 
         took = self.device.best(statistics, self.options.repetitions)
         forward = self.device.best(lambda: bare(self.model, batches), self.options.repetitions)
@@ -229,7 +229,7 @@ def parity(device: Device) -> Iterator[dict[str, Any]]:
 
     def log_probabilities(where: torch.device, dtype: torch.dtype) -> np.ndarray:
         engine = Engine(model.to(where, dtype), "parity", 512)
-        return np.concatenate(engine.statistics(window, PromptPrefix(START), full=True), axis=1)[0]
+        return np.concatenate(engine.statistics(window, PromptPrefix(START), statistics="full"), axis=1)[0]
 
     expected = log_probabilities(torch.device("cpu"), torch.float32)
     for title, dtype in {"float32": torch.float32, "bfloat16": torch.bfloat16}.items():

@@ -67,12 +67,14 @@ def main() -> None:
     target, model = loaded(options)
     window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
-    recorded.statistics(window, PromptPrefix((0,)), full=True)
+    recorded.statistics(window, PromptPrefix((0,)), statistics="full")
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
     tokens = sum(len(text.tokens) for text in window)
     print(f"{len(window)} texts, {tokens} tokens")
     for _ in range(options.repetitions):
-        clock.take("statistics pass", 1, lambda: engine.statistics(window, PromptPrefix((0,)), full=True))
+        clock.take(
+            "statistics pass", 1, lambda: engine.statistics(window, PromptPrefix((0,)), statistics="full")
+        )
         clock.take("bare forward", 1, lambda: bare(model, recorded.inputs))
         clock.take("one text at a time", 1, lambda: one_at_a_time(model, window, 0))
     for name, best in clock.best.items():

@@ -28,11 +28,11 @@ def shared(engine: Engine, window: list[Request], prefixes: list[tuple[Ids, ...]
     """The passes after these prefixes as a job runs them, the longest encoding included."""
     engine._encoded = None
     for shots in sorted(prefixes, reverse=True):
-        engine.statistics(window, PromptPrefix(START, shots), full=False)
+        engine.statistics(window, PromptPrefix(START, shots), statistics="logprobs")
 
 
 def plain(engine: Engine, window: list[Request]) -> None:
-    engine.statistics(window, PromptPrefix(START), full=False)
+    engine.statistics(window, PromptPrefix(START), statistics="logprobs")
 
 
 def one_at_a_time(model: Any, window: list[Request], before: Ids) -> list[tuple[float, torch.Tensor]]:

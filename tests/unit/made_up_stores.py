@@ -39,6 +39,7 @@ class Store:
             "logprobs": (-rng.exponential(3, n)).tolist(), "entropies": rng.gamma(2, 1, n).tolist(),
             "variances": rng.gamma(3, 1, n).tolist(), "n_tokens": n, "truncated": False,
             "shots_used": None, "skipped": None,
+            "highest": (-rng.exponential(1, n)).tolist(), "ranks": rng.integers(0, 5, n).tolist(), "top40": [],
         }  # fmt: skip
 
     def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
@@ -68,9 +69,10 @@ class Store:
 def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
     floats = pa.list_(pa.float32())
     types = {"text_id": pa.string(), "variant": pa.int32(), "token_ids": pa.list_(pa.int32()),
-             "logprobs": floats, "entropies": floats, "variances": floats, "n_tokens": pa.int32(),
+             "logprobs": floats, "entropies": floats, "variances": floats, "highest": floats,
+             "ranks": pa.list_(pa.int32()), "top40": floats, "n_tokens": pa.int32(),
              "truncated": pa.bool_(), "shots_used": pa.int32(), "skipped": pa.string()}  # fmt: skip
-    hidden = set() if full else {"entropies", "variances"}
+    hidden = {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
     return pa.table({name: pa.array([None if name in hidden else row[name] for row in rows], type=kind)
                      for name, kind in types.items()})  # fmt: skip
 

@@ -11,7 +11,7 @@ from made_up_jobs import full_request as request
 import tiny_models
 from pretrace.models import load_tokenizer
 from pretrace.passes.engine import Engine
-from pretrace.passes.requests import Request
+from pretrace.passes.requests import STATISTICS, Request
 from pretrace.runtime.errors import InputError
 
 
@@ -61,7 +61,8 @@ def test_texts_with_nothing_to_score_are_kept_with_the_reason(job):
 def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
     manifest = job([request(companion="lowercase", statistics="logprobs")])
     lower = rows(job, manifest, companion="lowercase")
-    assert {row["entropies"] for row in lower} == {row["variances"] for row in lower} == {None}
+    others = set(STATISTICS["top40"]) - {"logprobs"}
+    assert {row[name] for row in lower for name in others} == {None}
     assert lower[0]["logprobs"] == pytest.approx(
         rows(job, job(texts=[text.lower() for text in TEXTS]))[0]["logprobs"], abs=1e-5
     )
@@ -80,6 +81,23 @@ def test_each_subset_and_length_is_a_cell_of_its_own(job):
 def test_a_request_for_less_is_answered_by_one_for_more(job):
     manifest = job([request(), request(statistics="logprobs"), request()])
     assert [entry["statistics"] for entry in manifest["views"]] == ["full"]
+    assert {row["top40"] for row in rows(job, manifest)} == {None}
+
+
+def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
+    lower = request(companion="lowercase", statistics="logprobs")
+    first = {entry["companion"]: entry["file"] for entry in job([request(), lower])["views"]}
+    again = job([request(), request(statistics="top40"), lower])
+    files = {entry["companion"]: entry["file"] for entry in again["views"]}
+    assert files["lowercase"] == first["lowercase"]
+    assert files[""] != first[""]
+    for row in rows(job, again):
+        assert len(row["top40"]) == len(row["ranks"]) == len(row["highest"]) == len(row["logprobs"])
+        for own, highest, rank, top in zip(
+            row["logprobs"], row["highest"], row["ranks"], row["top40"], strict=True
+        ):
+            assert own <= highest <= top <= 1e-6
+            assert (rank == 0) == (own == pytest.approx(highest, abs=1e-6))
 
 
 def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):

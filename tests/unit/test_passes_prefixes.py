@@ -34,7 +34,9 @@ def requests_of(texts, inner=()):
 
 
 def check(engine, model, prompt_prefix, texts=TEXTS):
-    computed = engine.statistics(requests_of(texts, prompt_prefix.inner), prompt_prefix, full=False)
+    computed = engine.statistics(
+        requests_of(texts, prompt_prefix.inner), prompt_prefix, statistics="logprobs"
+    )
     for tokens, values in zip(texts, computed, strict=True):
         assert values.shape == (1, len(tokens) + len(prompt_prefix.inner))
         expected = expected_statistics(model, prompt_prefix.ids, [*prompt_prefix.inner, *tokens])[:1]
@@ -64,9 +66,9 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    plain = engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), full=False)
+    plain = engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), statistics="logprobs")
     with_empty = engine.statistics(
-        requests_of(TEXTS), PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])), full=False
+        requests_of(TEXTS), PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])), statistics="logprobs"
     )
     for one, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -76,7 +78,7 @@ def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
 def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model, monkeypatch):
     model, prompt_prefix = tiny_model("mistral"), PromptPrefix((0,), SHOTS)
     engine = Engine(model, "tiny", 60)
-    engine.statistics(requests_of(TEXTS[:1]), prompt_prefix, full=False)
+    engine.statistics(requests_of(TEXTS[:1]), prompt_prefix, statistics="logprobs")
     held = engine._encoded._layers
     before = [(keys.data_ptr(), keys.clone()) for keys, _ in held]
     read = []
@@ -87,7 +89,7 @@ def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model
         return update(self, *states, **rest)
 
     monkeypatch.setattr(PrefixLayer, "update", watched)
-    engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:3]), full=False)
+    engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:3]), statistics="logprobs")
     assert set(read) == {keys.untyped_storage().data_ptr() for keys, _ in held}
     for (address, values), (keys, _) in zip(before, engine._encoded._layers, strict=True):
         assert keys.data_ptr() == address
@@ -98,7 +100,7 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
     """A cache that kept what it was given would hold every layer's concatenation at the last one."""
     model, prompt_prefix = tiny_model("llama"), PromptPrefix((0,), SHOTS)
     engine = Engine(model, "tiny", 10_000)
-    engine.statistics(requests_of(TEXTS), prompt_prefix, full=False)
+    engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
     longest = len(prompt_prefix.ids) + max(map(len, TEXTS)) - 1
     alive = []
 
@@ -108,7 +110,7 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
         alive.append(sum(one.shape[0] > 1 and one.shape[1] > 1 and one.shape[-2] == longest for one in found))
 
     hook = model.model.norm.register_forward_hook(count)
-    engine.statistics(requests_of(TEXTS), prompt_prefix, full=False)
+    engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
     hook.remove()
     assert alive == [0]
 

@@ -17,6 +17,7 @@ from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
+from pretrace.passes.statistics import Head
 from pretrace.questions import tree
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.local import LocalAnswerer
@@ -56,7 +57,7 @@ def load(tiny_checkpoint, tiny_model):
     def made(kind):
         # what is faster on this CPU is not asked
         model, target = tiny_model(kind), replace(target_of(tiny_checkpoint(kind)), device="cuda")
-        passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, prompt_prefix, full=True)
+        passes = {name: Engine(model, kind, BUDGET).statistics(WINDOW, prompt_prefix, statistics="full")
                   for name, prompt_prefix in PROMPT_PREFIXES.items()}  # fmt: skip
         return target, passes, letters(answerer(target, model), kind)
 
@@ -97,6 +98,15 @@ def same(computed, expected):
         np.testing.assert_allclose(values, others, **TOLERANCE)
 
 
+def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(9, 32).bfloat16(), torch.randn(320, 32).bfloat16()
+    targets = torch.arange(9)
+    expected = Head(weight, None).statistics(hidden, targets, "full")
+    computed = Head(weight.to("cuda:0"), None).statistics(hidden.to("cuda:0"), targets, "full")
+    np.testing.assert_allclose(computed.cpu(), expected, **TOLERANCE)
+
+
 @pytest.mark.parametrize(
     ("kind", "number"),
     [
@@ -111,11 +121,13 @@ def test_gpus_give_what_the_cpu_gives_and_wait_twice_a_batch_at_most(load, gpus,
     engine, batches = Engine(model, kind, BUDGET), []
     assert engine.features.gpus == number
     for name, prompt_prefix in PROMPT_PREFIXES.items():
-        engine.statistics(WINDOW[:1], prompt_prefix, full=True)
+        engine.statistics(WINDOW[:1], prompt_prefix, statistics="full")
         batches.clear()
         gpus.waits = 0
         same(
-            engine.statistics(WINDOW, prompt_prefix, full=True, progress=lambda *done: batches.append(done)),
+            engine.statistics(
+                WINDOW, prompt_prefix, statistics="full", progress=lambda *done: batches.append(done)
+            ),
             passes[name],
         )
         assert gpus.waits <= WAITS.get(kind, 2) * (len(batches) - 1), (
@@ -151,7 +163,7 @@ def test_batches_are_started_before_the_first_is_collected(load, gpus, monkeypat
     run, arrays = engine._run, engine._arrays
     monkeypatch.setattr(engine, "_run", lambda *given: told.append("started") or run(*given))
     monkeypatch.setattr(engine, "_arrays", lambda *given: told.append("collected") or arrays(*given))
-    same(engine.statistics(WINDOW, PROMPT_PREFIXES["plain"], full=True), passes["plain"])
+    same(engine.statistics(WINDOW, PROMPT_PREFIXES["plain"], statistics="full"), passes["plain"])
     assert told[:5] == ["started", "started", "started", "collected", "started"]
     assert sorted(told) == ["collected"] * 5 + ["started"] * 5
 
@@ -175,7 +187,7 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_a_pass(load,
         engine = Engine(model, "tiny", 200)
         gpus.full = {gpus.operations + at for at in full}
         before = gpus.operations
-        same(engine.statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True), passes["prefix"])
+        same(engine.statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full"), passes["prefix"])
         assert engine._sharing is SharedCache
         return engine.batch_tokens, gpus.operations - before
 
@@ -222,7 +234,7 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(load, gp
     spread(model, 1)
     monkeypatch.setattr(SharedCache, "__init__", full)
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
-        Engine(model, "tiny", 200).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True)
+        Engine(model, "tiny", 200).statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full")
     with pytest.raises(InputError, match="do not fit into memory; set max_length"):
         answerer(target, model).letters(PROMPTS, lambda _: None)
 
@@ -232,7 +244,7 @@ def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(load, gpus, monk
     spread(model, 1)
     monkeypatch.setattr(sharing, "_after", lambda shared, own: torch.cat([shared.cpu(), own], dim=-2))
     with pytest.raises(RuntimeError, match="same device"):
-        Engine(model, "tiny", BUDGET).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True)
+        Engine(model, "tiny", BUDGET).statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full")
 
 
 def test_what_a_model_says_that_shares_no_prefix_is_logged_once(load, caplog, monkeypatch):
@@ -244,7 +256,7 @@ def test_what_a_model_says_that_shares_no_prefix_is_logged_once(load, caplog, mo
     monkeypatch.setattr(SteppedState, "__init__", refused)
     with caplog.at_level("INFO", logger="pretrace"):
         same(
-            Engine(model, "tiny", 15).statistics(WINDOW, PROMPT_PREFIXES["prefix"], full=True),
+            Engine(model, "tiny", 15).statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full"),
             passes["prefix"],
         )
     assert caplog.text.count("not shared by its keys and values (TypeError: no such cache)") == 1

@@ -68,8 +68,11 @@ class Passes:
             return labelled
         return labelled[labelled["text_id"].isin(self.sets[asked["evaluation_set"], asked["draw"]].ids or ())]
 
-    def entries(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> list[Row]:
-        """The manifest's entries of the texts as they are seen: one for each of their subsets."""
+    def entries(self, asked: Asked, texts: pd.DataFrame, *, full: bool = False, **wanted: Any) -> list[Row]:
+        """The manifest's entries of the texts as they are seen: one for each of their subsets.
+
+        `full`: only passes with more than log-probabilities.
+        """
         length = texts["length"].iloc[0]
         wanted |= {"view": asked["view"], "companion": "", "length": None if pd.isna(length) else int(length)}
         if asked["start_token"] is not None:
@@ -79,6 +82,7 @@ class Passes:
             for entry in self.manifest["views"]
             if entry["subset"] in set(texts["subset"])
             and all(entry.get(key) == value for key, value in wanted.items())
+            and (not full or entry["statistics"] != "logprobs")
         ]
 
     def rows(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
@@ -179,7 +183,7 @@ def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens
 
     Which tokens are surprising `methods.surp.surprising` says, at the `eps` and `percentile` that are asked for.
     """
-    frame = of.rows(asked, texts, prefix="", statistics="full")
+    frame = of.rows(asked, texts, prefix="", full=True)
     texts = texts[texts["label"].notna()].set_index("text_id")
     frame = frame[frame["text_id"].isin(texts.index)]
     if frame["entropies"].isna().any():

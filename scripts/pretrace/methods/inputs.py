@@ -15,6 +15,7 @@ from pretrace.methods.needs import COMPANIONS
 from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import Floats, TokenStatistics
+from pretrace.passes.requests import STATISTICS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
@@ -80,8 +81,8 @@ class PassReader(dict[str, list[Row]]):
 
 
 def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
-    token_ids, logprobs = _arrays(batch, "token_ids", np.int64), _arrays(batch, "logprobs", np.float64)
-    entropies, variances = _arrays(batch, "entropies", np.float64), _arrays(batch, "variances", np.float64)
+    token_ids = _arrays(batch, "token_ids", np.int64)
+    numbers = {name: _arrays(batch, name, np.float64) for name in STATISTICS["top40"]}
     ids, variants, reasons, shots_used = (
         batch[column].to_pylist() for column in ("text_id", "variant", "skipped", "shots_used")
     )
@@ -89,9 +90,8 @@ def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
     for i, reason in enumerate(reasons):
         statistics: Row = reason or "no scored token"
         if not reason and len(token_ids[i]):
-            statistics = TokenStatistics(
-                None, token_ids[i], logprobs[i], entropies[i], variances[i], shots_used=shots_used[i]
-            )
+            of_text = {name: arrays[i] for name, arrays in numbers.items()}
+            statistics = TokenStatistics(None, token_ids[i], **of_text, shots_used=shots_used[i])
         rows.append((ids[i], variants[i], statistics))
     return rows
 

@@ -32,6 +32,9 @@ class TokenStatistics:
     logprobs        [n] float64, l_i = ln p(x_i | x_<i), nats, <= 0
     entropies       [n] float64, H_i, entropy of p(. | x_<i), nats, >= 0; so mu_i = -H_i
     variances       [n] float64, var_i, variance of ln p(v | x_<i) over v ~ p(. | x_<i), nats squared, >= 0
+    highest         [n] float64, max_v ln p(v | x_<i), nats, l_i <= highest <= 0
+    ranks           [n] float64, how many tokens the model found likelier than x_i, 0 for the likeliest
+    top40           [n] float64, ln of the summed p of the 40 likeliest tokens and all that tie with the last, nats
     lowercase       [m] float64, log-probabilities of the lower-cased text's own m tokens
     reference       [m] float64, log-probabilities under the reference model, by its own m tokens
     log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
@@ -49,6 +52,9 @@ class TokenStatistics:
     logprobs: Floats
     entropies: Floats | None = None
     variances: Floats | None = None
+    highest: Floats | None = None
+    ranks: Floats | None = None
+    top40: Floats | None = None
     lowercase: Floats | None = None
     reference: Floats | None = None
     log_frequencies: Floats | None = None

@@ -50,7 +50,7 @@ class EchoScorer:
         window: list[Request],
         prompt_prefix: PromptPrefix,
         *,
-        full: bool,
+        statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
         """For each request, float32 [1, scored tokens]: log-probabilities in nats.
@@ -58,7 +58,7 @@ class EchoScorer:
         Raises `InputError` where full-vocabulary statistics are asked for, and where a probe shows that the
         server does not score prompts, or shifts what it gives.
         """
-        if full:
+        if statistics != "logprobs":
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
         asked = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
         progress(len(window) - len(asked), 0)

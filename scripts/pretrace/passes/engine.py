@@ -11,9 +11,8 @@ import torch
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import Request
+from pretrace.passes.requests import STATISTICS, Request
 from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of
-from pretrace.passes.statistics import ROWS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -43,10 +42,10 @@ class Engine:
         window: list[Request],
         prompt_prefix: PromptPrefix,
         *,
-        full: bool,
+        statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """For each request, float32 [3 or 1, scored tokens], rows as in `statistics.ROWS`.
+        """For each request, float32 [numbers, scored tokens], rows as in `requests.STATISTICS`.
 
         Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
         at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that
@@ -56,14 +55,13 @@ class Engine:
         copies: dict[bytes, list[int]] = {}
         for index, request in enumerate(window):
             copies.setdefault(request.tokens.tobytes(), []).append(index)
-        empty = np.zeros((len(ROWS[full]), 0), dtype=np.float32)
+        empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
-        for batch, computed in _collected_late(
-            self._started(todo, window, prompt_prefix, full), self.features.gpus
-        ):
+        started = self._started(todo, window, prompt_prefix, statistics)
+        for batch, computed in _collected_late(started, self.features.gpus):
             arrays = self._arrays([window[indices[0]] for indices in batch], prompt_prefix, computed)
             for indices, values in zip(batch, arrays, strict=True):
                 for index in indices:
@@ -79,7 +77,7 @@ class Engine:
         return window
 
     def _started(
-        self, todo: list[list[int]], window: list[Request], prompt_prefix: PromptPrefix, full: bool
+        self, todo: list[list[int]], window: list[Request], prompt_prefix: PromptPrefix, statistics: str
     ) -> Iterator[_Started]:
         """Empties `todo`, texts by their places in the window, from its beginning."""
         while todo:
@@ -88,7 +86,7 @@ class Engine:
             longest = (0 if shares else len(prompt_prefix.ids)) + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
             requests = [window[indices[0]] for indices in batch]
-            computed = None if shares is None else attempt(self._run, requests, prompt_prefix, full)
+            computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
             if computed is None:
                 self._back_off(len(batch), longest, first)
                 continue
@@ -137,8 +135,8 @@ class Engine:
             self._encoded = self._sharing(self.features, prompt_prefix.parts)
         return self._encoded
 
-    def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, full: bool) -> torch.Tensor:
-        """Statistics [3 or 1, tokens of all texts], which a GPU may not have computed yet.
+    def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str) -> torch.Tensor:
+        """Statistics [numbers, tokens of all texts], which a GPU may not have computed yet.
 
         Right padding under causal attention needs no mask; the last token need not be read.
         """
@@ -152,7 +150,9 @@ class Engine:
             targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
             values = [
-                self._forward(inputs[at : at + step], targets[at : at + step], prompt_prefix, encoded, full)
+                self._forward(
+                    inputs[at : at + step], targets[at : at + step], prompt_prefix, encoded, statistics
+                )
                 for at in range(0, len(rows), step)
             ]
             return torch.cat(values, dim=1)
@@ -163,15 +163,15 @@ class Engine:
         targets: list[np.ndarray],
         prompt_prefix: PromptPrefix,
         encoded: Encoded | None,
-        full: bool,
+        statistics: str,
     ) -> torch.Tensor:
-        """`inputs` [texts, tokens] -> float32 [3 or 1, all targets]; each text's targets are its last tokens."""
+        """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
         read = self._read(sent(inputs, self.features.device), prompt_prefix, encoded)
         width = read.shape[1]
         before = 0 if encoded else max(len(prompt_prefix.ids), 1) - 1  # positions that predict no target
         scored = [before + number * width + np.arange(len(ids)) for number, ids in enumerate(targets)]
         rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
-        return self.features.statistics(rows, sent(np.concatenate(targets), read.device), full=full)
+        return self.features.statistics(rows, sent(np.concatenate(targets), read.device), statistics)
 
     def _read(
         self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: Encoded | None

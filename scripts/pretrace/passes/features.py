@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.passes.statistics import ROWS, Reduction, output_layer
+from pretrace.passes.requests import STATISTICS
+from pretrace.passes.statistics import Reduction, output_layer
 
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
 
@@ -79,11 +80,11 @@ class Features:
         """How many texts of this many tokens may be in memory; None if only the budget of batches limits them."""
         return None if self.has_separate_head else max(1, _LOGITS_ALIVE // max(tokens, 1))
 
-    def statistics(self, rows: torch.Tensor, targets: torch.Tensor, *, full: bool) -> torch.Tensor:
-        """`rows` [n, width] and `targets` [n] -> float32 [3 or 1, n], rows as in `statistics.ROWS`."""
+    def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
+        """`rows` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `requests.STATISTICS`."""
         if self._head is not None:
-            return self._head.statistics(rows, targets, full=full)
-        out = torch.empty(len(ROWS[full]), len(targets), device=rows.device)
+            return self._head.statistics(rows, targets, statistics)
+        out = torch.empty(len(STATISTICS[statistics]), len(targets), device=rows.device)
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 

@@ -179,7 +179,9 @@ def _tables(
         progress.update(done, note=cost.note())
 
     for requests in windows(one.part, texts, one.prompt_prefix, context=context, size=one.window):
-        values = engine.statistics(requests, one.prompt_prefix, full=one.part.full, progress=report)
+        values = engine.statistics(
+            requests, one.prompt_prefix, statistics=one.part.statistics, progress=report
+        )
         requests = engine.tokenised(requests, values, one.prompt_prefix)
         cost.texts += len(requests)
         cost.skipped += sum(request.skipped(one.prompt_prefix) is not None for request in requests)

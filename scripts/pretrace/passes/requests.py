@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
 
 ENGINE_VERSION = (
-    1  # raise when the same request would give other numbers: every stored pass is then recomputed
+    2  # raise when the same request would give other numbers: every stored pass is then recomputed
 )
+_FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
+STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
+"""What a request can ask for, the fewest first -> the numbers that a pass stores for each token."""
+
 WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
@@ -50,10 +54,6 @@ class Part:
     text_ids: list[str]
     texts: list[str]
     views: Mapping[str, StoredView]
-
-    @property
-    def full(self) -> bool:
-        return self.statistics == "full"
 
     @property
     def sent_texts(self) -> tuple[str, str, str, int | None]:
@@ -111,7 +111,7 @@ def expand(
     views: Mapping[str, StoredView],
     evaluated: Evaluated | None = None,
 ) -> list[Part]:
-    """One part a request, subset and length, sorted; where two differ in statistics alone, the full one.
+    """One part a request, subset and length, sorted; where two differ in statistics alone, the one with most.
 
     After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
@@ -131,7 +131,7 @@ def expand(
             at = {**{key: request[key] for key in COORDINATES[:-2]}, "subset": subset, "length": length}
             place = json.dumps(at)
             statistics = "logprobs" if request["prefix"] else request["statistics"]
-            if statistics == "full" or place not in parts:
+            if place not in parts or len(STATISTICS[statistics]) > len(STATISTICS[parts[place].statistics]):
                 parts[place] = Part(at, statistics, *read[subset, length], views)
     return sorted(parts.values(), key=lambda part: _order(part.coordinates))
 

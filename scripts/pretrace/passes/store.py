@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import Request
+from pretrace.passes.requests import STATISTICS, Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
@@ -27,9 +27,7 @@ SCHEMA = pa.schema(
         ("text_id", pa.string()),
         ("variant", pa.int32()),
         ("token_ids", pa.list_(pa.int32())),
-        ("logprobs", pa.list_(pa.float32())),
-        ("entropies", pa.list_(pa.float32())),
-        ("variances", pa.list_(pa.float32())),
+        *((name, pa.list_(pa.int32() if name == "ranks" else pa.float32())) for name in STATISTICS["top40"]),
         ("n_tokens", pa.int32()),
         ("truncated", pa.bool_()),
         ("shots_used", pa.int32()),
@@ -46,10 +44,13 @@ def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np
     def lists(parts: list[np.ndarray], kind: pa.DataType) -> pa.Array:
         return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(parts), kind))
 
-    statistics: list[pa.Array] = [
-        lists([value[row] for value in values], pa.float32()) for row in range(len(values[0]))
+    kinds = [SCHEMA.field(name).type for name in STATISTICS["top40"]]
+    statistics = [
+        lists([value[row] for value in values], kind.value_type)
+        if row < len(values[0])
+        else pa.nulls(len(window), kind)
+        for row, kind in enumerate(kinds)
     ]
-    statistics += [pa.nulls(len(window), pa.list_(pa.float32()))] * (3 - len(statistics))
     columns = [
         pa.array([request.text_id for request in window], pa.string()),
         pa.array([request.variant for request in window], pa.int32()),

@@ -58,7 +58,7 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
 
     A target's own text gets full statistics, so a method added later costs no model time. Companion views, a reference
     model's passes, and all passes of an API have log-probabilities only. A run without methods that score single
-    texts needs no pass.
+    texts needs no pass. The mass of the 40 likeliest tokens is stored where a method asks for it: it takes a sort.
     """
     most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
     requests: list[Request] = []
@@ -84,8 +84,9 @@ def _requests_of(run: Run, view: str) -> list[Request]:
         if view == "original" or not VIEWS[name].materialised
     ]
     prefixes = sorted(prefix_needs(run.methods))
+    sorts_out = any("top40" in METHODS[method].needs for method in methods)
     return [
-        _request(run, view, statistics="full"),
+        _request(run, view, statistics="top40" if sorts_out else "full"),
         *(_request(run, view, companion=name) for name in beside),
         *(
             _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run.inner_start)

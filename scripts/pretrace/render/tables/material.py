@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.methods import METHODS, companions
+from pretrace.methods.needs import FULL_VOCABULARY
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.render.names import panel_lines, view_label
@@ -202,7 +203,7 @@ def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
     return found
 
 
-BY_ITSELF = {"text", "token_ids", "logprobs", "entropies", "variances", "lowercase"}
+BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase"} | FULL_VOCABULARY
 """What the passes over a text and its lower-cased form answer."""
 
 
