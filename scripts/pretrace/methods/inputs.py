@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.methods.needs import COMPANIONS
+from pretrace.methods.needs import COMPANIONS, FULL_VOCABULARY
 from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import Floats, TokenStatistics
-from pretrace.passes.requests import STATISTICS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
@@ -82,7 +81,7 @@ class PassReader(dict[str, list[Row]]):
 
 def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
     token_ids = _arrays(batch, "token_ids", np.int64)
-    numbers = {name: _arrays(batch, name, np.float64) for name in STATISTICS["top40"]}
+    numbers = {name: _arrays(batch, name, np.float64) for name in ("logprobs", *FULL_VOCABULARY)}
     ids, variants, reasons, shots_used = (
         batch[column].to_pylist() for column in ("text_id", "variant", "skipped", "shots_used")
     )

@@ -13,7 +13,7 @@ COMPANIONS = {"lowercase": "lowercase"}
 PREFIXES = {"nonmember_prefix": "nonmember", "member_prefix": "member"}
 """Needs that a prefix answers -> the kind of its shots."""
 
-FULL_VOCABULARY = {"entropies", "variances", "highest", "ranks", "top40"}
+FULL_VOCABULARY = ("entropies", "variances", "highest", "ranks", "top40")
 """Needs that a model meets only with its whole predictions."""
 
 # fmt: off
@@ -69,7 +69,7 @@ def obstacle(
         return Obstacle(
             "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
         )
-    if needs & FULL_VOCABULARY and not full_vocabulary:
+    if needs & set(FULL_VOCABULARY) and not full_vocabulary:
         return Obstacle("the model gives no full-vocabulary statistics", "")
     if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
         return Obstacle(f"the script of '{language}' has no lower case", "")

@@ -203,7 +203,7 @@ def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
     return found
 
 
-BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase"} | FULL_VOCABULARY
+BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 """What the passes over a text and its lower-cased form answer."""
 
 
