@@ -6,18 +6,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
-from pretrace.evaluation.evidence import LEVEL, cauchy_p, cauchy_variable, empirical_p
+from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, seeing, shown
+from pretrace.evaluation.evidence import (
+    LAMBDA,
+    LEVEL,
+    cauchy_p,
+    cauchy_variable,
+    empirical_p,
+    share_of_nonmembers,
+)
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
-from pretrace.questions.known import is_control
+from pretrace.evaluation.weights import WEIGHTED, weighted_rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-COLUMNS = ["unit", "id", "method", "setting", "score", "p", "q", "flagged"]
-UNITS = ("text", "document", "nonmember", "nonmember_document", "control")
+COLUMNS = ["unit", "id", "method", "setting", "score", "p", "q", "q_storey", "flagged"]
+UNITS = ("text", "document", "nonmember", "nonmember_document", "share", "control")
 COMBINED = "combined"
 """The evidence of all methods that see the model, as a method of its own."""
+
+FITTED_ON = (0, 1)
+"""The folds that weights are fitted on."""
 
 CELL = ["unit", *OF_METHOD, "subset", "length"]
 """What a unit shares with the non-members that it is compared with."""
@@ -42,6 +52,12 @@ def audit(
     is p <= `LEVEL`, so about that share is expected. `control`: how well texts and non-members differ without a model
     (`shift.shifts`).
 
+    `weighted`, if `known` has members too: one score of all methods, with weights fitted on `known`'s texts of the
+    folds `FITTED_ON`, and compared with its non-members of the other folds. `share`: for each method, the estimated
+    share of texts that were trained on (`evidence.share_of_nonmembers`). `q_storey` is Storey's adaptive form of q. It
+    is proved for independent p-values. P-values of one score against the same non-members are nearly independent;
+    combined ones are not, and have none.
+
     `runs` are those of the audited pair; `audit_scores.shown` selects from them. Raises InputError if no unit without
     a label has known non-members of its subset and length.
     """
@@ -49,22 +65,39 @@ def audit(
 
     same, of = audited.name == known.name, shown(runs)
     ours, theirs = (audit_scores(scored, of, same=same) for scored in (audited, known))
-    ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0)]
+    ours, labelled = ours[ours["label"].isna()], theirs[theirs["label"].notna()]
+    theirs = labelled[labelled["label"].eq(0)]
     ours = _comparable(ours, theirs, audited, known)
     tied = tied_methods(theirs)
+    weighted = weighted_rows(pd.concat([ours, labelled]), FITTED_ON, tied)
+    ours = pd.concat([ours, weighted[weighted["label"].isna()]], ignore_index=True)
+    calibrating = weighted["label"].eq(0).fillna(False) & ~weighted["fold"].isin(FITTED_ON)
+    theirs = pd.concat([theirs, weighted[calibrating]], ignore_index=True)
     found = evidence(ours.assign(p=p_values(ours, theirs)), tied)
     checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), tied)
     checked["unit"] = checked["unit"].map({"text": "nonmember", "document": "nonmember_document"})
     found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(false_discovery_control)
+    shares = _shares(found)
     controls = shifts(_texts(audited, ours), _texts(known, theirs), language).assign(
         unit="control", id="", setting=""
     )
-    frame = pd.concat([found, checked, controls], ignore_index=True)
+    frame = pd.concat([found, checked, shares, controls], ignore_index=True)
     frame["flagged"] = frame["q"].where(frame["unit"].isin(["text", "document"]), frame["p"]) <= LEVEL
     frame.loc[frame["unit"] == "control", "flagged"] &= (frame["score"] - 0.5).abs() >= MATERIAL
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
     return frame.astype({"unit": object})[COLUMNS]
+
+
+def _shares(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows `share`; puts `q_storey` into the rows of texts in `found`."""
+    rows = []
+    for (method, setting), of in found[found["unit"] == "text"].groupby(OF_METHOD, sort=True):
+        if method != COMBINED:
+            nonmembers = share_of_nonmembers(of["p"])
+            found.loc[of.index, "q_storey"] = (of["q"] * nonmembers).where(of["p"] <= LAMBDA, 1.0)
+            rows.append(("share", "", method, setting, 1 - nonmembers))
+    return pd.DataFrame(rows, columns=["unit", "id", *OF_METHOD, "score"])
 
 
 def _comparable(
@@ -134,11 +167,6 @@ def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
     return found
 
 
-def seeing(rows: pd.DataFrame, tied: Collection[str]) -> pd.DataFrame:
-    """The rows of methods that see the model and are not `tied`: what is combined."""
-    return rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(tied)))]
-
-
 def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
     """Rows of `audit_scores` with a `p` -> `unit, id, method, setting, score, p`: those of texts, what they say
     together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `tied`.
@@ -149,6 +177,7 @@ def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
     grouped = parts.groupby(["id", *OF_METHOD], sort=True)[["score", "cauchy"]].mean().reset_index()
     documents = grouped.assign(unit="document", p=cauchy_p(grouped["cauchy"]))
     frame = pd.concat([texts, documents], ignore_index=True)
-    together = seeing(frame, tied).groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
+    combined = seeing(frame, [*tied, WEIGHTED])
+    together = combined.groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
     together = together.assign(method=COMBINED, setting="", p=cauchy_p(together["cauchy"]))
     return pd.concat([frame, together], ignore_index=True)[["unit", "id", *OF_METHOD, "score", "p"]]

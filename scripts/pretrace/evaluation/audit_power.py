@@ -1,15 +1,17 @@
 """What an audit finds on a benchmark whose labels are known, by how many texts of a document it is given."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, cross_p_values, seeing, tied_methods
-from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
+from pretrace.benchmarks.folds import FOLDS
+from pretrace.evaluation.audit import COMBINED, cross_p_values, p_values, tied_methods
+from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores, seeing
 from pretrace.evaluation.evidence import LEVEL, cauchy_p, cauchy_variable
 from pretrace.evaluation.significance import wilson
+from pretrace.evaluation.weights import WEIGHTED, weighted_rows
 from pretrace.runtime.files import seed_of
 
 TIMES = 20
@@ -29,7 +31,7 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
     document's texts of one subset and of `asked`'s `length`. Every text is compared with the non-members of the other
     folds, as in `audit.audit`. A document's members and non-members count as two documents. If a document has more
     texts, some are drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are
-    left out. `asked` selects `start_token`, `references` and `methods` (empty: all).
+    left out. `asked` selects `start_token`, `references` and `methods` (empty: all but `weights.WEIGHTED`).
     """
     of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
     length, methods = asked["length"], asked["methods"]
@@ -37,9 +39,12 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
     rows = rows[(rows["unit"] == "text") & (rows["length"] == (-1 if length is None else length))]
     rows = rows[rows["label"].notna() & (rows["document"] != "")]
     rows = rows.assign(p=cross_p_values(rows)).dropna(subset="p")
+    tied = tied_methods(rows[rows["label"] == 0])
+    if WEIGHTED in methods:
+        rows = pd.concat([rows, *(_weighted(rows, fold, tied) for fold in range(FOLDS))], ignore_index=True)
     rows["cauchy"] = cauchy_variable(rows["p"])
     keys = ["id", "document", "subset", "label"]
-    combined = seeing(rows, tied_methods(rows[rows["label"] == 0]))
+    combined = seeing(rows, [*tied, WEIGHTED])
     together = combined.groupby(keys, sort=True)["cauchy"].mean().reset_index().assign(method=COMBINED)
     wide = pd.concat([rows, together]).pivot(index=keys, columns="method", values="cauchy")
     wide = wide[[method for method in wide if method in methods or not methods]].dropna()
@@ -62,6 +67,15 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
                 numbers = {"n": counts[kind], "value": float(value), "low": low, "high": high}
                 found.append(about | {"method": method, "texts": texts, "label": kind} | numbers)
     return found
+
+
+def _weighted(rows: pd.DataFrame, fold: int, tied: Collection[str]) -> pd.DataFrame:
+    """The texts of a fold by `WEIGHTED`: fitted on the next two folds, compared with the non-members of the others."""
+    fitted_on = [(fold + 1) % FOLDS, (fold + 2) % FOLDS]
+    found = weighted_rows(rows, fitted_on, tied)
+    here = found["fold"] == fold
+    others = found[(found["label"] == 0) & ~here & ~found["fold"].isin(fitted_on)]
+    return found[here].assign(p=p_values(found[here], others)).dropna(subset="p")
 
 
 def _share(values: np.ndarray, texts: int, key: tuple[Any, ...]) -> np.ndarray:

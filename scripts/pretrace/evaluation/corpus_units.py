@@ -10,6 +10,7 @@ import pandas as pd
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.weights import FEWEST, fitted_weights, standardised_ranks
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
@@ -21,12 +22,6 @@ from pretrace.runtime.logs import log
 ENSEMBLE, BLIND = "ensemble", "blind"
 CHARACTERS, REFERENCE = "characters", "reference"
 """Scores beside stored methods: several combined; two that see no model; the loss of the reference model."""
-
-FEWEST = 10
-"""Fewer units of a class teach nothing: nothing is fitted on them."""
-
-RIDGE = 0.1
-"""The penalty on the weights of standardised ranks: methods are alike, and documents few."""
 
 
 @dataclass(frozen=True)
@@ -174,17 +169,16 @@ def _second_half(units: pd.DataFrame) -> Flags:
 def ensemble(units: Units) -> Units | None:
     """The second half with all methods combined: ridge regression of the first half's labels on the methods' ranks.
 
-    None where there is one method, or a half has fewer than `FEWEST` units of a class.
+    None where there is one method, or a half has fewer than `weights.FEWEST` units of a class.
     """
     features = [at for at, name in enumerate(units.names) if name not in (REFERENCE, CHARACTERS)]
     if len(features) < 2 or not _enough(units):
         return None
-    ranked = pd.DataFrame(units.scores[:, features]).rank(pct=True).to_numpy()
-    ranks = replace(units, scores=(ranked - 0.5) * np.sqrt(12)).centred
+    ranks = replace(
+        units, scores=standardised_ranks(pd.DataFrame(units.scores[:, features])).to_numpy()
+    ).centred
     labels = replace(units, scores=units.suspect[:, None].astype(float)).centred
-    learned, of = ranks[~units.second], labels[~units.second, 0]
-    penalty = RIDGE * len(learned) * np.eye(len(features))
-    weights = np.linalg.solve(learned.T @ learned + penalty, learned.T @ of)
+    weights = fitted_weights(ranks[~units.second], labels[~units.second, 0])
     return units.of(units.second).scored(ENSEMBLE, ranks[units.second] @ weights)
 
 

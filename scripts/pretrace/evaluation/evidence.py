@@ -27,6 +27,20 @@ def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
     return np.where(np.isnan(scores), np.nan, (1 + as_high) / (1 + len(ascending)))
 
 
+LAMBDA = 0.5
+"""P-values above it are taken as those of non-members."""
+
+
+def share_of_nonmembers(p: ArrayLike) -> float:
+    """An estimate, rather too high, of the share of p-values that are non-members'; at most 1.
+
+    J. D. Storey, J. E. Taylor and D. Siegmund, J. Royal Statistical Society B 66 (2004): (1 + p-values above lambda) /
+    (all p-values, times 1 - lambda).
+    """
+    above = np.asarray(p) > LAMBDA
+    return min(1.0, float((1 + above.sum()) / (above.size * (1 - LAMBDA))))
+
+
 def cauchy_variable(p: ArrayLike) -> Floats:
     """tan((1/2 - p) pi): nearly Cauchy in its tail, and so is the mean of several, independent or not.
 

@@ -31,6 +31,7 @@ METHOD_LABELS = {
     "longest_option": "Longest option",
     "odd_one_out": "Odd one out",
     "combined": "All methods combined",
+    "weighted": "All methods weighted",
 }
 """In the order of every table and legend."""
 

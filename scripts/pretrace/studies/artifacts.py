@@ -29,7 +29,7 @@ PRODUCT = ("model", "benchmark", "subset", "length")
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
 
-COMBINED = "combined"
+TOGETHER = ("combined", "weighted")
 """What an audit shows beside its methods: all of them together."""
 
 
@@ -198,7 +198,7 @@ def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
 def _check_method(key: str, name: str) -> None:
     """A method's id, or `id;parameter=value` of a variant: a parameter that no selection chooses, off its default."""
     id, _, variant = str(name).partition(";")
-    if (key, name) == ("methods", COMBINED):
+    if key == "methods" and name in TOGETHER:
         return
     if id not in METHODS:
         raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")

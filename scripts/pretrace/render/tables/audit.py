@@ -9,6 +9,7 @@ from pretrace.evaluation.audit_scores import is_control
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.shift import SIZES, WORDS
 from pretrace.evaluation.significance import wilson
+from pretrace.evaluation.weights import WEIGHTED
 from pretrace.render.names import in_order, method_label, row_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
@@ -19,6 +20,7 @@ from pretrace.render.tables.table import Block, Cell, Head, Table, lay_out, rows
 MOST_ROWS = 50
 """Of texts and of documents, the strongest are printed; the CSV has all."""
 
+TOGETHER = (COMBINED, WEIGHTED)
 UNIT_TITLES = {"document": "Documents", "text": "Texts"}
 CONTROL_LABELS = {
     WORDS: "Words: can a bag of words tell the audited texts from the known non-members?",
@@ -46,6 +48,10 @@ _NOTES = (
     "depend on each other; q is p corrected for the number of texts, or of documents (Benjamini and Hochberg). "
     f"Flagged: q of all methods combined is at most {LEVEL:g}: about one in twenty of the flagged may be a false "
     "alarm. Single methods are shown to explain the result; do not choose the best of them afterwards.",
+    "All methods weighted: one score with weights that were fitted on texts whose membership is known, of other "
+    "documents; only where the known texts include members. The estimated share of texts that were trained on is "
+    "Storey's, from p-values above one half; the CSV has q with it (q_storey) for single scores of texts, where it is "
+    "proved if p-values are independent.",
     "A method whose highest score many non-members share cannot speak, and is not combined. Controls see no model.",
 )
 
@@ -62,7 +68,7 @@ def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
 
 def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
     """A row a unit, by ascending combined p; each method with score and p."""
-    methods = [method for method in in_order(of["method"]) if method != COMBINED]
+    methods = [method for method in in_order(of["method"]) if method not in TOGETHER]
     found: dict[str, dict[str, Record]] = {}
     for row in records_of(of.sort_values("id", kind="stable")):
         found.setdefault(str(row["id"]), {})[str(row["method"])] = row
@@ -73,11 +79,12 @@ def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
 
 
 def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> Iterable[tuple[Head, Cell]]:
-    together = of.get(COMBINED, {})
-    combined = method_label(COMBINED)
-    yield (combined, "flagged"), _verdict(bool(together.get("flagged", False)))
-    yield (combined, "p"), _p(together.get("p"))
-    yield (combined, "q"), _p(together.get("q"))
+    for name in TOGETHER:
+        if name == COMBINED or name in of:
+            together = of.get(name, {})
+            yield (method_label(name), "flagged"), _verdict(bool(together.get("flagged", False)))
+            yield (method_label(name), "p"), _p(together.get("p"))
+            yield (method_label(name), "q"), _p(together.get("q"))
     for method in methods:
         row = of.get(method, {})
         yield (row_label(method), "score"), Cell(number(row.get("score")))
@@ -103,13 +110,16 @@ def _controls(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]
     for row in records_of(frame[frame["unit"] == "control"]):
         score = Cell() if pd.isna(row["score"]) else Cell(words=f"AUC {row['score']:.3f}")
         yield CONTROL_LABELS[row["method"]], cells(score, _p(row["p"]), bool(row["flagged"])), True
+    for row in records_of(frame[frame["unit"] == "share"]):
+        label = f"{method_label(row['method'])}: estimated share of the audited texts that were trained on"
+        yield label, cells(Cell(row["score"]), Cell(), False), is_control(row["method"])
     for unit, what in (("text", "audited texts"), ("nonmember", "known non-members, each as if audited")):
         of = frame[frame["unit"] == unit]
-        together = [COMBINED] if unit == "nonmember" and of["method"].eq(COMBINED).any() else []
-        controls = [method for method in in_order(of["method"]) if method != COMBINED and is_control(method)]
+        together = [name for name in TOGETHER if unit == "nonmember" and of["method"].eq(name).any()]
+        controls = [method for method in in_order(of["method"]) if is_control(method)]
         for method in together + controls:
             share, too_many = _share(of[of["method"] == method])
-            label = method_label(method) if method == COMBINED else row_label(method)
+            label = method_label(method) if method in TOGETHER else row_label(method)
             label += f": {what} with p at most {LEVEL:g}"
             yield label, cells(Cell(words=share), Cell(), too_many), True
 
