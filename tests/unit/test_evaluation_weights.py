@@ -18,20 +18,20 @@ from pretrace.render.results import Results
 from pretrace.runtime.files import write_parquet
 
 
-def labelled(effects: tuple[float, ...], seed: int = 0, audited: float = 0.5) -> ScoredBenchmark:
-    """Texts to audit, the share `audited` of them members, and known texts of both classes; an effect a method."""
-    scored = made_up(200, 600, methods=len(effects), common=0.0, seed=seed)
-    count = len(scored.benchmark)
-    of = np.arange(count) // 4
-    member = np.where(of < 50, of < 50 * audited, of % 2 == 0)
-    label = [pd.NA if n < 50 else int(member[at]) for at, n in enumerate(of)]
-    shift = np.concatenate([effect * member for effect in effects])
-    benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"), fold=of // 2 % 5)
-    return ScoredBenchmark("texts", scored.scores.assign(score=scored.scores["score"] + shift), benchmark)
+def labelled(*effects: float) -> ScoredBenchmark:
+    """200 texts to audit, half of them members, and 600 known texts of both classes; independent scores by effect."""
+    scored = made_up(200, 600, methods=len(effects))
+    document = np.arange(800) // 4
+    member = np.where(document < 50, document < 25, document % 2 == 0)
+    label = [pd.NA if n < 50 else int(trained) for n, trained in zip(document, member, strict=True)]
+    noise = np.random.default_rng(0).normal(size=(len(effects), 800))
+    score = (noise + np.outer(effects, member)).ravel()
+    benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"), fold=document // 2 % 5)
+    return ScoredBenchmark("texts", scored.scores.assign(score=score), benchmark)
 
 
 def test_weights_fitted_on_known_members_find_more_than_equal_evidence():
-    scored = labelled((2.5, 0.0, 0.0, 0.0))
+    scored = labelled(2.5, 0.0, 0.0, 0.0)
     frame = audit(scored, scored, [RUN])
     found = frame.groupby(["unit", "method"])["p"].agg(lambda p: (p <= LEVEL).mean())
     assert found["text", WEIGHTED] > found["text", COMBINED] + 0.1
@@ -45,7 +45,7 @@ def test_weights_fitted_on_known_members_find_more_than_equal_evidence():
 
 
 def test_another_benchmarks_texts_may_have_the_same_ids():
-    scored = labelled((2.5, 0.0))
+    scored = labelled(2.5, 0.0)
     known = scored.benchmark["label"].notna()
     other = ScoredBenchmark(
         "others", scored.scores, scored.benchmark.assign(label=scored.benchmark["label"].fillna(0))
@@ -60,7 +60,7 @@ def test_another_benchmarks_texts_may_have_the_same_ids():
 def test_the_share_trained_on_is_estimated_and_q_falls_with_it():
     assert share_of_nonmembers([0.01] * 7 + [0.6] * 3) == pytest.approx((1 + 3) / (10 * 0.5))
     assert share_of_nonmembers([0.9, 0.8]) == 1
-    frame = audit(*[labelled((2.5, 0.0))] * 2, [RUN])
+    frame = audit(*[labelled(2.5, 0.0)] * 2, [RUN])
     share = frame[(frame["unit"] == "share") & (frame["method"] == "loss")]["score"].item()
     assert share == pytest.approx(0.5, abs=0.15)
     texts = frame[(frame["unit"] == "text") & (frame["method"] == "loss")]
@@ -82,7 +82,7 @@ def test_of_what_storey_finds_one_in_twenty_is_false_although_all_are_compared_w
 
 
 def test_the_page_of_an_audit_shows_both_beside_the_rest(tmp_path: Path):
-    scored = labelled((2.5, 0.0))
+    scored = labelled(2.5, 0.0)
     write_parquet(tmp_path / "audit.parquet", audit(scored, scored, [RUN]))
     write_parquet(tmp_path / "texts.parquet", scored.benchmark)
     pair = (made_up_results.MODEL, made_up_results.BENCHMARK)
