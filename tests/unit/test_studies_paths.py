@@ -21,20 +21,17 @@ def load(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
     (tmp_path / "answers.csv").write_text("document,label\n")
-    own = {
-        "models": {
-            "tiny": {"source": "local", "path": "tiny"},
-            "given": {"source": "answers", "path": "answers.csv"},
-        },
-        "benchmarks": {
-            "texts": {
-                "source": "local",
-                "path": "texts.jsonl",
-                "question": "book",
-                "views": {"paraphrase": "texts.jsonl"},
-            }
-        },
+    models = {
+        "tiny": {"source": "local", "path": "tiny"},
+        "given": {"source": "answers", "path": "answers.csv"},
     }
+    texts = {
+        "source": "local",
+        "path": "texts.jsonl",
+        "question": "book",
+        "views": {"paraphrase": "texts.jsonl"},
+    }
+    own = {"models": models, "benchmarks": {"texts": texts}}
     return lambda *runs, **keys: load_written(tmp_path, study(**(own | keys), runs=list(runs)))
 
 
@@ -123,12 +120,8 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     checkpoints = paths.checkpoints_of_study(paper)
     reading = {model for model, _ in plan.pass_pairs(paper)}
     assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)
-    corpora = {corpus for run in paper.runs for corpus in run.corpora}
-    shards = sum(
-        paths.shards(paper.corpora.entries[corpus])
-        for corpus in corpora
-        if paper.corpora.entries[corpus]["source"] == "hub"
-    )
+    corpora = {corpus: paper.corpora.entries[corpus] for run in paper.runs for corpus in run.corpora}
+    shards = sum(paths.shards(entry) for entry in corpora.values() if entry["source"] == "hub")
     assert len(set(paths.streamed_of_study(paper))) == shards > len(corpora)
 
 
@@ -151,14 +144,14 @@ def test_a_renderer_reads_what_it_needs_of_each_pair(load):
 
 
 def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
-    loaded = load(
-        RUN, artifacts={"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
-    )
-    tables, figures = paths.rendered(loaded, "table"), paths.rendered(loaded, "figure")
-    assert tables == [f"results/mine/tables/results_auc.{suffix}" for suffix in ("csv", "md", "tex", "html")]
-    assert sorted(figures) == [
-        f"results/mine/figures/surp_figure3.{end}" for end in ("csv", "pdf", "png", "svg", "txt")
-    ]
+    shown = {"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
+    loaded = load(RUN, artifacts=shown)
+    for kind, stem, endings in (
+        ("table", "results_auc", "csv html md tex"),
+        ("figure", "surp_figure3", "csv pdf png svg txt"),
+    ):
+        files = [f"results/mine/{kind}s/{stem}.{ending}" for ending in endings[kind]]
+        assert sorted(paths.rendered(loaded, kind)) == files
 
 
 SHADOWED = {

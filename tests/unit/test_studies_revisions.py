@@ -98,13 +98,11 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
         shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
         assert len(names_in(C4, "dataset", "main")) == 1
     write_json(tmp_path / "shard.json", shard)
-    records = [
-        tmp_path / name for name in ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
-    ]
+    names = ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
+    records = [tmp_path / name for name in names]
     read = [one for record in records for one in repositories_of(record)]
-    assert {(one.kind, one.hub): one.commit for one in read} == {
-        (kind, name): commit for kind, of in pins.items() for name, commit in of.items()
-    }
+    pinned_there = {(kind, name): commit for kind, of in pins.items() for name, commit in of.items()}
+    assert {(one.kind, one.hub): one.commit for one in read} == pinned_there
     assert {one.revision for one in read} == {"main"}, "what was asked for, in whose place the pin was read"
     assert read_json(tmp_path / "checkpoint.json")["files"]["model.safetensors"]
     text, several = yaml_of(repositories(records), {})
@@ -124,14 +122,14 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
     none = str(tmp_path / "none.json")
     assert asked_for(BENCHMARK, "dataset", none, {}) == BENCHMARK
     assert asked_for(BENCHMARK, "dataset", none, pins)["revision"] == OLD
-    unpinned = record(tmp_path / "files.json", WIKIMIA, revision="main", commit=OLD)
-    assert asked_for(BENCHMARK, "dataset", unpinned, pins) == BENCHMARK, "it is of the pinned commit"
-    before = record(tmp_path / "before.json", WIKIMIA, commit=OLD)
-    assert asked_for(BENCHMARK, "dataset", before, pins) == BENCHMARK, "records of before named no revision"
-    other = record(tmp_path / "other.json", WIKIMIA, revision="main", commit=NEW)
-    assert asked_for(BENCHMARK, "dataset", other, pins)["revision"] == OLD, "it is of another: fetch it again"
-    again = record(tmp_path / "again.json", WIKIMIA, revision=OLD, commit=OLD)
-    assert asked_for(BENCHMARK, "dataset", again, pins)["revision"] == OLD, "as it was then asked for"
+    for said, revision, why in (
+        ({"revision": "main", "commit": OLD}, "main", "it is of the pinned commit"),
+        ({"commit": OLD}, "main", "records of before named no revision"),
+        ({"revision": "main", "commit": NEW}, OLD, "it is of another: fetch it again"),
+        ({"revision": OLD, "commit": OLD}, OLD, "as it was then asked for"),
+    ):
+        there = record(tmp_path / "files.json", WIKIMIA, **said)
+        assert asked_for(BENCHMARK, "dataset", there, pins)["revision"] == revision, why
     tag = record(tmp_path / "tag.json", WIKIMIA, revision="v1", commit=NEW)
     assert asked_for(BENCHMARK, "dataset", tag, {"dataset": {WIKIMIA: "v1"}})["revision"] == "v1"
 
@@ -147,20 +145,13 @@ def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
 
 def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
     pins = {"model": {PYTHIA: OLD}, "dataset": {WIKIMIA: OLD, C4: OLD}}
-    read = [
-        {"kind": "dataset", "hub": WIKIMIA, "commit": NEW},
-        {"kind": "dataset", "hub": VIEWS, "commit": NEW},
-    ]
+    read = [{"kind": "dataset", "hub": hub, "commit": NEW} for hub in (WIKIMIA, VIEWS)]
     text, _ = yaml_of(read, pins)
-    assert yaml.safe_load(text) == {
-        "models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD},
-    }  # fmt: skip
-
-
-def test_a_repository_read_at_several_commits_is_left_out_and_named():
+    kept = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD}}
+    assert yaml.safe_load(text) == kept
     read = [{"kind": "dataset", "hub": C4, "commit": commit} for commit in (OLD, NEW)]
     text, several = yaml_of([*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {})
-    assert several == [C4]
+    assert several == [C4], "read at several commits: left out and named"
     assert yaml.safe_load(text) == {"models": {PYTHIA: OLD}, "datasets": {}}
 
 

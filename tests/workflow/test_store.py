@@ -10,6 +10,7 @@ import signal
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from projects import Project
 
@@ -39,8 +40,6 @@ def unchanged(before: dict[str, int], after: dict[str, int]) -> bool:
 
 
 def lowercase_rows(project: Project) -> int:
-    import pandas as pd
-
     return int((pd.read_parquet(project.path / SCORES).method == "lowercase").sum())
 
 
@@ -87,8 +86,6 @@ SHOTS = ("original", "", "nonmember", 3)
     ],
 )  # fmt: skip
 def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, not_run, shown):
-    import pandas as pd
-
     before, study = project.stored(), project.study()
     change(study)
     project.write_study(study)
@@ -111,8 +108,6 @@ def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, n
 
 @pytest.mark.full
 def test_an_edited_text_is_never_answered_by_an_old_pass(project):
-    import pandas as pd
-
     old = pd.read_parquet(project.path / SCORES)
     before = project.stored()
     of_edited, of_other = files_of_length(project, 8), files_of_length(project, 32)
