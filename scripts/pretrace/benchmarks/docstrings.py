@@ -48,16 +48,13 @@ def _folder(package: str) -> Path:
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
         installed = importlib.metadata.packages_distributions()
-        hint = nearest(package, _import_names(package, installed) or installed)
+        meant = [name for name, distributions in installed.items() if package in distributions]
+        hint = nearest(package, meant or installed)
         raise InputError(
             f"packages: '{package}' is not an installed Python package; {hint} "
             "(names as in an import statement; or install it and run again)"
         )
     return Path(next(iter(spec.submodule_search_locations)))
-
-
-def _import_names(distribution: str, installed: Mapping[str, list[str]]) -> list[str]:
-    return [name for name, distributions in installed.items() if distribution in distributions]
 
 
 def _docstrings_of(file: Path) -> tuple[str, ...]:

@@ -8,9 +8,8 @@ import bisect
 import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pretrace.benchmarks.sources import Text
 
@@ -18,8 +17,7 @@ FOLDS = 5
 DOCUMENTS_NEEDED = 5
 
 
-@dataclass(frozen=True)
-class Folds:
+class Folds(NamedTuple):
     """`of[i]` is the fold (0..4) of text i; whole documents stay together, or blocks of them: `unit`."""
 
     of: list[int]

@@ -67,15 +67,16 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     `*` also matches `/`. Raises `InputError` with the remedy where the repository, its revision or the network is
     not there, or where its terms have not been accepted.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
 
     disable_progress_bars()
     read_at = _revision_of(hub, kind, revision)
+    cache = str(constants.HF_HUB_CACHE)
     with explained(hub, kind, read_at):
         fetched = _with_retries(
             lambda: snapshot_download(
-                hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=_cache()
+                hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=cache
             )
         )
     folder = Path(fetched)
@@ -255,9 +256,3 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def _cache() -> str:
-    from huggingface_hub import constants
-
-    return str(constants.HF_HUB_CACHE)

@@ -106,14 +106,10 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
         }
         prefix = study.benchmarks.entries[benchmark].get("prefix", {})
         most_after_shots = 2 * prefix.get("texts", math.inf)
-        for texts, tokens, _, companion, _, _, shots, _ in _without_place(asked):
+        for _, _, texts, tokens, _, companion, _, _, shots, _ in sorted(asked, key=str):
             variants = (VIEWS[companion].number or 1) if companion else 1
             read = min(texts, most_after_shots) if shots else texts
             yield model, benchmark, read * tokens * variants + (shots or 0) * tokens
-
-
-def _without_place(asked: set[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    return ((texts, tokens, *rest) for _, _, texts, tokens, *rest in sorted(asked, key=str))
 
 
 def questions(study: Study) -> Iterator[tuple[str, str, float]]:
@@ -196,11 +192,9 @@ def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[
         f"| {one.name} | {one.models} | {one.tokens / 1e6:,.1f} | {one.hours:,.2f} | {one.gpus} |"
         for one in lines
     ]
-    return [
-        *rows,
-        "",
+    rests_on = (
         f"At {flops:.2g} FLOP/s of a GPU (gpu_flops) and {FORWARD} operations per parameter and token; loading models "
         "and counting corpora, which no GPU does, are not in it. Each artifact is counted as if it were run alone; all "
-        "share passes.",
-        *assumed,
-    ]
+        "share passes."
+    )
+    return [*rows, "", rests_on, *assumed]

@@ -46,7 +46,7 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
     """The runs with passes by each of the models that read, reference models among them, and the benchmark."""
     found: dict[Pair, list[Run]] = {}
     for run in study.runs:
-        if _reads(run):
+        if any(METHODS[item["method"]].scope == "text" for item in run.methods):
             for model in {run.model, *run.references}:
                 found.setdefault((model, run.benchmark), []).append(run)
     return found
@@ -68,10 +68,6 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
         else:
             requests += [_request(run, view, statistics="logprobs") for view in run.views]
     return _without_repeats(requests)
-
-
-def _reads(run: Run) -> bool:
-    return any(METHODS[item["method"]].scope == "text" for item in run.methods)
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:

@@ -9,7 +9,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +83,9 @@ def load_own(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[T
 
 
 def _patents(path: Path) -> list[tuple[str, Row]]:
-    numbers = count(1)
-    found = [(where, {"id": f"{next(numbers):06d}", **row}) for where, row in rows(path)]
+    found = [
+        (where, {"id": f"{number:06d}", **row}) for number, (where, row) in enumerate(rows(path), start=1)
+    ]
     for where, row in found:
         if not isinstance(row.get("text"), str):
             raise InputError(f"{where}: there is no 'text'; found: {', '.join(map(str, row))}.")

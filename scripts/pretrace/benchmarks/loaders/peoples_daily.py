@@ -26,7 +26,8 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     by jieba. A window is as many words as the longest length; windows do not overlap.
     """
     longest, wanted = max(entry["lengths"]), entry["texts"]
-    words = jieba_words("".join(map(_without_tags, lines_of(sources[0], (NEWS,)))))
+    tagged = (word for line in lines_of(sources[0], (NEWS,)) for word in line.split())
+    words = jieba_words("".join(word.rpartition("/")[0] for word in tagged))
     windows = len(words) // longest
     log.info("%d words, %d windows of %d", len(words), windows, longest)
     if windows < 2 * wanted:
@@ -45,10 +46,6 @@ def jieba_words(text: str) -> list[str]:
 
     jieba.setLogLevel(logging.WARNING)
     return jieba.lcut(text)
-
-
-def _without_tags(line: str) -> str:
-    return "".join(word.rpartition("/")[0] for word in line.split())
 
 
 def _texts(words: list[str], window: int, lengths: list[int], label: int) -> list[Text]:

@@ -58,18 +58,10 @@ def _passages(
             f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
         )
     document = f"{speech.fileid}-{number + 1}"
+    about = {"label": label, "document": document, "author": speech.speaker}
+    about["title"] = f"State of the Union Address of {speech.year}"
     return [
-        cut(
-            words,
-            start,
-            length,
-            text_id=f"{document}-{length:03d}-{passage:02d}",
-            label=label,
-            document=document,
-            title=f"State of the Union Address of {speech.year}",
-            author=speech.speaker,
-            passage=passage,
-        )
+        cut(words, start, length, text_id=f"{document}-{length:03d}-{passage:02d}", passage=passage, **about)
         for passage, start in enumerate(sorted(rng.sample(places, entry["passages"])))
         for length in lengths
     ]

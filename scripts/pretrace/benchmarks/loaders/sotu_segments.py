@@ -52,19 +52,12 @@ def _sides(addresses: Sequence[Speech], rng: random.Random) -> dict[str, tuple[i
 
 def _segments(speech: Speech, length: int, longest: int, label: int, pair: str) -> list[Text]:
     words = speech.text.split()
-    return [
-        cut(
-            words,
-            index * length,
-            length,
-            subset=subset,
-            text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
-            label=label,
-            document=document_of(speech),
-            matched=pair,
-        )
-        for subset, index in segments(len(words), length, longest)
-    ]
+    about = {"label": label, "document": document_of(speech), "matched": pair}
+    found = []
+    for subset, index in segments(len(words), length, longest):
+        text_id = f"{speech.fileid}-{subset}-{length:03d}-{index:04d}"
+        found.append(cut(words, index * length, length, text_id=text_id, subset=subset, **about))
+    return found
 
 
 def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
