@@ -53,17 +53,12 @@ def average(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def lowest(values: list[float], k: float) -> list[float]:
-    """The max(1, floor(k n + 1e-9)) lowest."""
-    return sorted(values)[: max(1, math.floor(k * len(values) + 1e-9))]
-
-
-def oracle_min_k_pp(text: TokenStatistics, k: float) -> float:
+def oracle_z(text: TokenStatistics) -> list[float]:
     z = []
     for logprob, entropy, variance in zip(text.logprobs, text.entropies, text.variances, strict=True):
         mu, sigma = -entropy, math.sqrt(max(variance, 1e-6))
         z.append((logprob - mu) / sigma)
-    return average(lowest(z, k))
+    return z
 
 
 def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -> float:

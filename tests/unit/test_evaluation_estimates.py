@@ -13,20 +13,18 @@ from pretrace.evaluation.answers import mean_of_groups
 from pretrace.evaluation.cells import EvaluationSet, scores_of
 from pretrace.evaluation.curves import PLACES, densities, roc_points, score_curves
 from pretrace.evaluation.estimates import frame_of
-from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
     FEWEST,
     HEXAGONS,
     Passes,
-    Tokens,
     hexagons,
     resampled_means,
     shift_estimates,
+    signed_wasserstein,
     token_curves,
     tokens_of,
 )
-from pretrace.evaluation.wasserstein import signed_wasserstein
 from pretrace.runtime.errors import InputError
 
 
@@ -76,25 +74,6 @@ def test_surprising_tokens_are_those_below_both_thresholds():
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
     assert set(means[:, 0]) == {-5.0}
-
-
-def test_means_of_surprising_tokens_are_resampled_by_document():
-    """Ten texts of each of eight documents, which all their tokens are like: eight numbers, not eighty."""
-    document = np.repeat(np.arange(8), 10)
-    texts = pd.DataFrame(
-        {"text": [str(n) for n in range(80)], "label": 1, "document": [f"d{n}" for n in document]}
-    )
-    frame = pd.DataFrame(
-        {"text": np.arange(80), "entropy": 0.0, "logprob": -1.0 * document, "surprising": True}
-    )
-    groups = np.zeros(80, dtype=int)
-
-    def spread(texts: pd.DataFrame) -> float:
-        weights = text_weights(texts, 2000, seed=1)
-        return float(resampled_means(Tokens(frame, weights), groups, 1)[1:].std())
-
-    assert spread(texts) == pytest.approx(np.arange(8).std() / np.sqrt(8), rel=0.1)
-    assert spread(texts.assign(document="")) == pytest.approx(np.arange(8).std() / np.sqrt(80), rel=0.1)
 
 
 def test_a_handful_of_surprising_tokens_has_no_mean():

@@ -10,7 +10,7 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.null import misses
 from pretrace.evaluation.sets import evaluation_sets
-from pretrace.evaluation.wasserstein import resampled_distances, signed_wasserstein
+from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.curves import nothing
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval
-from pretrace.evaluation.wasserstein import resampled_distances, signed_wasserstein
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import TokenStatistics
 from pretrace.methods.surp import surprising
@@ -143,6 +143,32 @@ def shift_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
                         ends = {"low": float(low[0]), "high": float(high[0])}
                         rows.append(about | {"label": label, "prefix": kind, "shots": shots} | found | ends)
     return rows
+
+
+def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
+    """sign(mean(values) - mean(reference)) W1(reference, values); both of shape (texts,), in their own unit.
+
+    W1 is the area between the two distribution functions. Wang et al., Con-ReCall, 2024, section 3.2.
+    """
+    from scipy.stats import wasserstein_distance
+
+    values, reference = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    return float(np.sign(values.mean() - reference.mean()) * wasserstein_distance(reference, values))
+
+
+def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> Floats:
+    """The same of resamples, shape (resamples,): `weights` (texts, resamples) says how often each text was drawn.
+
+    A text is drawn with both of its values, so that either side has as many: W1 is then the mean distance
+    between values of equal rank.
+    """
+    by_value, by_reference = np.argsort(values, kind="stable"), np.argsort(reference, kind="stable")
+    distances = []
+    for times in weights.T.astype(np.intp):
+        ours = np.repeat(values[by_value], times[by_value])
+        theirs = np.repeat(reference[by_reference], times[by_reference])
+        distances.append(np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean())
+    return np.array(distances)
 
 
 @dataclass(frozen=True)
