@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from evaluation_tables import LABEL, SETTINGS, noise, only, run, scores, texts
 
-from pretrace.evaluation import permutation
+from pretrace.evaluation import resampling
 from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.permutation import relabelled_aucs, relabellings
 from pretrace.evaluation.selection import Rankings, choose
@@ -54,7 +54,7 @@ def test_texts_without_a_document_exchange_their_labels():
 
 def test_relabellings_do_not_depend_on_the_parts_they_come_in(monkeypatch):
     whole = all_relabellings(LABEL, DOCUMENT, count=100)
-    monkeypatch.setattr(permutation, "_CHUNK_BYTES", 8 * 200 * 9)
+    monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 200 * 9)
     parts = list(relabellings(LABEL == 1, DOCUMENT, 100, 0))
     assert max(part.shape[1] for part in parts) == 9
     assert (np.concatenate(parts, axis=1) == whole).all()

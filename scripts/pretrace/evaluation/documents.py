@@ -39,8 +39,9 @@ def document_metrics(
 ) -> list[DocumentMetric]:
     """`auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
 
-    `weights` (documents, resamples) are those of the cell's bootstrap. An accuracy is the mean over the documents of
-    one class; those of settings chosen by their AUC are not reported.
+    `weights` (documents, resamples) are those of the cell's bootstrap. The AUC as published is the mean over the first
+    ten resamples, its interval that of a single one. An accuracy is the mean over the documents of one class; those of
+    settings chosen by their AUC are not reported.
     """
     found: list[DocumentMetric] = []
     for estimate in estimates:
@@ -49,27 +50,18 @@ def document_metrics(
         column = estimate.parts[0].column
         there = cell.scored[column]
         scores, label, of = cell.scores[column, there], cell.label[there], weights[there]
-        found.append(_as_published(estimate, scores, label, of))
+        draws = youden_accuracy(scores, label, of)
+        published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
+        found.append(DocumentMetric(estimate, AUC_AS_PUBLISHED, published, *_interval(draws)))
         if is_question(cell.columns[column].method) and estimate.selection in ("grid", "default"):
             for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
-                found.append(_accuracy(estimate, metric, scores[kind], of[kind]))
+                total = of[kind].sum(axis=0)
+                draws = np.divide(
+                    scores[kind] @ of[kind], total, out=np.full(len(total), np.nan), where=total > 0
+                )
+                mean = float(scores[kind].mean()) if kind.any() else np.nan
+                found.append(DocumentMetric(estimate, metric, mean, *_interval(draws)))
     return found
-
-
-def _as_published(estimate: Estimate, scores: Floats, label: Flags, weights: Floats) -> DocumentMetric:
-    """The mean over the first ten resamples; the interval is that of a single one."""
-    draws = youden_accuracy(scores, label, weights)
-    low, high = _interval(draws)
-    return DocumentMetric(
-        estimate, AUC_AS_PUBLISHED, float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES])), low, high
-    )
-
-
-def _accuracy(estimate: Estimate, metric: str, scores: Floats, weights: Floats) -> DocumentMetric:
-    total = weights.sum(axis=0)
-    draws = np.divide(scores @ weights, total, out=np.full(len(total), np.nan), where=total > 0)
-    low, high = _interval(draws)
-    return DocumentMetric(estimate, metric, float(scores.mean()) if len(scores) else np.nan, low, high)
 
 
 def _interval(draws: Floats) -> tuple[float, float]:

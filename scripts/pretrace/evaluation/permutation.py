@@ -8,13 +8,9 @@ from numpy.typing import NDArray
 
 from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.resampling import columns_at_once
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.evaluation.selection import Choices, Estimate, Settings
-
-_CHUNK_BYTES = 1 << 24
-"""Of one matrix of labels."""
-
-_FEWEST_AT_ONCE = 8
 
 _SELECTIONS = ("default", "held_out")
 
@@ -30,7 +26,7 @@ def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterat
     rng, texts = np.random.default_rng(seed), len(label)
     codes = np.unique(document, return_inverse=True)[1]
     by_document = label[np.argsort(codes, kind="stable")].astype(np.float64)
-    at_once = max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * texts))
+    at_once = columns_at_once(texts)
     for start in range(0, count, at_once):
         order = np.argsort(codes + rng.random((min(at_once, count - start), texts)), axis=1)
         labels = np.empty(order.shape)

@@ -18,7 +18,7 @@ BOTH = 2
 """The stratum of groups with texts of both classes; those of one class are in the stratum 1 (members) or 0."""
 
 _CHUNK_BYTES = 1 << 24
-"""Of one weight matrix; a handful of that size are in memory at once."""
+"""Of one matrix of weights or labels; a handful of that size are in memory at once."""
 
 _FEWEST_AT_ONCE = 8
 
@@ -93,7 +93,7 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
     not depend on its size.
     """
     texts = len(groups.of_text)
-    at_once = min(resamples, max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1))))
+    at_once = min(resamples, columns_at_once(texts))
     strata = [
         (np.flatnonzero(groups.stratum == kind), np.random.default_rng([seed, kind]))
         for kind in np.unique(groups.stratum)
@@ -104,6 +104,10 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
         for rows, stream in strata:
             weights[rows] = _draw(stream, groups.of_text[rows], part)
         yield weights
+
+
+def columns_at_once(texts: int) -> int:
+    return max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1)))
 
 
 def codes(texts: "pd.DataFrame") -> tuple[Whole, Whole]:

@@ -87,11 +87,6 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def most_tokens(text: str) -> int:
-    """More than three paraphrases of a text's length take in any language."""
-    return 64 + 2 * len(text.encode())
-
-
 def paraphrase(
     benchmark: "pd.DataFrame", writer: Writer, prompts: ParaphrasePrompts, name: str
 ) -> "pd.DataFrame":
@@ -136,8 +131,9 @@ def _asked(
         if again:
             log.info("%s: %d malformed answers are asked for again (round %d)", name, len(left), again + 1)
         asked = [prompts.prompt(text) for text in left]
+        most = [64 + 2 * len(text.encode()) for text in left]  # three paraphrases take fewer in any language
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = writer.write(asked, [most_tokens(text) for text in left], again, progress.update)
+            replies = writer.write(asked, most, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
             if (three := paraphrases_in(reply.text or "", text)) is not None:
                 found[text] = three
