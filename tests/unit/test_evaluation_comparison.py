@@ -84,8 +84,8 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
 
 
 def test_views_start_tokens_and_references_keep_apart():
-    def key(start_token="", draw=-1, reference="", method="m"):
-        return Column(method, "", "original", start_token, draw, reference)
+    def key(start_token="", draw=-1, reference=""):
+        return Column("m", "", "original", start_token, draw, reference)
 
     bos, none, blank = key("bos"), key("none"), key("")
     assert partner(bos, [none, bos]) == bos
@@ -95,11 +95,10 @@ def test_views_start_tokens_and_references_keep_apart():
     assert partner(blank, [bos, none]) is None
     assert partner(key(draw=1), [key(draw=0), key(draw=1)]) == key(draw=1)
     assert partner(key(draw=1), [key(draw=0)]) is None
-    assert partner(key(reference="web"), [key(reference="web"), key(reference="code")]) == key(
-        reference="web"
-    )
-    assert partner(key(reference="web"), [key(reference="small-model")]) == key(reference="small-model")
-    assert partner(key(), [key(reference="web"), key(reference="code")]) is None
+    web, code, small = (key(reference=reference) for reference in ("web", "code", "small-model"))
+    assert partner(web, [web, code]) == web
+    assert partner(web, [small]) == small
+    assert partner(key(), [web, code]) is None
 
 
 def test_folds_that_all_lack_a_class_leave_nothing_to_compare_and_no_error():

@@ -4,11 +4,12 @@ import made_up_answers as made_up
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_tables import noise, run, scores, texts
+from evaluation_tables import auc, noise, only, run, scores, texts
 from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from pretrace.evaluation.documents import youden_accuracy
+from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet
 
@@ -49,16 +50,11 @@ def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions
 
 
 def test_auc_is_over_documents(results):
-    members, nonmembers = scores_of(results, "de_cop")
-    expected = (members[:, None] > nonmembers).mean() + (members[:, None] == nonmembers).mean() / 2
-    rows = table(results, "metrics")
-    row = rows[
-        (rows["metric"] == "auc") & (rows["method"] == "de_cop") & (rows["selection"] == "default")
-        & (rows["setting"] == "")
-    ]  # fmt: skip
-    assert row["value"].item() == pytest.approx(expected)
-    assert (row["unit"].item(), row["n_members"].item(), row["n_nonmembers"].item()) == ("document", 8, 8)
-    assert row["low"].item() <= expected <= row["high"].item()
+    expected = auc(np.concatenate(scores_of(results, "de_cop")), np.arange(16) < 8)
+    row = only(table(results, "metrics"), metric="auc", method="de_cop", selection="default", setting="")
+    assert row["value"] == pytest.approx(expected)
+    assert (row["unit"], row["n_members"], row["n_nonmembers"]) == ("document", 8, 8)
+    assert row["low"] <= expected <= row["high"]
 
 
 def test_accuracies_are_means_over_documents_of_every_setting(results):
@@ -66,9 +62,7 @@ def test_accuracies_are_means_over_documents_of_every_setting(results):
     grid = rows[rows["selection"] == "grid"].set_index(["method", "setting", "metric"])
     for method, setting in (("de_cop", ""), ("de_cop", "calibration=cross_fitted"), ("completion", "k=32"),
                             ("completion", "k=50"), ("name_cloze", ""), ("longest_option", "")):  # fmt: skip
-        for metric, of in zip(
-            ("accuracy_members", "accuracy_nonmembers"), scores_of(results, method, setting), strict=True
-        ):
+        for metric, of in zip(ACCURACIES, scores_of(results, method, setting), strict=True):
             row = grid.loc[(method, setting, metric)]
             assert row["value"] == pytest.approx(of.mean())
             assert row["low"] <= row["value"] <= row["high"]
@@ -97,14 +91,13 @@ def test_fewer_than_thirty_documents_have_no_held_out_value_and_thirty_have():
     rows, _ = of_documents(30)
     held_out = set(rows.loc[rows["selection"] == "held_out", "metric"])
     assert "auc" in held_out
-    assert not held_out & {"auc_as_published", "accuracy_members", "accuracy_nonmembers"}
+    assert not held_out & {"auc_as_published", *ACCURACIES}
 
 
 def test_welchs_test_is_scipys_on_the_documents(results):
     members, nonmembers = scores_of(results, "de_cop")
-    tests = table(results, "tests")
-    welch = tests[tests["test"] == "welch"]
-    row = welch[(welch["method"] == "de_cop") & (welch["setting"] == "")].iloc[0]
+    welch = table(results, "tests").query("test == 'welch'")
+    row = only(welch, method="de_cop", setting="")
     expected = stats.ttest_ind(members, nonmembers, equal_var=False)
     interval = expected.confidence_interval(0.95)
     assert row["p"] == pytest.approx(expected.pvalue)

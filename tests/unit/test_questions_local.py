@@ -1,15 +1,16 @@
 """Letters by a tree of prompts are those of each prompt alone; texts by batches are those of each alone."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import permutations
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from made_up_jobs import target_of
 
 import tiny_models
-from pretrace import models
 from pretrace.passes.features import Features
 from pretrace.questions import local, tree
 from pretrace.questions.answering import LETTERS, Prompt
@@ -33,19 +34,9 @@ PROMPTS = [HEADER + sum((OPTIONS[place] for place in order), ()) + END for order
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory):
-    """A target of a kind, made once for all tests."""
-    made = {}
-
-    def of(kind):
-        if kind not in made:
-            folder = tmp_path_factory.mktemp("questions")
-            path = tiny_models.tiny_model(kind, folder / kind)
-            models.register_local(path, folder / "checkpoint.json")
-            made[kind] = models.load_checkpoint(folder / "checkpoint.json", dtype="float32", device="cpu")
-        return made[kind]
-
-    return of
+def target(tiny_checkpoint):
+    """The target of a kind, whose weights load once."""
+    return cache(lambda kind: target_of(tiny_checkpoint(kind)))
 
 
 @pytest.fixture
