@@ -1,15 +1,24 @@
 """Prefix draws: nested, seeded, within a class; and nothing that overlaps the pool is evaluated."""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.overlap import overlapping
-from pretrace.views.prefixes import COLUMNS, SEPARATORS, balanced, draw_prefixes, excluded, shots
+from pretrace.views.prefixes import (
+    COLUMNS,
+    SEPARATORS,
+    balanced,
+    draw_prefixes,
+    excluded,
+    shots,
+    shots_reader,
+)
 
 
 def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -126,11 +135,15 @@ def test_without_a_class_there_is_no_prefix() -> None:
         draw_prefixes(members, pool=1, draws=1, seed=0)
 
 
-def test_shots_nest_and_stand_in_drawn_order() -> None:
+def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "prefixes.parquet", PREFIXES)
+    read = shots_reader(TABLE, tmp_path / "prefixes.parquet", None, {})
+    at = {"view": "original", "subset": "", "length": 64, "prefix": "nonmember", "draw": 1}
     drawn = PREFIXES[PREFIXES["draw"].eq(1) & PREFIXES["kind"].eq("nonmember") & PREFIXES["length"].eq(64)]
     seven = TABLE.set_index("text_id")["text"][drawn.sort_values("position")["text_id"]].tolist()
     for count in range(1, 8):
         assert shots(PREFIXES, TABLE, 1, "", 64, "nonmember", count) == seven[:count]
+        assert read(at | {"shots": count}) == seven[:count]
     with pytest.raises(InputError, match="8 nonmember shots of length 64 are asked for, and draw 1 has 7"):
         shots(PREFIXES, TABLE, 1, "", 64, "nonmember", 8)
 
