@@ -6,25 +6,23 @@ import pytest
 
 from pretrace.methods import companions, obstacle, prefix_needs
 
-NOTHING = {"language": "en", "has_corpus": False, "has_references": False}
-
 
 @pytest.mark.parametrize(
-    ("id", "offer", "reason"),
+    ("id", "key", "reason"),
     [
-        ("neighbor", {"has_neighbours": True}, "the run names no view of neighbours"),
-        ("recall", {"has_prefixes": True}, "no prefixes are drawn from the benchmark"),
-        ("prefix_similarity", {"has_prefixes": True}, "no prefixes are drawn from the benchmark"),
-        ("ref", {"has_references": True}, "the run names no reference model"),
-        ("rmia", {"has_shadows": True}, "the run names no model with shadow models"),
-        ("dc_pdd", {"has_corpus": True}, "the run names no corpus"),
+        ("neighbor", "neighbours", "the run names no view of neighbours"),
+        ("recall", "", "no prefixes are drawn from the benchmark"),
+        ("prefix_similarity", "", "no prefixes are drawn from the benchmark"),
+        ("ref", "references", "the run names no reference model"),
+        ("rmia", "shadows", "the run names no model with shadow models"),
+        ("dc_pdd", "corpora", "the run names no corpus"),
     ],
 )
-def test_a_method_applies_where_the_run_offers_its_need(id: str, offer: dict[str, bool], reason: str) -> None:
-    hindered = obstacle(id, **NOTHING)
+def test_a_method_applies_where_the_run_offers_its_need(id: str, key: str, reason: str) -> None:
+    hindered = obstacle(id, {}, language="en")
     assert hindered
     assert hindered.reason == reason
-    assert obstacle(id, **NOTHING | offer) is None
+    assert obstacle(id, {key: ["one"]}, language="en", has_prefixes=not key) is None
 
 
 @pytest.mark.parametrize(
@@ -44,7 +42,7 @@ def test_a_method_applies_where_the_model_and_the_language_allow_it(
     lacking: dict[str, Any], without: set[str]
 ) -> None:
     ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "blind"}
-    assert {id for id in ours if obstacle(id, **NOTHING | lacking)} == without
+    assert {id for id in ours if obstacle(id, {}, **{"language": "en"} | lacking)} == without
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:

@@ -24,8 +24,17 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
     vocabulary of 10^6 texts of 30 words would take 8 GB, these counts take 8 bytes a word.
     """
     from scipy.sparse import csr_matrix, vstack
+    from sklearn.feature_extraction.text import HashingVectorizer
 
-    hashing = _hashing(language)
+    of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if _is_chinese(language) else {}
+    hashing = HashingVectorizer(
+        ngram_range=(1, 2),
+        n_features=_HASHES,
+        alternate_sign=False,
+        norm=None,
+        dtype=np.float32,
+        **of_chinese,
+    )
     parts = [
         hashing.transform(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)
     ]
@@ -64,20 +73,6 @@ def words_of(text: str, language: str) -> Sequence[str]:
 
 def _is_chinese(language: str) -> bool:
     return language.lower().startswith("zh")
-
-
-def _hashing(language: str) -> Any:
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if _is_chinese(language) else {}
-    return HashingVectorizer(
-        ngram_range=(1, 2),
-        n_features=_HASHES,
-        alternate_sign=False,
-        norm=None,
-        dtype=np.float32,
-        **of_chinese,
-    )
 
 
 @lru_cache(maxsize=20_000)

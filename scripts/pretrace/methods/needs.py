@@ -35,33 +35,23 @@ class Obstacle(NamedTuple):
 
 def obstacle(
     id: str,
+    run: Mapping[str, Any],
     *,
     language: str,
-    has_corpus: bool,
-    has_references: bool,
-    has_neighbours: bool = False,
-    has_shadows: bool = False,
     has_prefixes: bool = False,
     full_vocabulary: bool = True,
     log_probabilities: bool = True,
 ) -> Obstacle | None:
     """Why a run cannot have rows of the method `id`; None where it can.
 
-    `language` is a language tag ("en", "zh-Hans") or "" where it is unknown; `has_neighbours` says whether
-    the run names views of neighbours, `has_shadows` models with shadow models, `has_prefixes` whether shots are
-    drawn from its benchmark; `full_vocabulary` is false for models that return log-probabilities alone,
-    `log_probabilities` for those that return none of a text's own tokens.
+    `run`: what it names under the keys of `REFERENCES`. `language` is a language tag ("en", "zh-Hans") or "" where it
+    is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false for models
+    that return log-probabilities alone, `log_probabilities` for those that return none of a text's own tokens.
     """
     needs = set(find(id).needs)
     if find(id).scope == "text" and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
-    offered = {
-        "frequencies": has_corpus,
-        "reference": has_references,
-        "neighbours": has_neighbours,
-        "shadows": has_shadows,
-    }
-    lacking = [need for need in sorted(needs & offered.keys()) if not offered[need]]
+    lacking = [need for need in sorted(needs & REFERENCES.keys()) if not run.get(REFERENCES[need])]
     if lacking:
         words, example = _WORDS[lacking[0]]
         return Obstacle(f"the run names no {words}", f"add {REFERENCES[lacking[0]]}: [{example}] to the run")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.methods.needs import PREFIXES, obstacle
-from pretrace.methods.registry import REFERENCES, Method, Value, find
+from pretrace.methods.registry import REFERENCES, Value, find
 from pretrace.methods.settings import setting_name, settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -80,30 +80,17 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
     wanted: Wanted = {}
     for request in run["methods"]:
         id = request["method"]
-        hindered = obstacle(
-            id,
-            language=language,
-            has_corpus=bool(run.get("corpora")),
-            has_references=bool(run.get("references")),
-            has_neighbours=bool(run.get("neighbours")),
-            has_shadows=bool(run.get("shadows")),
-            has_prefixes=has_prefixes,
-        )
+        hindered = obstacle(id, run, language=language, has_prefixes=has_prefixes)
         if hindered:
             log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
             continue
         named = {setting_name(id, one): one for one in settings(id, request.get("parameters"))}
-        for reference in _references(find(id), run):
-            for draw in run["draws"] if PREFIXES.keys() & set(find(id).needs) else [None]:
+        needs = find(id).needs
+        references = next((run[key] for need, key in REFERENCES.items() if need in needs), [""])
+        for reference in references:
+            for draw in run["draws"] if PREFIXES.keys() & set(needs) else [None]:
                 wanted.setdefault(Key(id, reference, draw), {}).update(named)
     return wanted
-
-
-def _references(method: Method, run: Mapping[str, Any]) -> list[str]:
-    for need, key in REFERENCES.items():
-        if need in method.needs:
-            return list(run[key])
-    return [""]
 
 
 def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Iterator[TextGroup]:

@@ -29,9 +29,7 @@ def writer_of(
 ) -> Iterator[Writer]:
     """A model that writes: behind an API where `entry` has `api`, else a checkpoint that `entry` says how to load.
 
-    `model`, `store` (of answers) and `budget_usd` matter to an API alone, `checkpoint_json`, `batch_tokens`,
-    torch's `threads` and the `placement` (`device`, `gpus`) to a checkpoint alone. Raises `InputError` for a
-    model that cannot be used.
+    An API needs `model`, `store` (of answers) and `budget_usd`, a checkpoint the others; `placement`: `device`, `gpus`.
     """
     if "api" in entry:
         with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:

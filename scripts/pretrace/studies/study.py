@@ -232,7 +232,7 @@ def _resolve_run(
     texts, asked = named_methods(run, where)
     if model["source"] != "answers":
         check_paraphraser(run, where, asked, models, benchmark)
-    scored, left_out = _resolve_methods(run, where, model, benchmark, texts, has_corpus=bool(chosen))
+    scored, left_out = _resolve_methods(run, where, model, benchmark, texts, corpora=chosen)
     check_api_run(where, run, models, corpora=chosen, methods=scored)
     return Run(
         id=run.get("id", ""),
@@ -283,7 +283,7 @@ def _resolve_methods(
     benchmark: dict[str, Any],
     chosen: list[dict[str, Any]],
     *,
-    has_corpus: bool,
+    corpora: list[str],
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The run's methods that score texts, the controls among them; and those left out -> why.
 
@@ -292,15 +292,12 @@ def _resolve_methods(
     """
     offers = {
         "language": benchmark.get("language", "en"),
-        "has_corpus": has_corpus,
-        "has_references": bool(run.get("references")),
-        "has_neighbours": bool(run.get("neighbours")),
-        "has_shadows": bool(run.get("shadows")),
         "has_prefixes": "prefix" in benchmark,
         "full_vocabulary": not is_api(model),
         "log_probabilities": scores_prompts(model),
     }
-    hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], **offers))}
+    named = {**run, "corpora": corpora}
+    hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], named, **offers))}
     # answers or a server that the configuration puts in a model's place cannot have all that its weights have
     replaced = model["source"] in ("answers", "openai") and is_overridden(model)
     if "methods" in run and not replaced:
