@@ -46,7 +46,7 @@ def test_dolma_book_goes_on_where_a_run_stopped(hub, tmp_path, breaks):
     made.dolma(hub)
     every = BOOKS | {"documents": 6}
     hub.cut[breaks] = 5
-    with pytest.raises(InputError, match=rf"{breaks}.*could not be fetched.*run again to go on"):
+    with pytest.raises(InputError, match=rf"{breaks}.*could not be fetched.*run again to continue"):
         fetched("dolma_book", tmp_path, gutenberg=hub.url, **every)
     hub.cut.clear()
     before = list(hub.asked)

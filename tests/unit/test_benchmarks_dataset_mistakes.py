@@ -9,16 +9,16 @@ from pretrace.runtime.errors import InputError
 
 MISTAKES = [
     ({"hub_config": "snipets"}, r"no configuration 'snipets' \(hub_config\): did you mean 'snippets'"),
-    ({}, r"say as hub_config which of its configurations is meant: snippets, pages"),
+    ({}, r"set hub_config to one of its configurations: snippets, pages"),
     ({"hub_config": "pages", "splits": ["member"]}, r"no split 'member': did you mean 'members'"),
-    ({"hub_config": "pages"}, r"say under splits which are meant: members, nonmembers"),
-    ({"hub_config": "snippets", "splits": ["test"]}, r"split test: say as columns.text .*snippet, seen, book"),
+    ({"hub_config": "pages"}, r"name the ones to read under splits: members, nonmembers"),
+    ({"hub_config": "snippets", "splits": ["test"]}, r"split test: set columns.text .*snippet, seen, book"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snipet"}},
      r"no column 'snipet' \(columns.text\): did you mean 'snippet'"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snippet"}},
-     r"no column is called label: say as columns.label"),
+     r"no column is called label: set columns.label"),
     ({"hub_config": "snippets", "splits": {"test": {"label": 1}}, "columns": COLUMNS},
-     r"label is said both by columns and by splits"),
+     r"label is given by both columns and splits"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "seen", "label": "seen"}},
      r"split test, row 1: input is 0|split test, row 1: text is 0, not a string"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": COLUMNS | {"length": "book"}},
@@ -66,7 +66,7 @@ def test_a_readme_leads_to_no_other_files(tmp_path, place):
 def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(hub, tmp_path):
     hub.add("datasets", NAME, {"README.md": b"# hi", "books.py": b"raise SystemExit"})
     with pytest.raises(
-        InputError, match=r"a script that makes them \(books.py\), which is never run.*refs/convert"
+        InputError, match=r"only a script \(books.py\), and scripts are never run.*refs/convert"
     ):
         table_of(tmp_path, hub=NAME)
     assert not any("resolve" in path and path.endswith(".py") for _, path, _ in hub.asked)

@@ -54,7 +54,7 @@ def test_another_number_of_neighbours_than_the_entry_says_is_warned_of(hub, tmp_
     hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(4, neighbours=5))
     entry, source = fetched("wikimia", tmp_path, "views")
     assert len(imported("neighbours-10", entry, [source])["032-00000"]) == 5
-    assert "5 neighbours of each text of length 32, and the entry's neighbours says 10" in warnings()
+    assert "5 neighbours of each text of length 32, but the entry's neighbours is 10" in warnings()
 
 
 def test_a_layout_that_changed_is_an_error_with_the_remedy(hub, tmp_path):

@@ -148,7 +148,7 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
     for path, said in (
         (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv or"),
         (tmp_path, "is a folder; give a file"),
-        (tmp_path / "texts.json", r"texts\.json: its name must say what it is by ending in \.jsonl"),
+        (tmp_path / "texts.json", r"texts\.json: the file name must end in \.jsonl"),
     ):
         with pytest.raises(InputError, match=said):
             check(path, metrics=False)
@@ -159,7 +159,7 @@ def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path, label)
     path = written(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
     check(path, metrics=False)
     with pytest.raises(
-        InputError, match=r"t\.jsonl: metrics and shots need members .* and non-members .* it holds"
+        InputError, match=r"t\.jsonl: metrics and shots need members .* and non-members .* it has"
     ) as error:
         check(path, metrics=True)
     assert "artifacts: [audit]" in str(error.value)

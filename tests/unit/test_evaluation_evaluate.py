@@ -31,7 +31,7 @@ def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
     benchmark = pd.concat([texts(LABEL, subset="both"), texts(np.ones(20), subset="lone")], ignore_index=True)
     metrics, tests = run({("plain", ""): noise(220)}, benchmark)
     assert set(metrics["subset"]) == set(tests["subset"]) == {"both"}
-    assert "text/lone/64/all, view original: no metrics, since one class alone is there" in caplog.text
+    assert "text/lone/64/all, view original: no metrics, because one class is missing" in caplog.text
 
 
 def test_scores_of_another_benchmark_are_an_error():
@@ -64,7 +64,7 @@ def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
         assert row["low"] < expected < row["high"]
     alone = only(tests, method="plain", baseline="chance", selection="default", metric="auc", test="delong")
     assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
-    assert "rest on the texts that both methods score" in log_lines.text
+    assert "use only the texts that both methods score" in log_lines.text
 
 
 def test_marks():

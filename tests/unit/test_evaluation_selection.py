@@ -113,7 +113,7 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
         row = only(metrics, selection=selected, metric="auc")
         assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
         assert "k=3" not in row["setting"]
-    assert "tuned: 1 of 3 settings are not chosen from" in log_lines.text
+    assert "tuned: 1 of 3 settings are not candidates" in log_lines.text
 
 
 def test_best_on_test_is_best_for_each_metric():

@@ -37,7 +37,7 @@ def test_what_broke_off_is_continued_and_a_changed_file_is_started_anew(server, 
     assert spans[0] == ""
     assert spans[1] == f"bytes={len(DATA) // 2}-"
     server.cut["book.txt"] = 1
-    with pytest.raises(InputError, match="run again to go on"):
+    with pytest.raises(InputError, match="run again to continue"):
         fetcher([], attempts=1).save(f"{server.url}/book.txt", tmp_path / "b")
     assert not (tmp_path / "b").exists()
     server.pages["/book.txt"] = DATA[::-1]

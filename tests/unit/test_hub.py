@@ -75,7 +75,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_stopped(hub, tmp_path, monk
 def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
     hub.add("datasets", "a/b", {"c4.json.gz": b"right" * 100})
     hub.corrupted["c4.json.gz"] = 1
-    with pytest.raises(InputError, match=r"not the hub's \(sha256\)"):
+    with pytest.raises(InputError, match=r"differs from the hub's \(sha256\)"):
         fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     path, _ = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     assert path.read_bytes() == b"right" * 100

@@ -84,5 +84,5 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
 
 def test_a_text_that_nobody_can_say_was_learned_is_an_error(table: pd.DataFrame) -> None:
     strange = table.assign(text=table["text"].where(table["length"] == 8, "in no longer text"))
-    with pytest.raises(InputError, match="is part of no text of the longest length"):
+    with pytest.raises(InputError, match="is not part of a text of the longest length"):
         halves(strange, 2, seed=0)

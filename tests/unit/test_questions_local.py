@@ -195,7 +195,7 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypa
 
 def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target):
     prompts = [replace(one, written=1) for one in questions(2)]
-    with pytest.raises(InputError, match=r"tiny cannot go on .* after 1 tokens that the model writes"):
+    with pytest.raises(InputError, match=r"tiny cannot continue .* after 1 tokens that the model writes"):
         LocalAnswerer(target("mamba"), "tiny", 300).letters(prompts, lambda _: None)
 
 

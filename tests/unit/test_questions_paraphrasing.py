@@ -107,7 +107,7 @@ def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
     assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3 + ["t3"] * 3
     assert view["variant"].tolist() == [0, 1, 2] * 3
     assert tuple(view["text"][:3]) == THREE
-    assert "1 of 4 passages got no three paraphrases in 5 rounds and stay without: t2" in caplog.text
+    assert "1 of 4 passages have no three paraphrases after 5 rounds and are skipped: t2" in caplog.text
 
 
 def test_a_model_that_never_follows_the_form_is_an_error():

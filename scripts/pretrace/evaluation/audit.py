@@ -163,7 +163,10 @@ def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
     )
     found = set(highest[highest].index.get_level_values("method"))
     if found:
-        log.info("not combined, for many non-members share their highest score: %s", ", ".join(sorted(found)))
+        log.info(
+            "excluded from the combined p-values, because many non-members tie at the highest score: %s",
+            ", ".join(sorted(found)),
+        )
     return found
 
 

@@ -56,7 +56,7 @@ def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool =
     if not same:
         bound = rows["draw"].notna() | (rows["method"].map(is_control).astype(bool) & ~rows["asks"])
         if bound.any():
-            log.info("%s: left out of the audit, for they rest on the labels or shots of their own benchmark: %s",
+            log.info("%s: left out of the audit, because they use the labels or shots of their own benchmark: %s",
                      scored.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
         rows = rows[~bound]
     rows = _without_shots(scored, rows)

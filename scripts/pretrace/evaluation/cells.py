@@ -201,7 +201,7 @@ def cells(
                 continue
             cell = _cell(unit, chosen, units, here, found)
             if cell.label.all() or not cell.label.any():
-                log.warning("%s, view %s: no metrics, since one class alone is there", cell.name, view)
+                log.warning("%s, view %s: no metrics, because one class is missing", cell.name, view)
                 continue
             yield cell
 

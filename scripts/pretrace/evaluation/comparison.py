@@ -87,10 +87,10 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
                     planned.append(Comparison(row, baseline, *both))
             groups += [planned] if planned else []
     if partial:
-        log.info("%s: %d of %d comparisons rest on the texts that both methods score",
+        log.info("%s: %d of %d comparisons use only the texts that both methods score",
                  cell.name, partial, sum(map(len, groups)))  # fmt: skip
     for key, name in sorted(ambiguous):
-        log.info("%s: %s %s is not compared with %s, which has no single row to compare it with",
+        log.info("%s: %s %s is not compared with %s, because that method has no single matching row",
                  cell.name, key.method, key.reference, name)  # fmt: skip
     return groups
 

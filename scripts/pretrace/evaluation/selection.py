@@ -220,7 +220,7 @@ def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
-                "%s: %s: %d of %d settings are not chosen from, being scored on other texts than the default",
+                "%s: %s: %d of %d settings are not candidates, because they score other texts than the default",
                 cell.name, key.method, len(others) - len(comparable), 1 + len(others),
             )  # fmt: skip
     return candidates

@@ -72,7 +72,7 @@ def _check_inner_start(cells: Mapping[TextGroup, Wanted]) -> None:
         if cell.inner_start and replace(cell, inner_start=False) in cells:
             raise InputError(
                 f"runs on the same texts (start token {cell.start_token}, view {cell.view}) differ in "
-                "inner_start, which scores do not name: put them into two studies."
+                "inner_start, but scores do not record it: put them into two studies."
             )
 
 

@@ -175,7 +175,7 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
     for name in entry.costly:
         if name not in entry.grid:
             raise InputError(
-                f"{where}: costly parameter '{name}' has no grid. Add one, or take it from there."
+                f"{where}: costly parameter '{name}' has no grid. Add a grid, or remove the parameter from costly."
             )
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:

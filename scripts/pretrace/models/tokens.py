@@ -82,5 +82,5 @@ def _prepended(tokenizer: Any) -> tuple[int, ...]:
         if whole[start : start + len(text)] == text:
             return tuple(whole[:start])
     raise InputError(
-        f"what the tokenizer of {tokenizer.name_or_path} puts before a text is unclear: name the start token"
+        f"the tokenizer of {tokenizer.name_or_path} has no clear start token: name it in start_token of the run"
     )

@@ -38,7 +38,7 @@ def check(path: Path, *, metrics: bool) -> None:
     documents = Counter(label_of.values())
     if metrics and not (documents[0] and documents[1]):
         raise InputError(
-            f"{path}: metrics need documents of both labels, and it holds {documents[1]} with label 1 and "
+            f"{path}: metrics need documents of both labels, but it has {documents[1]} with label 1 and "
             f"{documents[0]} with label 0. Add those that are missing."
         )
     if not usable:
@@ -62,7 +62,7 @@ def collected(path: Path) -> Iterator[Answer]:
         if label != answer["label"]:
             raise InputError(
                 f"{where}: label of document '{answer['document']}' is {_shown(answer['label'])}, and was "
-                f"{_shown(label)} at {first}; a document has one."
+                f"{_shown(label)} at {first}; a document has one label."
             )
         yield answer
     if not seen:

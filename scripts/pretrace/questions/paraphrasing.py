@@ -107,7 +107,7 @@ def paraphrase(
         )
     if without:
         log.warning(
-            "%s: %d of %d passages got no three paraphrases in %d rounds and stay without: %s%s",
+            "%s: %d of %d passages have no three paraphrases after %d rounds and are skipped: %s%s",
             name, len(without), len(texts), ROUNDS, ", ".join(without[:_LISTED]),
             " ..." if len(without) > _LISTED else "",
         )  # fmt: skip

@@ -22,7 +22,7 @@ _FIELDS = {
     ("name_cloze", "name"): set(),
     ("name_cloze", "noun"): set(),
 }
-"""Every text of the file that is not a question's, and what is filled in there."""
+"""Every text of the file that is not a question's, and its placeholders."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def _check(where: str, text: Any, fields: set[str], *, needed: set[str]) -> str:
     try:
         found = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError as error:
-        raise InputError(f"{where}: {error}; write a brace that stays as two.") from error
+        raise InputError(f"{where}: {error}; write a literal brace twice.") from error
     if wrong := sorted(found - fields) or sorted(needed - found):
-        words = "is filled in nowhere" if wrong[0] in needed else "is nothing that is filled in here"
+        words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
         raise InputError(f"{where}: '{{{wrong[0]}}}' {words}; it takes {sorted(fields) or 'nothing'}.")
     return text

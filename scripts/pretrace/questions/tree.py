@@ -60,7 +60,7 @@ def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
 
 
 def separate(prompts: Sequence[Ids]) -> Branch:
-    """Each prompt a branch of its own, for models that cannot go on from what was read."""
+    """Each prompt a branch of its own, for models that cannot continue from cached tokens."""
     return Branch((), list(range(len(prompts))), [Branch(ids, [place]) for place, ids in enumerate(prompts)])
 
 
@@ -114,8 +114,8 @@ class Reader:
             self.back_off(min(len(prompts), max(1, self.batch_tokens // longest)), longest)
         if not shares and written:
             raise InputError(
-                f"{self.name} cannot go on from what was read, and its benchmark's question asks for the letter after "
-                f"{written} tokens that the model writes; ask it with another question of config/prompts/de_cop.yaml."
+                f"{self.name} cannot continue from cached tokens, and the benchmark's question asks for the letter "
+                f"after {written} tokens that the model writes; use another question of config/prompts/de_cop.yaml."
             )
         if not shares:
             return separate(prompts)

@@ -48,7 +48,9 @@ class Fetcher:
                 break
             if attempt < self._attempts:
                 self._sleep(max(wait, 2.0**attempt))
-        raise InputError(f"{url} could not be fetched: {problem}. What has come is kept; run again to go on.")
+        raise InputError(
+            f"{url} could not be fetched: {problem}. The received part is kept; run again to continue."
+        )
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
         """(seconds to wait before the next attempt, None if there is no point in one; what went wrong, "" if
@@ -79,7 +81,7 @@ class Fetcher:
                 raise InputError(f"{url} cannot be saved as {out}: {error}. {advice}") from error
             return 0.0, f"{type(error).__name__}: {error}"
         if part.stat().st_size != size:
-            return 0.0, f"cut short: {part.stat().st_size} of {size} bytes came"
+            return 0.0, f"cut short: received {part.stat().st_size} of {size} bytes"
         part.replace(out)
         mark.unlink(missing_ok=True)
         return None, ""

@@ -118,10 +118,10 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
         )
     stated = (about.etag or "").strip('"')
     if about.size is not None and path.stat().st_size != about.size:
-        raise InputError(f"{hub}/{name}: {path.stat().st_size} of {about.size} bytes came. Run again.")
+        raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {about.size} bytes. Run again.")
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
-        raise InputError(f"{hub}/{name}: the file that came is not the hub's (sha256). Run again.")
+        raise InputError(f"{hub}/{name}: the received file differs from the hub's (sha256). Run again.")
     return path, commit
 
 
@@ -224,7 +224,7 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
     except (errors.HfHubHTTPError, httpx2.HTTPError, OSError) as error:
         raise InputError(
             f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {_first_line(error)}. "
-            f"{remedy(error, 'What has come is kept; run again.')}"
+            f"{remedy(error, 'The received part is kept; run again.')}"
         ) from error
 
 

@@ -346,7 +346,7 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
 
 
 def _check_inner_start(runs: list[tuple[str, Run]]) -> None:
-    """Runs that score the same texts agree in `inner_start`, which scores do not name.
+    """Runs that score the same texts agree in `inner_start`, because scores do not record it.
 
     Raises:
         InputError: two do not.
@@ -361,7 +361,7 @@ def _check_inner_start(runs: list[tuple[str, Run]]) -> None:
             if shared and run.inner_start != other.inner_start:
                 raise InputError(
                     f"{where}.inner_start: another run of {run.model} on the same texts of "
-                    f"{run.benchmark} differs in it, which scores do not name; put them into two studies."
+                    f"{run.benchmark} differs in it, but scores do not record it; put them into two studies."
                 )
         alike += [run] if run.methods else []
 

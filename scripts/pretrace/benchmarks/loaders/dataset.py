@@ -162,9 +162,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]
             f"{folder} has no configuration '{config}' (hub_config): {nearest(str(config), configs)}"
         )
     if config is None and len(configs) > 1 and "default" not in configs:
-        raise InputError(
-            f"{folder}: say as hub_config which of its configurations is meant: {', '.join(configs)}."
-        )
+        raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
     _check_inside(folder, [file for files in (builder.config.data_files or {}).values() for file in files])
     builder.download_and_prepare()
@@ -185,7 +183,7 @@ def _chosen(
     asked = entry.get("splits")
     if asked is None:
         if len(found) > 1:
-            raise InputError(f"{folder}: say under splits which are meant: {', '.join(found)}.")
+            raise InputError(f"{folder}: name the ones to read under splits: {', '.join(found)}.")
         return {split: {} for split in found}
     if unknown := [split for split in asked if split not in found]:
         raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], found)}")
@@ -231,12 +229,14 @@ def _columns(
                 f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, there)}"
             )
     if "columns" in entry and (twice := sorted(set(given) & set(said))):
-        raise InputError(f"{where}: {twice[0]} is said both by columns and by splits; leave one.")
+        raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
-        raise InputError(f"{where}: say as columns.text which column holds the texts: {', '.join(there)}.")
+        raise InputError(
+            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(there)}."
+        )
     if "label" not in given and "label" not in said:
         raise InputError(
-            f"{where}: no column is called label: say as columns.label which one is 1 for members and 0 for "
+            f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
             f"non-members, of {', '.join(there)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
         )
     return {name: column for name, column in given.items() if name not in said}

@@ -48,7 +48,7 @@ def check(path: Path, *, metrics: bool) -> None:
     found = Counter(text.label for text in texts(path))
     if metrics and not (found[0] and found[1]):
         raise InputError(
-            f"{path}: metrics and shots need members (label 1) and non-members (label 0), and it holds {found[1]} "
+            f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {found[1]} "
             f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class, or, to audit "
             "texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
         )

@@ -63,7 +63,9 @@ def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Ma
                 found[_id(subset, kind, number)] = [one for one in value if one.strip()]
                 other += len(value) != expected
             if other:
-                log.warning("%s: %d texts have not %s neighbours, as the entry says", path, other, expected)
+                log.warning(
+                    "%s: %d texts do not have the %s neighbours that the entry states", path, other, expected
+                )
     return {f"neighbours-{expected}": found}
 
 
@@ -76,7 +78,9 @@ def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
     for name in names:
         if path := files.get((folder, f"{name}.jsonl")):
             return path
-    raise InputError(f"{source} has no {folder}/{names[0]}.jsonl; is it MIMIR, and this set in it?")
+    raise InputError(
+        f"{source} has no {folder}/{names[0]}.jsonl; check that the source is MIMIR and has this set."
+    )
 
 
 def _values(path: Path) -> Iterator[tuple[str, Any]]:

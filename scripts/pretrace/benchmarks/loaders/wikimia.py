@@ -62,7 +62,7 @@ def views(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping
         count = len(changed) // len(rewritten)
         if count != entry.get("neighbours"):
             log.warning(
-                "%d neighbours of each text of length %d, and the entry's neighbours says %s",
+                "%d neighbours of each text of length %d, but the entry's neighbours is %s",
                 count, length, entry.get("neighbours"),
             )  # fmt: skip
         for number, row in enumerate(rewritten):

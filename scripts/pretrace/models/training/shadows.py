@@ -34,7 +34,7 @@ def train_shadows(
     `training`, the entry of the model, says. Gives a row a text of these `lengths` (None: all) and shadow: `text_id`;
     `shadow` (from 0); `in`, whether the text was in its half; `log_likelihood`, the mean log-probability of the
     text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` where a text
-    is part of no text of the longest length.
+    is not part of a text of the longest length.
     """
     import pandas as pd
     import torch
@@ -104,7 +104,7 @@ def _containing(benchmark: "pd.DataFrame") -> npt.NDArray[np.int64]:
         place = next((place for place in longest if text in texts[place]), None)
         if place is None:
             raise InputError(
-                f"shadow models: the text '{id}' is part of no text of the longest length, so that nothing says "
+                f"shadow models: the text '{id}' is not part of a text of the longest length, so it is unknown "
                 "whether a shadow model was trained on it; use a benchmark whose shorter texts are parts of longer."
             )
         found.append(place)

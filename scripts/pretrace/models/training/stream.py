@@ -47,7 +47,7 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
     text = " ".join(word for document in shuffled for word in document.split())
     if len(text) < sum(sizes):
         raise InputError(
-            f"members: false: {sum(sizes)} characters are needed, the texts of neither class hold "
+            f"members: false needs {sum(sizes)} characters, and tokenizer_corpus has "
             f"{len(text)}; name a larger tokenizer_corpus."
         )
     passages: list[str] = []

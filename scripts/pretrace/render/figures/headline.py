@@ -39,7 +39,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     metric = artifact.get("metric", "auc")
     chance = chance_level(metric)
     if chance is None:
-        raise InputError(f"artifact {artifact['artifact']}: {metric} has no level that chance reaches")
+        raise InputError(f"artifact {artifact['artifact']}: {metric} has no chance level")
     panels = results.panels(artifact)
     frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], results.among_placebos)
     frame = frame.sort_values("panel", kind="stable", ignore_index=True)

@@ -138,7 +138,7 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     metric = artifact.get("metric", "auc")
     chance = chance_level(metric)
     if chance is None:
-        raise InputError(f"artifact {artifact['artifact']}: {metric} has no level that chance reaches")
+        raise InputError(f"artifact {artifact['artifact']}: {metric} has no chance level")
     panels = results.panels(artifact)
     frame = estimates(artifact, results, ["held_out"])
     frame = frame[frame["low"].notna()].sort_values("panel", kind="stable", ignore_index=True)

@@ -81,7 +81,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
     read = [pair for pair in pairs if pair in results.manifests]
     if not read:
-        raise InputError(f"{artifact['artifact']}: none of its runs has a model read texts; take it out.")
+        raise InputError(f"{artifact['artifact']}: no run has a model that reads texts; remove the artifact.")
     frame = pd.concat([_passes(results, *pair) for pair in read], ignore_index=True)
     cells = [
         *rows_of("By model and benchmark", _sums(frame, ["model", "benchmark"])),
