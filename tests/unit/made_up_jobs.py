@@ -1,10 +1,12 @@
 """Requests, benchmarks and jobs of passes, and what they must store, for the tests of the passes room."""
 
+import numpy as np
 import pandas as pd
 import torch
 
 from pretrace import models, passes
 from pretrace.passes.manifest import PLAIN
+from pretrace.passes.requests import Request
 
 TEXTS = [
     "The state of the union is strong.",
@@ -75,8 +77,16 @@ def rows(job, manifest, start_token="tokenizer", **at):
     return passes.read(manifest, job.store, start_token=start_token, **(plain | at)).to_pylist()
 
 
+def requests_of(texts, inner=()):
+    """Requests for texts of these token ids, each after the ids of `inner`."""
+    return [
+        Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
+        for n, tokens in enumerate(texts)
+    ]
+
+
 def expected_statistics(model, before, tokens):
-    """[3, scored] float64 from the whole softmax of one text: ln p(y), entropy, variance of ln p under p.
+    """[6, scored] float64 of one text from its whole softmax, in the order of `STATISTICS`.
 
     Scored are all `tokens` after those `before` them; where there are none, all but the first.
     """
@@ -84,8 +94,15 @@ def expected_statistics(model, before, tokens):
     with torch.no_grad():
         logp = model(input_ids=ids, use_cache=False).logits[0].double().log_softmax(-1)
     first = max(len(before), 1)
-    logp, y = logp[first - 1 : -1], ids[0, first:]
+    return of_predictions(logp[first - 1 : -1], ids[0, first:]).numpy()
+
+
+def of_predictions(logp, y):
+    """[6, n] float64 of the predictions `logp` [n, vocabulary] of the tokens `y` [n]."""
     p = logp.exp()
     entropy = -(p * logp).sum(-1)
     variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
-    return torch.stack([logp[torch.arange(len(y)), y], entropy, variance]).numpy()
+    own = logp.gather(1, y[:, None])
+    top = logp.new_tensor([row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp])
+    ranks = (logp > own).sum(-1).double()
+    return torch.stack([own[:, 0], entropy, variance, logp.amax(-1), ranks, top])

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from made_up_jobs import expected_statistics
+from made_up_jobs import expected_statistics, requests_of
 
 import tiny_models
 from pretrace.passes import sharing
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import Request
 from pretrace.passes.sharing import PrefixLayer, SharedCache, SteppedState
 
 TOLERANCE = 1e-4
@@ -24,13 +23,6 @@ WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | {
 GENERATOR = np.random.default_rng(0)
 SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14))
 TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]
-
-
-def requests_of(texts, inner=()):
-    return [
-        Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
-        for n, tokens in enumerate(texts)
-    ]
 
 
 def check(engine, model, prompt_prefix, texts=TEXTS):

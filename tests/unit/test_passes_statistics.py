@@ -6,38 +6,14 @@ import torch
 import transformers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from made_up_jobs import expected_statistics, of_predictions, requests_of
 
 import tiny_models
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import Request
 from pretrace.passes.statistics import Head, Reduction
 
 TOLERANCE = 1e-4
-
-
-def oracle(model, start, tokens):
-    """[6, scored] float64 of one text from its whole softmax, in the order of `STATISTICS`."""
-    ids = torch.tensor([[*start, *tokens]])
-    with torch.no_grad():
-        logp = model(input_ids=ids).logits[0].double().log_softmax(-1)
-    first = max(len(start), 1)
-    return of_predictions(logp[first - 1 : -1], ids[0, first:]).numpy()
-
-
-def of_predictions(logp, y):
-    """[6, n] float64 of the predictions `logp` [n, vocabulary] of the tokens `y` [n]."""
-    p = logp.exp()
-    entropy = -(p * logp).sum(-1)
-    variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
-    own = logp.gather(1, y[:, None])
-    top = logp.new_tensor([row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp])
-    ranks = (logp > own).sum(-1).double()
-    return torch.stack([own[:, 0], entropy, variance, logp.amax(-1), ranks, top])
-
-
-def requests_of(texts):
-    return [Request(f"t{n}", 0, np.array(tokens, np.int32), len(tokens)) for n, tokens in enumerate(texts)]
 
 
 def check(model, texts, start, batch_tokens):
@@ -48,13 +24,13 @@ def check(model, texts, start, batch_tokens):
         if len(tokens) + len(start) < 2:
             assert values.shape == (6, 0)
         else:
-            np.testing.assert_allclose(values, oracle(model, start, tokens), atol=TOLERANCE, rtol=0)
+            expected = expected_statistics(model, start, tokens)
+            np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
 
 
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
-def model(request, tmp_path_factory):
-    path = tiny_models.tiny_model(request.param, tmp_path_factory.mktemp("statistics") / request.param)
-    return transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+def model(request, tiny_model):
+    return tiny_model(request.param)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
@@ -69,20 +45,20 @@ def test_equal_to_the_oracle_in_any_batch_and_order(model, texts, start, batch_t
 
 def test_more_positions_than_a_chunk(model):
     generator = np.random.default_rng(0)
-    check(
-        model, [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)], (0,), 10_000
-    )
+    texts = [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)]
+    check(model, texts, (0,), 10_000)
 
 
 def test_fewer_statistics_are_the_first_of_all(model):
     window = requests_of([[5, 6, 7, 8], [9, 10]])
     engine = Engine(model, "tiny", 100)
-    most = engine.statistics(window, PromptPrefix((0,)), statistics="top40")
-    for statistics, numbers in (("logprobs", 1), ("full", 5)):
-        for one, all_of in zip(
-            engine.statistics(window, PromptPrefix((0,)), statistics=statistics), most, strict=True
-        ):
-            np.testing.assert_array_equal(one, all_of[:numbers])
+    most, five, one = (
+        engine.statistics(window, PromptPrefix((0,)), statistics=name)
+        for name in ("top40", "full", "logprobs")
+    )
+    for place in range(len(window)):
+        np.testing.assert_array_equal(five[place], most[place][:5])
+        np.testing.assert_array_equal(one[place], most[place][:1])
 
 
 SMALL = {
