@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pretrace.evaluation.averages import average, difference
+from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures.lines import facet_over
-from pretrace.render.results import Results, over_draws
+from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.views.prefixes import draw_prefixes

@@ -1,8 +1,14 @@
 """Means and differences of estimates, with what may be said of their error."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, stdev
+from typing import Any
+
+import pandas as pd
+
+Record = Mapping[str, Any]
+"""A row of metrics or tests by column."""
 
 Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
@@ -43,3 +49,85 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     low = a - b - math.hypot(a - a_low, b_high - b)
     high = a - b + math.hypot(a_high - a, b - b_low)
     return a - b, low, high
+
+
+PANEL_KEYS = ("model", "benchmark", "subset", "length", "view", "draw", "reference")
+
+
+def number(value: Any) -> float | None:
+    """A number of a frame as float, None where it is missing."""
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def estimate(row: Record) -> Estimate:
+    """The value of a metrics row with its interval."""
+    return float(row["value"]), number(row["low"]), number(row["high"])
+
+
+def test_record(row: Record | None) -> dict[str, Any]:
+    """What a test against a baseline says; empty where there is none."""
+    return {
+        key: row[key] if row else None if key != "baseline" else ""
+        for key in ("baseline", "difference", "p", "p_holm")
+    }
+
+
+def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+    """Records that agree in these keys, in the order in which the groups come."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+    return list(groups.values())
+
+
+def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
+    """The mean over draws of what every draw has, with its standard deviation as `sd`.
+
+    Its test is that of the draw which says least for the method, so that a star holds in every draw.
+    """
+    found = []
+    for rows in grouped(records, "panel", "metric", "selection", "method"):
+        if len(rows) < draws:
+            continue
+        tested = all(row["p_holm"] is not None for row in rows)
+        worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
+        found.append(
+            {key: known for key, known in rows[0].items() if key != "draw"}
+            | _averaged(rows, "draw")
+            | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
+            | {**test_record(worst), "star": all(row["star"] for row in rows)}
+        )
+    return found
+
+
+def averages_of(
+    records: Sequence[Record],
+    panels: Sequence[Record],
+    over: str,
+    block: str = "",
+    by: Sequence[str] = ("method",),
+) -> list[dict[str, Any]]:
+    """The mean of two or more panels that differ in `over` alone, in one `block`; none where `over` is empty.
+
+    Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has a mean if all panels have it.
+    """
+    keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
+    groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
+    own = [{**row, "group": groups[row["panel"]]} for row in records if over]
+    return [
+        {key: value for key, value in rows[0].items() if key != "group"}
+        | {**dict.fromkeys(("n_members", "n_nonmembers")), **test_record(None)}
+        | ({} if over in ("panel", "length") else {over: "average"})
+        | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
+        | ({} if "setting" in by else {"setting": ""})
+        | _averaged(rows, over)
+        for rows in grouped(own, "group", "metric", "selection", *by)
+        if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"])
+    ]
+
+
+def _averaged(rows: Sequence[Record], over: str) -> dict[str, Any]:
+    """The mean of rows that differ in `over`, and the marks that all of them carry."""
+    (value, low, high), sd = average([estimate(row) for row in rows], over)
+    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
+    return {"value": value, "low": low, "high": high, "sd": sd, "marks": ";".join(sorted(marks))}

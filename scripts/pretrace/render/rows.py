@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.selection import variant_of
 from pretrace.methods.settings import written_parameters, written_value
 from pretrace.questions.known import METHODS
@@ -13,8 +13,6 @@ from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
 
 Panel = Mapping[str, Any]
-Record = Mapping[str, Any]
-"""A row of metrics or tests by column."""
 
 STAR_LEVEL = 0.05
 ACROSS = ("view", "draw", "reference", "separator")
@@ -74,16 +72,6 @@ def in_grid(setting: str, method: str, free: str = "") -> bool:
     )
 
 
-def number(value: Any) -> float | None:
-    """A number of a frame as float, None where it is missing."""
-    return None if value is None or pd.isna(value) else float(value)
-
-
-def estimate(row: Record) -> Estimate:
-    """The value of a metrics row with its interval."""
-    return float(row["value"]), number(row["low"]), number(row["high"])
-
-
 def is_starred(tests: Mapping[str, Record], method: str) -> bool:
     """Whether a method is significantly above the baseline: positive difference, Holm-corrected p <= 0.05."""
     test = tests.get(method)
@@ -105,25 +93,9 @@ def number_record(row: Record | None) -> dict[str, Any]:
     return {key: row[key] for key in keys}
 
 
-def test_record(row: Record | None) -> dict[str, Any]:
-    """What a test against a baseline says; empty where there is none."""
-    return {
-        key: row[key] if row else None if key != "baseline" else ""
-        for key in ("baseline", "difference", "p", "p_holm")
-    }
-
-
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The frame's rows by column name."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
-
-
-def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
-    """Records that agree in these keys, in the order in which the groups come."""
-    groups: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
-    return list(groups.values())
 
 
 def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:

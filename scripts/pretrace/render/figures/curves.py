@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
+from pretrace.evaluation.averages import Record, estimate
 from pretrace.render.figures.drawing import (
     CLASSES,
     GREY,
@@ -24,7 +25,7 @@ from pretrace.render.names import legend_label, method_label, ordered, panel_lab
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, estimate, of_panels, one_setting
+from pretrace.render.rows import Panel, of_panels, one_setting
 
 STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.questions.known import is_control
 from pretrace.render.figures.dots import Facet, draw_dots
 from pretrace.render.figures.drawing import BLUE, CHANCE, GREY, VERMILION, Drawing, LineStyle
@@ -20,7 +21,7 @@ from pretrace.render.names import (
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results, above_baseline, estimates
-from pretrace.render.rows import Panel, Record, estimate, number, records_of
+from pretrace.render.rows import Panel, records_of
 from pretrace.runtime.errors import InputError
 
 LINES = 7

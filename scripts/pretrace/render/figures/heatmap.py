@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
+from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
 from pretrace.render.names import EMPTY, metric_label, panel_label, parameter_label, where
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, long_frame, panel_record, records_of
+from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.runtime.errors import InputError
 
 

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.methods.settings import written_parameters
@@ -42,7 +43,6 @@ from pretrace.render.registry import SELECTIONS, Artifact, figure
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import (
     Panel,
-    Record,
     best_by_parameter,
     by_parameter,
     long_frame,

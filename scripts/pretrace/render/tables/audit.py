@@ -6,6 +6,7 @@ import pandas as pd
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_scores import is_control
+from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.shift import SIZES, WORDS
 from pretrace.evaluation.significance import wilson
@@ -14,7 +15,7 @@ from pretrace.render.names import in_order, method_label, row_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, number, records_of
+from pretrace.render.rows import Panel, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, lay_out, rows_of, table_of
 
 MOST_ROWS = 50

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.null import LEVEL, Misses, misses
 from pretrace.render.names import AT_EDGE, BLIND, chance_level, method_label, panel_label, row_label
 from pretrace.render.phrases import (
@@ -19,7 +20,7 @@ from pretrace.render.phrases import (
 )
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results, above_baseline, estimates
-from pretrace.render.rows import STAR_LEVEL, Panel, Record, estimate, number, records_of
+from pretrace.render.rows import STAR_LEVEL, Panel, records_of
 from pretrace.render.tables.table import Cell, Placed, Table, by_panel, cell_of, lay_out, rows_of, table_of
 from pretrace.runtime.errors import InputError
 

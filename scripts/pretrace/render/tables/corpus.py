@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
 from pretrace.evaluation.evidence import LEVEL
@@ -10,7 +11,7 @@ from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, Record, estimate, long_frame, number, panel_record, records_of
+from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.table import Cell, Head, Placed, Table, lay_out, rows_of, table_of
 
 HALF = "fitted on the other half of the documents"

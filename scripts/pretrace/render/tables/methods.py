@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.metrics import EACH
 from pretrace.evaluation.selection import LEAST_DOCUMENTS
 from pretrace.methods.settings import written_parameters
@@ -29,11 +30,10 @@ from pretrace.render.phrases import (
     other_texts_note,
 )
 from pretrace.render.registry import SELECTIONS, Artifact, table
-from pretrace.render.results import CONDITIONS, Results, estimates, keys_of, metrics_of, with_averages
+from pretrace.render.results import CONDITIONS, Results, estimates, keys_of, metrics_of
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
-    Record,
     by_parameter,
     in_grid,
     long_frame,
@@ -68,8 +68,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     options = artifact.get("options", {})
     selections = [one for one in SELECTIONS if one in artifact.get("selection", SELECTIONS)]
     panels = results.panels(artifact)
-    frame = estimates(artifact, results, selections)
-    shown = with_averages(frame, panels, options.get("average", ""), options.get("blocks", ""))
+    shown = estimates(artifact, results, selections)
     shown["bold"] = best(shown, ["selection", "panel", "average", "metric"])
     notes = _notes(artifact, panels, shown)
     if options.get("unit") == "document":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import difference
+from pretrace.evaluation.averages import Record, averages_of, difference, estimate, grouped
 from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.methods import parse_setting
@@ -24,13 +24,10 @@ from pretrace.render.names import (
 )
 from pretrace.render.phrases import DASHES, INTERVALS, MINUS, conditions, multiplicity_note
 from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results, keys_of, with_averages
+from pretrace.render.results import Results, keys_of
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
-    Record,
-    estimate,
-    grouped,
     long_frame,
     named_variant,
     number_record,
@@ -65,9 +62,9 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     if not records:
         raise InputError(f"artifact {artifact['artifact']}: its panels have no answers to questions")
     records.sort(key=_order)
-    frame = long_frame(records)
     over = artifact["options"].get("average", "")
-    frame = with_averages(frame, panels, over, by=("method", "setting")).assign(sd=None)
+    averages = averages_of(records, panels, over, by=("method", "setting"))
+    frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
     cells = by_method(frame, panels, METRICS, label=setting_label, by=("method", "setting"))

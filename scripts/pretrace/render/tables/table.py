@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.evaluation.averages import Record, number
 from pretrace.questions.known import is_control
 from pretrace.render.names import (
     MARK_NOTES,
@@ -22,7 +23,7 @@ from pretrace.render.names import (
 )
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import Panel, Record, csv_text, number, records_of
+from pretrace.render.rows import Panel, csv_text, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20
