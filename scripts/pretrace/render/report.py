@@ -25,12 +25,6 @@ MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times
 
 
 @dataclass(frozen=True)
-class Link:
-    name: str
-    path: str
-
-
-@dataclass(frozen=True)
 class Part:
     """Sections under a heading that folds."""
 
@@ -47,7 +41,8 @@ class Section:
     title: str
     paper: str
     caption: str
-    links: tuple[Link, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    """Name and path of each file."""
     unavailable: str = ""
     table: str = ""
     image: str = ""
@@ -148,30 +143,23 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         return Section(**shared, unavailable=artifact["unavailable"])
     files = outputs(artifact, folder)
     links = tuple(
-        Link(suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
+        (suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
         for suffix, path in files.items()
         if suffix not in ("html", "txt")
     )
     if "html" in files:
         return Section(**shared, links=links, table=_text(files["html"]))
     svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
-    return Section(**shared, reading=reading, links=links, image=_data_uri(svg), width=_width(svg))
+    image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
+    width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
+    return Section(**shared, reading=reading, links=links, image=image, width=width)
 
 
 def _text(path: Path) -> str:
     if not path.exists():
         raise InputError(f"{path} does not exist; render its artifact before the report")
     return path.read_text(encoding="utf-8")
-
-
-def _data_uri(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
-def _width(svg: str) -> int:
-    """Pixels on the page: a figure of one column stays smaller than one of the whole line."""
-    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
-    return round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:

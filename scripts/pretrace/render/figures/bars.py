@@ -1,8 +1,7 @@
 """Bars side by side, with intervals: a method by its parts, answers by calibration, place and letter."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.patches import Patch
@@ -39,22 +38,36 @@ FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#F
 EVEN = {"one in four": 0.25}
 """Where all of four options are chosen equally often."""
 
+SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
 
 
-@dataclass(frozen=True)
-class Facet:
+class Facet(NamedTuple):
     """Axes of bars: rows of `frame` are bars `group, series, value, low, high`; without series, a bar a group."""
 
     title: str
     frame: pd.DataFrame
 
 
-def draw_bars(facets: Sequence[Facet], y_label: str, across: Mapping[str, float], x_label: str = "") -> Any:
-    """The figure: groups of bars from zero, a fill a series; `across` are levels drawn across, by name."""
-    frame = pd.concat([one.frame for one in facets])
+def draw_bars(
+    results: Results,
+    panels: Sequence[Panel],
+    frames: Sequence[pd.DataFrame],
+    y_label: str,
+    across: Mapping[str, float],
+    *,
+    subject: str = "",
+    x_label: str = "",
+) -> Drawing:
+    """Groups of bars from zero, a facet for each panel, a fill for each series; `across` are levels by name.
+
+    `subject` is what every facet is of, beside its panel.
+    """
+    frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
     highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
+    subjects = [subject.replace("_", " ")] if subject else []
+    titles = ["\n".join([*panel_lines(panel), *subjects]) for panel in panels]
 
     def draw(axis: Any, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
@@ -62,8 +75,9 @@ def draw_bars(facets: Sequence[Facet], y_label: str, across: Mapping[str, float]
         handles: dict[str, Any] = {name: _key(*FILLS[at % len(FILLS)]) for at, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
-    widths = (3.6, PAGE * 2 / 3, PAGE)
-    return draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
+    facets, widths = list(map(Facet, titles, frames)), (3.6, PAGE * 2 / 3, PAGE)
+    drawn = draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
+    return Drawing(drawn, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
 def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
@@ -94,22 +108,6 @@ def _key(color: str, hatch: str) -> Any:
     )
 
 
-def _title(panel: Panel, subject: str = "") -> str:
-    return "\n".join([*panel_lines(panel), *([subject.replace("_", " ")] if subject else [])])
-
-
-def _drawing(
-    results: Results,
-    panels: Sequence[Panel],
-    facets: Sequence[Facet],
-    y_label: str,
-    across: Mapping[str, float],
-    x_label: str = "",
-) -> Drawing:
-    frame = of_panels([facet.frame for facet in facets], panels)
-    return Drawing(draw_bars(facets, y_label, across, x_label), frame, " ".join(results.cautions(panels)))
-
-
 @figure("ablation_bars", needs=("metrics",), required=("method", "settings"))
 def by_part(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel, one bar for each setting in `options.settings` (label -> setting): a method's parts,
@@ -119,7 +117,7 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, method = results.panels(artifact), artifact["options"]["method"]
     metric = artifact.get("metric", "auc")
-    facets = []
+    frames = []
     for panel in panels:
         grid = results.grid(artifact, panel, method)
         settings = panel.get("settings", artifact["options"]["settings"])
@@ -130,12 +128,10 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
                     f"does not score {method} with {setting}; it scores: {', '.join(sorted(grid))}"
                 )
         about = {"method": method, "metric": metric}
-        rows = [
-            {"group": label} | about | number_record(grid[setting]) for label, setting in settings.items()
-        ]
-        facets.append(Facet(_title(panel), pd.DataFrame(rows)))
-    y_label = f"{metric_label(metric)}, with 95 % interval"
-    return _drawing(results, panels, facets, y_label, chance_of(metric), f"parts of {method_label(method)}")
+        rows = [{"group": name} | about | number_record(grid[setting]) for name, setting in settings.items()]
+        frames.append(pd.DataFrame(rows))
+    y_label, x_label = f"{metric_label(metric)}, with 95 % interval", f"parts of {method_label(method)}"
+    return draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
 
 
 @figure("calibration_bars", needs=("metrics",))
@@ -143,20 +139,17 @@ def by_calibration(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(legend_label, CONTROLS)]
-    facets = []
+    frames = []
     for panel in panels:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
-            wanted = {**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}
-            every = results.rows(wanted, panel)
+            every = results.rows({**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}, panel)
             found = {_series(row): row for row in records_of(every[every["selection"] == "grid"])}
-            rows += [
-                {"group": group, "series": name, "metric": metric} | number_record(found[name])
-                for name in order
-                if name in found
-            ]
-        facets.append(Facet(_title(panel), pd.DataFrame(rows)))
-    return _drawing(results, panels, facets, "share of right answers, 95 % interval", EVEN)
+            there = [name for name in order if name in found]
+            about = {"group": group, "metric": metric}
+            rows += [about | {"series": name} | number_record(found[name]) for name in there]
+        frames.append(pd.DataFrame(rows))
+    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
 
 def _series(row: Mapping[str, Any]) -> str:
@@ -179,7 +172,7 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, orders = results.panels(artifact), artifact["options"]["permutations"]
     document = artifact["options"].get("document", "")
-    facets = []
+    frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
         for order in orders:
@@ -190,34 +183,31 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
                     f"{', '.join(letters) or 'no letter'}; it must have one"
                 )
         rows = rows[rows["order"].isin(orders)]
-        place = {order: at for at, order in enumerate(orders)}
-        rows = rows.sort_values(
-            ["order", "label"], key=lambda of: of.map(place) if of.name == "order" else -of
-        )
-        frame = rows[["value", "low", "high"]].assign(
-            series="true text at " + rows["letter"], group=rows["label"].map(CLASSES)
-        )
-        facets.append(Facet(_title(panel, document), frame))
-    return _drawing(results, panels, facets, "share of right answers, 95 % interval", EVEN)
+        rows = rows.assign(place=rows["order"].map(orders.index))
+        rows = rows.sort_values(["place", "label"], ascending=[True, False])
+        series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
+        frame = rows[["value", "low", "high"]].assign(series=series, group=groups)
+        frames.append(frame)
+    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
 
 
 @figure("letter_bars", needs=("metrics", "estimates"), optional=("document",))
 def by_letter(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
     panels, document = results.panels(artifact), artifact["options"].get("document", "")
-    facets = []
+    frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "letter_probability")
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: no non-member has answers with probabilities")
-        place = {name: at for at, name in enumerate(CALIBRATION_LABELS)}
-        rows = rows.assign(place=rows["calibration"].map(place)).sort_values(["place", "letter"])
+        place = rows["calibration"].map(list(CALIBRATION_LABELS).index)
+        rows = rows.assign(place=place).sort_values(["place", "letter"])
         series = rows["calibration"].map(CALIBRATION_LABELS)
         frame = rows[["value", "low", "high"]].assign(document=document, group=rows["letter"], series=series)
-        facets.append(Facet(_title(panel, document or "non-members"), frame))
+        frames.append(frame)
     y_label = f"mean probability of the letter{'' if document else ', 95 % interval'}"
-    return _drawing(results, panels, facets, y_label, EVEN)
+    return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
 
 
 def _of_document(

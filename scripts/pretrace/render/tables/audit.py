@@ -6,7 +6,7 @@ import pandas as pd
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_scores import is_control
-from pretrace.evaluation.averages import Record, number
+from pretrace.evaluation.averages import Record, grouped, number
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.shift import SIZES, WORDS
 from pretrace.evaluation.significance import wilson
@@ -70,9 +70,8 @@ def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
 def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
     """A row a unit, by ascending combined p; each method with score and p."""
     methods = [method for method in in_order(of["method"]) if method not in TOGETHER]
-    found: dict[str, dict[str, Record]] = {}
-    for row in records_of(of.sort_values("id", kind="stable")):
-        found.setdefault(str(row["id"]), {})[str(row["method"])] = row
+    units = grouped(records_of(of.sort_values("id", kind="stable")), "id")
+    found = {str(rows[0]["id"]): {str(row["method"]): row for row in rows} for rows in units}
     strongest = sorted(found, key=lambda id: found[id].get(COMBINED, {"p": 2.0})["p"])
     shown = f", the {MOST_ROWS} strongest of {len(found)}" if len(found) > MOST_ROWS else ""
     rows = ((id, _cells(found[id], methods), False) for id in strongest[:MOST_ROWS])

@@ -163,11 +163,12 @@ def _selection_notes(panels: Sequence[Panel], frame: pd.DataFrame, wanted: Seque
 def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """Why documents have no held-out value."""
     of_documents = frame[(frame["unit"] == "document") & (frame["selection"] == "default")]
-    counts = {
-        panel_label(panels[row["panel"]]): int(row["n_members"]) + int(row["n_nonmembers"])
-        for row in records_of(of_documents)
-    }
-    few = [f"{panel} ({count})" for panel, count in counts.items() if count < LEAST_DOCUMENTS]
+    counts = (of_documents["n_members"] + of_documents["n_nonmembers"]).groupby(of_documents["panel"]).last()
+    few = [
+        f"{panel_label(panels[at])} ({counts[at]})"
+        for at in map(int, counts.index)
+        if counts[at] < LEAST_DOCUMENTS
+    ]
     text = f"No held-out value under {LEAST_DOCUMENTS} documents, since a fold has too few of them: {'; '.join(few)}."
     return [text] if few else []
 

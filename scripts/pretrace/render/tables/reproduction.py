@@ -39,11 +39,9 @@ def render(artifact: Artifact, results: Results) -> Table:
     compared = compared_of(artifact, results)
     names = read_names(results.published[NAMES])
     papers = list(dict.fromkeys(one.row["paper"] for one in compared))
-    summaries = [
-        one
-        for paper in papers
-        for one in _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
-    ]
+    summaries: list[Placed] = []
+    for paper in papers:
+        summaries += _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
     blocks = [*lay_out(summaries, "Table or figure"), *lay_out(_farthest(compared), "Number")]
     reading = _reading(names, papers, compared)
     return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
@@ -62,24 +60,20 @@ def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
 
 def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> list[Placed]:
     """A row an artifact of the paper: under each protocol how many of its numbers agree, and how far they are apart."""
-    shown = [one for one in compared if not one.skipped]
-    return rows_of(
-        names.papers[paper]["title"],
-        (
-            (
-                artifact,
-                [
-                    ((f"as the {protocol}", head), cell)
-                    for protocol in names.papers[paper]["protocols"]
-                    for head, cell in _counts(
-                        [one for one in shown if (one.row["artifact"], one.protocol) == (artifact, protocol)]
-                    )
-                ],
-                False,
-            )
-            for artifact in dict.fromkeys(one.row["artifact"] for one in shown)
-        ),
-    )
+    groups: dict[str, dict[str, list[Compared]]] = {}
+    for one in compared:
+        if not one.skipped:
+            empty: dict[str, list[Compared]] = {name: [] for name in names.papers[paper]["protocols"]}
+            groups.setdefault(one.row["artifact"], empty)[one.protocol].append(one)
+    rows = {
+        artifact: [
+            ((f"as the {protocol}", head), cell)
+            for protocol, own in of.items()
+            for head, cell in _counts(own)
+        ]
+        for artifact, of in groups.items()
+    }
+    return rows_of(names.papers[paper]["title"], ((name, cells, False) for name, cells in rows.items()))
 
 
 def _counts(shown: Sequence[Compared]) -> Iterable[tuple[str, Cell]]:
@@ -97,23 +91,14 @@ def _counts(shown: Sequence[Compared]) -> Iterable[tuple[str, Cell]]:
 
 def _farthest(compared: Sequence[Compared]) -> list[Placed]:
     apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))
-    return rows_of(
-        "The farthest apart",
-        (
-            (
-                _place(one),
-                [
-                    ("protocol", Cell(words=one.protocol)),
-                    ("published", Cell(words=one.row["value"])),
-                    ("measured", Cell(one.found.value, one.found.low, one.found.high)),
-                    ("difference", Cell(one.difference, signed=True)),
-                ],
-                False,
-            )
-            for one in apart[:FARTHEST]
-            if one.found is not None
-        ),
-    )
+    return rows_of("The farthest apart", ((_place(one), _far_cells(one), False) for one in apart[:FARTHEST]))
+
+
+def _far_cells(one: Compared) -> Iterable[tuple[str, Cell]]:
+    yield "protocol", Cell(words=one.protocol)
+    yield "published", Cell(words=one.row["value"])
+    yield "measured", Cell(one.found.value, one.found.low, one.found.high) if one.found else Cell()
+    yield "difference", Cell(one.difference, signed=True)
 
 
 def _place(one: Compared) -> str:
