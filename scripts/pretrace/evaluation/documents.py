@@ -1,7 +1,6 @@
 """What is reported of documents alone: accuracies, the AUC as DE-COP publishes it, and Welch's test."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -23,27 +22,16 @@ NONMEMBERS = "nonmembers"
 """The baseline that Welch's test compares the members with."""
 
 
-@dataclass(frozen=True)
-class DocumentMetric:
-    """A further number of an estimate, which rests on one column as a whole."""
-
-    estimate: Estimate
-    metric: str
-    value: float
-    low: float
-    high: float
-
-
 def document_metrics(
     cell: RankedUnits, estimates: Iterable[Estimate], weights: Floats
-) -> list[DocumentMetric]:
-    """`auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
+) -> Iterator[tuple[Estimate, str, float, float, float]]:
+    """(estimate, metric, value, low, high) of documents alone.
 
+    `auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
     `weights` (documents, resamples) are those of the cell's bootstrap. The AUC as published is the mean over the first
     ten resamples, its interval that of a single one. An accuracy is the mean over the documents of one class; those of
     settings chosen by their AUC are not reported.
     """
-    found: list[DocumentMetric] = []
     for estimate in estimates:
         if len(estimate.parts) > 1 or estimate.metric != 0:
             continue
@@ -52,7 +40,7 @@ def document_metrics(
         scores, label, of = cell.scores[column, there], cell.label[there], weights[there]
         draws = youden_accuracy(scores, label, of)
         published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
-        found.append(DocumentMetric(estimate, AUC_AS_PUBLISHED, published, *_interval(draws)))
+        yield estimate, AUC_AS_PUBLISHED, published, *_interval(draws)
         if is_question(cell.columns[column].method) and estimate.selection in ("grid", "default"):
             for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
                 total = of[kind].sum(axis=0)
@@ -60,8 +48,7 @@ def document_metrics(
                     scores[kind] @ of[kind], total, out=np.full(len(total), np.nan), where=total > 0
                 )
                 mean = float(scores[kind].mean()) if kind.any() else np.nan
-                found.append(DocumentMetric(estimate, metric, mean, *_interval(draws)))
-    return found
+                yield estimate, metric, mean, *_interval(draws)
 
 
 def _interval(draws: Floats) -> tuple[float, float]:

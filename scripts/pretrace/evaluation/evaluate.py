@@ -158,7 +158,8 @@ def _evaluate_cell(
         of_grid = choices.values[estimate.parts[0].column, estimate.metric]
         value = known.get(estimate, of_grid)
         low, high = interval.get(estimate, (np.nan, np.nan))
-        sizes = _sizes(estimate, rankings)
+        # a fold that lacks a class does not count
+        sizes = [size for size in map(rankings.sizes, estimate.parts) if all(size)]
         marks = _marks(estimate, cell, sizes, estimate in interval, empty, choices.at_edge, settings)
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         name = METRICS[estimate.metric]
@@ -168,10 +169,10 @@ def _evaluate_cell(
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
-        for of in document_metrics(cell, [*wanted, *chosen], weights):
-            size = rankings.sizes(of.estimate.parts[0])
-            marks = _marks(of.estimate, cell, [size], True, empty, choices.at_edge, settings)
-            metrics.append((*_keys(cell, of.estimate), *size, of.metric, of.value, of.low, of.high, marks))
+        for estimate, *found in document_metrics(cell, [*wanted, *chosen], weights):
+            size = rankings.sizes(estimate.parts[0])
+            marks = _marks(estimate, cell, [size], True, empty, choices.at_edge, settings)
+            metrics.append((*_keys(cell, estimate), *size, *found, marks))
         tested += welch_tests(cell, chosen)
     return metrics, [(*_keys(cell, one.row), *one[1:]) for one in tested]
 
@@ -207,11 +208,6 @@ def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:
         cell.unit, first.method, setting if setting.strip("|") else "", first.view, first.start_token, draw,
         first.reference, cell.subset, cell.length, cell.evaluation_set, estimate.selection,
     )  # fmt: skip
-
-
-def _sizes(estimate: Estimate, rankings: Rankings) -> list[tuple[int, int]]:
-    """Members and non-members of each part that counts: a fold that lacks a class does not."""
-    return [size for size in map(rankings.sizes, estimate.parts) if all(size)]
 
 
 def _marks(

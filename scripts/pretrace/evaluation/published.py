@@ -179,7 +179,8 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     use: dict[str, Any] = {key: row[key] for key in ("model", "subset", "method", "metric")}
     use |= {"benchmark": [row["benchmark"]], "length": int(row["length"]) if row["length"] else None}
     for rule in rules:
-        if all(facts.get(key, "") in _listed(value) for key, value in rule["where"].items()):
+        wanted = {key: [of] if isinstance(of, str) else of for key, of in rule["where"].items()}
+        if all(facts.get(key, "") in values for key, values in wanted.items()):
             use |= rule["use"]
     if "skip" in use:
         return str(use["skip"])
@@ -199,10 +200,6 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     use["benchmarks"] = tuple(one.format(**facts) for one in use.pop("benchmark"))
     use["reference"] = use.get("reference", "").format(**facts)
     return Lookup(**use | {"fixed": fixed})
-
-
-def _listed(value: Any) -> Sequence[str]:
-    return [value] if isinstance(value, str) else value
 
 
 def _compared(

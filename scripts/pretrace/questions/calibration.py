@@ -19,8 +19,7 @@ from pretrace.runtime.logs import log
 PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
 DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
 MEANS = ["mean_a", "mean_b", "mean_c", "mean_d"]
-PLACES = ["paraphraser", "subset", "length"]
-COLUMNS = ["calibration", *PLACES, "id", "label", "n_answers", *MEANS, *DELTAS]
+COLUMNS = ["calibration", "paraphraser", "subset", "length", "id", "label", "n_answers", *MEANS, *DELTAS]
 
 RANGE = (0.15, 0.35)
 """A document whose every letter has a mean probability in this range is well calibrated (table 12)."""

@@ -42,7 +42,9 @@ class LocalAnswerer:
         if not fitting:
             return answers
 
-        spellings = self._plain_spellings if written else self._spellings
+        # after tokens of its own, each letter as the tokenizer encodes it alone, which is the one DE-COP's code reads
+        alone = [[self._encoded(letter)[-1]] for letter in LETTERS]
+        spellings = alone if written else self._spellings
 
         tree = self._reader.tree([ids[place] for place in fitting], written)
         read, probabilities = [], []
@@ -147,11 +149,6 @@ class LocalAnswerer:
     def _reader(self) -> Reader:
         features = Features(self._model, self._target.prefix_attention())
         return Reader(features, self._name, self._batch_tokens)
-
-    @property
-    def _plain_spellings(self) -> list[list[int]]:
-        """The id of each letter as the tokenizer encodes it alone, which is the one that DE-COP's code reads."""
-        return [[self._encoded(letter)[-1]] for letter in LETTERS]
 
     @cached_property
     def _spellings(self) -> list[list[int]]:
