@@ -1,4 +1,4 @@
-"""What is added to the letters' probabilities, and each document's mean probabilities before it."""
+"""Compute the calibration of the letters' probabilities, and each document's mean probabilities before it."""
 
 from pretrace.questions.calibration import calibrate
 from pretrace.runtime.files import read_parquet, write_parquet

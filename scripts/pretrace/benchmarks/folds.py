@@ -60,7 +60,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
 
 
 def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
-    """What matched documents have in common, or their blocks of one place; a text that is not matched, itself."""
+    """The key shared by matched documents or by their blocks of one place; an unmatched text has its own key."""
     if not text.matched:
         return (place,)
     return text.matched, unit[1] if isinstance(unit, tuple) and text.document else None

@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(entry: Mapping[str, Any], part: str) -> Wanted:
-    """What to fetch for the `texts` or the `views` of a benchmark."""
+    """The files to fetch for the `texts` or the `views` of a benchmark."""
     hub, revision = entry["hub"], entry.get("revision", "main")
     if entry["source"] == "wikimia":
         splits = [f"WikiMIA_length{length}" for length in entry["lengths"]]

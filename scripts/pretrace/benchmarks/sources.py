@@ -1,4 +1,4 @@
-"""What a loader gives, and the loaders by the source they read."""
+"""The texts that loaders return, and the loaders by source."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

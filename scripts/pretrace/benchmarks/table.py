@@ -17,7 +17,7 @@ SCHEMA = pa.schema({
 })  # fmt: skip
 
 QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage", pa.int64()))
-"""What a benchmark of questions has besides: `passage` numbers a document's passages of one length."""
+"""Further columns of a benchmark of questions; `passage` numbers a document's passages of one length."""
 
 
 DOSE_COLUMN = ("repetitions", pa.int64())

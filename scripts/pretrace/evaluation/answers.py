@@ -1,4 +1,4 @@
-"""What answers to questions say beside the documents' scores: by document, order of the options, and letter."""
+"""Results from answers to questions: by document, order of the options, and letter."""
 
 from collections.abc import Collection, Iterator
 from typing import Any

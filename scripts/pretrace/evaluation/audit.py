@@ -30,7 +30,7 @@ FITTED_ON = (0, 1)
 """The folds that weights are fitted on."""
 
 CELL = ["unit", *OF_METHOD, "subset", "length"]
-"""What a unit shares with the non-members that it is compared with."""
+"""Columns in which a unit and its non-members are equal."""
 
 
 def audit(

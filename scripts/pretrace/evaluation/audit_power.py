@@ -1,4 +1,4 @@
-"""What an audit finds on a benchmark whose labels are known, by how many texts of a document it is given."""
+"""The power of an audit on a benchmark with known labels, by the number of texts of a document."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ TIMES = 20
 """How often a document's texts are drawn."""
 
 FEWEST = 20
-"""Of fewer documents, a share says little."""
+"""A share of fewer documents says little."""
 
 MOST = 16
 """Texts of a document that an audit is given at most."""

@@ -55,7 +55,7 @@ class Tested(NamedTuple):
 
 
 def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[list[Comparison]]:
-    """Who is compared with whom, in groups of one selection and metric.
+    """The pairs of methods to compare, in groups of one selection and metric.
 
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """

@@ -1,4 +1,4 @@
-"""What is reported of documents alone: accuracies, the AUC as DE-COP publishes it, and Welch's test."""
+"""Results for documents only: accuracies, the AUC as DE-COP publishes it, and Welch's test."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What tables and figures show of a model and benchmark beside metrics and tests: one tidy table of estimates."""
+"""Results of a model and benchmark other than metrics and tests: one tidy table of estimates."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -28,7 +28,7 @@ _NOTHING = pd.DataFrame(columns=["setting", "draw", "reference", "value", "low",
 
 
 class Evaluated(Protocol):
-    """What a study evaluated: files by pair, by benchmark and by paper, and how they are read."""
+    """A study's results: files by pair, by benchmark and by paper, and how they are read."""
 
     @property
     def metrics(self) -> Mapping[Pair, Path]: ...

@@ -7,12 +7,12 @@ LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""
 
 METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
-"""Of texts and documents."""
+"""Metrics of texts and documents."""
 
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
 SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
-"""What a table may show: the last three are of documents alone."""
+"""Metrics that a table can show; the last three are for documents only."""
 
 
 def level_of(metric: str) -> int | None:

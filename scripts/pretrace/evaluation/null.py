@@ -9,12 +9,12 @@ from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.significance import holm
 
 LEVEL = 0.05
-"""What share of 95 % intervals may miss."""
+"""The share of 95 % intervals that may exclude chance."""
 
 
 @dataclass(frozen=True)
 class Misses:
-    """Of a table of metrics, the intervals that miss chance, and what chance allows.
+    """The intervals of a table of metrics that exclude chance, and the number expected by chance.
 
     `missed`, `p_holm` and `p_permutation_holm` have shape (rows,); the last is NaN where a row has no permutation test.
     `p_count` is the chance of as many misses, were the rows independent; `most_allowed` the largest number with a

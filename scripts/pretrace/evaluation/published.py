@@ -24,7 +24,7 @@ CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": 
 """By their name in the long data, what they are called in print."""
 
 _EXACT = 1e-9
-"""What floating-point arithmetic adds to a difference of printed digits."""
+"""Tolerance for floating-point error in a difference of printed digits."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Compared:
 
     @property
     def inferred(self) -> str:
-        """What the paper does not state of the number and is guessed: `model`, `length`."""
+        """Columns that the paper does not state and that are guessed: `model`, `length`."""
         guessed = (key for key, value in _settings_of(self.row).items() if value == "inferred")
         return ", ".join(sorted(key.removesuffix("_source") for key in guessed))
 
@@ -173,7 +173,7 @@ def _settings_of(row: Row) -> dict[str, str]:
 
 
 def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[str, Any]) -> Lookup | str:
-    """What is looked up for a row, or why nothing is."""
+    """The lookup of a row, or the reason why it has none."""
     settings = _settings_of(row)
     facts = {**{key: row[key] for key in COLUMNS}, **settings}
     use: dict[str, Any] = {key: row[key] for key in ("model", "subset", "method", "metric")}

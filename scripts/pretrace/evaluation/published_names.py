@@ -1,4 +1,4 @@
-"""What config/published/names.yaml may say: how the papers' numbers are looked up among ours."""
+"""The keys of config/published/names.yaml: how the papers' numbers are matched with ours."""
 
 from typing import Annotated, Literal, Required
 
@@ -8,7 +8,7 @@ from pretrace.runtime.schema import Keys, Some
 
 
 class Use(Keys, total=False):
-    """What is looked up for a published number."""
+    """Our number that matches a published one."""
 
     model: str
     benchmark: Some[list[str]]
@@ -37,18 +37,18 @@ class Rule(Keys, total=False):
     where: Required[dict[str, str | list[str]]]
     """Columns and settings of a published row, each with the value or values that it must have."""
     use: Required[Use]
-    """What is looked up for it."""
+    """Our matching number."""
 
 
 class Parameter(Keys, total=False):
-    """What a published setting is called here, and what its value is multiplied by."""
+    """Our name of a published setting, and the factor for its value."""
 
     ours: Required[Annotated[str, Field(alias="is")]]
     times: float
 
 
 class Protocol(Keys, total=False):
-    """What a paper says, or what its code does: a sentence that is printed under the table, and its rules."""
+    """A protocol of a paper or of its code: a sentence that is printed under the table, and its rules."""
 
     says: Required[str]
     rules: Required[list[Rule]]
@@ -65,7 +65,7 @@ class NamesFile(Keys, total=False):
     """How the papers' numbers are looked up among ours."""
 
     rules: Required[list[Rule]]
-    """Of every paper and protocol."""
+    """Rules for every paper and protocol."""
     parameters: Required[dict[str, dict[str, Parameter]]]
     """By our method: a published setting -> our parameter (`is`) and what its value is multiplied by
     (`times`)."""

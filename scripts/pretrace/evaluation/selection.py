@@ -13,7 +13,7 @@ from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 
 LEAST_DOCUMENTS = 30
-"""Of fewer documents there is no held-out value: a fold has a handful of them, and its AUC a handful of values."""
+"""With fewer documents there is no held-out value: a fold has only a few of them, and its AUC only a few values."""
 
 
 class Settings(Protocol):

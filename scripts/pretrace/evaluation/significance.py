@@ -157,7 +157,7 @@ def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
 
 
 def chance(metric: str, nonmembers: Floats) -> Floats:
-    """What a score that knows nothing reaches on average, given the non-members: 0.5, or near the FPR level.
+    """The expected value of an uninformative score, given the non-members: 0.5, or near the FPR level.
 
     With k false positives allowed, a TPR is the share of members above the (k+1)-th highest of n non-members,
     on average (k + 1) / (n + 1): the level itself only where n is large. Takes texts as exchangeable: of the few

@@ -1,4 +1,4 @@
-"""What the passes themselves show: how far a prefix shifts log-likelihoods, and which tokens are surprising."""
+"""Results read from passes: how far a prefix shifts log-likelihoods, and which tokens are surprising."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

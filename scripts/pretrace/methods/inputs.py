@@ -112,10 +112,10 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
 
 @dataclass
 class Inputs:
-    """What scores of a model on a benchmark are made of, and how many texts a method could not score for lack of it."""
+    """The inputs of a model's scores on a benchmark, and the number of texts without a needed input."""
 
     manifest: dict[str, Any]
-    """Of the model's passes, which lie in `store`."""
+    """The reader of the model's passes in `store`."""
     store: Path
     benchmark: "pd.DataFrame"
     references: Mapping[str, dict[str, Any]] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class Inputs:
     def completion(
         self, method: Method, cell: TextGroup, key: Key, passes: Mapping[str, tuple[str, int]]
     ) -> Complete:
-        """What completes a text's statistics for a method; `passes` as `needs.prefix_passes` gives them."""
+        """Adds a method's extra inputs to a text's statistics; `passes` as `needs.prefix_passes` gives them."""
         if "reference" in method.needs:
             rows = self.rows(cell, reference=key.reference)
             return lambda id, text: replace(text, reference=rows.logprobs(id))
@@ -245,7 +245,7 @@ class Inputs:
         return tuple(shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count))
 
     def stream(self) -> tuple[str, ...]:
-        """What a model trained on the benchmark's members reads in an epoch."""
+        """The texts that a model trained on the benchmark's members reads in an epoch."""
         from pretrace.models.training.stream import training_stream
 
         return tuple(training_stream(self.benchmark, {}))

@@ -1,4 +1,4 @@
-"""What to score: the cells of a benchmark that runs name, and the settings that each cell is scored with."""
+"""The cells of a benchmark that runs name, and the settings to score in each cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ class TextGroup:
 def plan(
     runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
 ) -> dict[TextGroup, Wanted]:
-    """What to score in each cell, sorted; what several runs ask for is there once.
+    """The settings to score in each cell, sorted and without repeats.
 
     A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
     one that needs prefixes with each draw. A method that cannot apply to a run has no place here, and the log

@@ -1,4 +1,4 @@
-"""What a method sees: the token statistics of one text, or the labelled texts of a benchmark."""
+"""The input of a method: the token statistics of one text, or the labelled texts of a benchmark."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -44,7 +44,7 @@ def explain_failure(path: Path, doing: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What `checkpoint.json` says. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
+    """The contents of `checkpoint.json`. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
 
     `remote_code`: whether the model's own Python files, which are then among `files`, may run. `revision`: what was
     asked for of a model of the hub, whose commit `source` has.

@@ -1,4 +1,4 @@
-"""What an entry of models.yaml says, by its source."""
+"""The keys of an entry of models.yaml, by its source."""
 
 from typing import Annotated, Any, Literal, Required
 

@@ -1,4 +1,4 @@
-"""What a loaded checkpoint writes after a prompt, decoded as this project says and not as the checkpoint does."""
+"""The text that a loaded checkpoint writes after a prompt, with the project's decoding and not the checkpoint's."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -105,7 +105,7 @@ class Target:
             return weights.get_tensor(name).float().numpy()
 
     def _placement(self) -> dict[str, Any]:
-        """What tells transformers to place, and quantise, the weights while it loads them."""
+        """The arguments that make transformers place and quantise the weights while loading."""
         import torch
         import transformers
 

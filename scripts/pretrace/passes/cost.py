@@ -1,4 +1,4 @@
-"""What the passes of a part took: counts, seconds, peak memory."""
+"""The cost of a part's passes: counts, seconds, peak memory."""
 
 import resource
 import sys
@@ -43,7 +43,7 @@ class Cost:
 
 
 def _peak_memory_mb() -> float:
-    """Of the process so far; Linux counts in KiB, macOS in bytes."""
+    """Peak memory of the process so far; Linux counts in KiB, macOS in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 

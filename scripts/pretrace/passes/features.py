@@ -1,4 +1,4 @@
-"""What a model's forward pass leaves at each position for the statistics: hidden states, else logits."""
+"""The output of a model's forward pass at each position: hidden states, otherwise logits."""
 
 import os
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def attempt(
     compute: Callable[Arguments, Computed], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Computed | None:
-    """What `compute` returns, or None where memory does not suffice."""
+    """The result of `compute`, or None if memory runs out."""
     try:
         return compute(*args, **kwargs)
     except (RuntimeError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""What a model reads before every text of a part: the start token, then the shots.
+"""The ids that a model reads before every text of a part: the start token, then the shots.
 
 Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
 """
@@ -29,7 +29,7 @@ Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the c
 
 @dataclass(frozen=True)
 class PromptPrefix:
-    """What the model reads before a text; the same for all texts of a part.
+    """The ids before a text; the same for all texts of a part.
 
     start  ids of the start token, never scored
     shots  ids of each shot that is used, in order; None without a prefix

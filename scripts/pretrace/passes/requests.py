@@ -24,7 +24,7 @@ ENGINE_VERSION = (
 )
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
-"""What a request can ask for, the fewest first -> the numbers that a pass stores for each token."""
+"""The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
 
 WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length

@@ -1,4 +1,4 @@
-"""What a model is asked and what it answers, whether it runs here or behind an API."""
+"""Questions to a model and its answers, whether it runs here or behind an API."""
 
 import re
 from collections.abc import Callable, Sequence

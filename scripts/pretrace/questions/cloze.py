@@ -25,7 +25,7 @@ _DETERMINERS = frozenset(
     {"the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "every"}
 )
 _ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St)\.$")
-"""What ends in a full stop that ends no sentence."""
+"""Abbreviations whose full stop does not end a sentence."""
 _SENTENCE_ENDS = "\n.!?:;]\u2026\u2014"
 _OPENING = " \t\"'\u201c\u2018([*-"
 

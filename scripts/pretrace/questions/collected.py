@@ -124,7 +124,7 @@ def _answer(where: str, row: Mapping[str, Any]) -> Answer:
 
 
 def _choice(where: str, row: Mapping[str, Any]) -> Answer:
-    """What a multiple-choice question adds: its order, its right letter, probabilities and the letter chosen."""
+    """The columns of a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
     _require(where, row, "permutation", "true_answer")
     permutation = _whole(where, row, "permutation", most=ORDERS - 1)
     if permutation is None or row["true_answer"] not in LETTERS:
@@ -149,7 +149,7 @@ def _choice(where: str, row: Mapping[str, Any]) -> Answer:
 
 
 def _reply(where: str, row: Mapping[str, Any]) -> Answer:
-    """What a question answered in text adds: the text, and whether it is right, which only the asker knows."""
+    """The columns of a question answered in text: the text, and whether it is right, as the file says."""
     _require(where, row, "answer", "correct")
     given, correct = row["answer"], row["correct"]
     named = {"true": True, "false": False, "1": True, "0": False}

@@ -18,7 +18,7 @@ _WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90
 
 
 class Line(NamedTuple):
-    """Of one model, benchmark and task; `cost` in US dollars."""
+    """The requests of one model, benchmark and task; `cost` in US dollars."""
 
     model: str
     benchmark: str

@@ -233,7 +233,7 @@ def _row(task: Task, passage: Passage, **answer: Any) -> Row:
 
 
 def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame") -> list[Task]:
-    """What is asked, each once, in the order of the register; passages by subset, length, document and number."""
+    """The tasks, each once, in the order of the registry; passages by subset, length, document and number."""
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
     passages = _passages(benchmark)

@@ -1,4 +1,4 @@
-"""What is known of every method by its id, whether it scores texts or asks questions."""
+"""The facts about every method by its id, whether it scores texts or asks questions."""
 
 from collections import ChainMap
 from collections.abc import Mapping

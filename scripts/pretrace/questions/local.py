@@ -84,7 +84,7 @@ class LocalAnswerer:
         return split_units(text, units, self._tokenizer)
 
     def _ids(self, prompt: Prompt) -> Ids:
-        """What the model reads: the chat template's text, or the start token of its tokenizer and the prompt."""
+        """The text that the model reads: the chat template's, or its tokenizer's start token and the prompt."""
         if self.chat:
             return self._encoded(self._templated(prompt))
         return start_token_ids(self._tokenizer, "tokenizer") + self._encoded(prompt.plain)
@@ -127,7 +127,7 @@ class LocalAnswerer:
         return found
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
-        """Of each letter, float32 [4], on the device of the features."""
+        """The probability of each letter, float32 [4], on the device of the features."""
         wanted = sent(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]

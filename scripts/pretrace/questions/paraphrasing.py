@@ -28,7 +28,7 @@ _LABEL = re.compile(r"\bExample [A-D]:")
 
 
 class Writer(Protocol):
-    """Who writes paraphrases: a checkpoint, or a model behind an API."""
+    """A writer of paraphrases: a checkpoint, or a model behind an API."""
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Callable[[int], None]

@@ -1,4 +1,4 @@
-"""Who writes paraphrases: a model behind an API, or a checkpoint that samples."""
+"""Writers of paraphrases: a model behind an API, or a checkpoint that samples."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

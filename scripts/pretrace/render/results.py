@@ -1,4 +1,4 @@
-"""What a study produced, read from explicit paths, and the one way to select from it."""
+"""A study's results, read from explicit paths, and the one way to select from them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -253,7 +253,7 @@ class Results:
         return texts
 
     def times_of(self, panel: Panel) -> list[Record]:
-        """What asking a panel's model took, by task, setting, subset and length; empty where nobody timed it."""
+        """The seconds of a panel's questions, by task, setting, subset and length; empty if they were not timed."""
         pair = pair_of(panel)
         return list(read_json(self.times[pair])) if pair in self.times else []
 
@@ -263,7 +263,7 @@ class Results:
 
 
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
-"""What an estimate rests on beside its panel; notes say it once."""
+"""Further columns that identify an estimate; notes name them once."""
 
 Beside = Callable[[Panel, Record], dict[str, Any]]
 """Further columns of a panel's row of metrics."""
@@ -406,7 +406,7 @@ def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[
 
 
 def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
-    """What to say where no row matches."""
+    """The message if no row matches."""
     keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
     wanted = f"metric {metric}, evaluation set {evaluation_set}"
     if "start_token" in artifact:

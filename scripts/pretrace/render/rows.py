@@ -86,7 +86,7 @@ def panel_record(panel: Panel) -> dict[str, Any]:
 
 
 def number_record(row: Record | None) -> dict[str, Any]:
-    """What a metrics row says; empty where there is none."""
+    """The record of a metrics row; empty if there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
         return dict.fromkeys(keys) | {"setting": "", "marks": ""}

@@ -72,5 +72,5 @@ def _is_inside(name: str) -> bool:
 
 
 def _hidden(name: str) -> bool:
-    """What macOS puts beside files."""
+    """Whether a name is one that macOS adds to archives."""
     return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)

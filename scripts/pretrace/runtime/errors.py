@@ -21,7 +21,7 @@ _REMEDIES = {
 
 
 def remedy(error: BaseException, otherwise: str = "") -> str:
-    """What to do where `error` is the machine's refusal, for which no file is to blame; else `otherwise`."""
+    """The advice if `error` comes from the machine and not from a file (no space, no permission); else `otherwise`."""
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
 
 

@@ -174,7 +174,7 @@ class Fetched(NamedTuple):
 
 
 def repositories_of(record: Path) -> list[Fetched]:
-    """What was read of the hub, as a model's checkpoint.json, a benchmark's files.json or a shard's record says.
+    """A hub repository that was read, from a model's checkpoint.json, a benchmark's files.json or a shard's record.
 
     Nothing, where it came from elsewhere.
     """
@@ -229,7 +229,7 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
 
 
 def _with_retries(ask: Callable[[], T]) -> T:
-    """What `ask` gives, asked again where the hub limits requests or is out of order; it says how long to wait."""
+    """The result of `ask`, repeated while the hub limits requests or fails; the hub says how long to wait."""
     for attempt in range(1, _ATTEMPTS):
         try:
             return ask()

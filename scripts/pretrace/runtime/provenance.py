@@ -1,4 +1,4 @@
-"""What a study's numbers were computed with."""
+"""The versions, files and machines behind a study's numbers."""
 
 import os
 import platform
@@ -40,7 +40,7 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
 
 
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the forward passes of each manifest ran on, and how many texts and tokens they read.
+    """The devices of each manifest's forward passes, and their numbers of texts and tokens.
 
     `gpu`: the names of the GPUs that computed them, also in an earlier run or for another study, "" without one.
     """

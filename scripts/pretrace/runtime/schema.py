@@ -203,7 +203,7 @@ class _Mistake(NamedTuple):
 
 _OF_KEYS = {"missing", "extra_forbidden"}
 _SWITCHES = ("true", "false")
-"""What Snakemake takes for text on the command line: there, switches have a capital."""
+"""Snakemake reads these as text on the command line; there, switches have a capital."""
 
 
 def _explained(
@@ -287,7 +287,7 @@ def _explain(mistakes: list[_Mistake]) -> str:
 
 
 def _told(choices: list[dict[str, Any]]) -> str:
-    """What the schemas of one place say about it."""
+    """The description of a place in its schemas."""
     return next((one["description"] for one in choices if "description" in one), "")
 
 

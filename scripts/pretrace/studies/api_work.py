@@ -1,4 +1,4 @@
-"""What a study asks of models behind APIs, for an estimate of its cost before anything is asked."""
+"""A study's requests to models behind APIs, to estimate their cost before any is sent."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a model behind an API can do in a run, and what it cannot."""
+"""Checks that a run asks a model behind an API only for things that it can do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -21,7 +21,7 @@ PARAMETERS = ("x", "y", "parameter")
 """Options that name parameters of methods."""
 
 PLACES = {"model", "length", "subset"}
-"""What a figure's x may be beside a parameter."""
+"""Values of a figure's x other than a parameter."""
 
 PRODUCT = ("model", "benchmark", "subset", "length")
 """Keys of a panel that may be lists, which stand for their product."""

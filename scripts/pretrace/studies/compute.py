@@ -15,7 +15,7 @@ TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
 TOKENS_OF_A_TEXT = 250
 """Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
 TEXTS = 2000
-"""Of a subset whose number of texts the registry does not state."""
+"""Number of texts assumed for a subset if the registry does not state it."""
 ENCODINGS = 64
 """Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
 PROMPT = 120
@@ -25,7 +25,7 @@ FORWARD = 2
 
 
 class Line(NamedTuple):
-    """What an artifact, or a study, asks of its local models. `gpus`: of its largest one."""
+    """The work of an artifact's or study's local models. `gpus`: those of the largest model."""
 
     name: str
     models: int

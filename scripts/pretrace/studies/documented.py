@@ -49,7 +49,7 @@ FILES = {
     "revisions": Revisions,
     "published": NamesFile,
 }
-"""What each file of config/ may hold."""
+"""The type of each file of config/."""
 
 _KINDS = (
     Config,

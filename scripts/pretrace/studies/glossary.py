@@ -1,4 +1,4 @@
-"""What the names on a page stand for: models, benchmarks, reference corpora, evaluation sets. No pandas here."""
+"""Descriptions of the names on a page: models, benchmarks, reference corpora, evaluation sets. No pandas here."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""What the files of config/ may say: the keys of a study, of the run-wide settings, and of the registries.
+"""The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
 A key's type is what it is checked by, and the text under it is its description: in complaints, in the JSON schemas of
 workflow/schemas/ and in the tables of config/README.md, which `pretrace.studies.documented` writes.

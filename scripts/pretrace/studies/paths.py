@@ -72,7 +72,7 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
 
 
 def manifest(study: Study, model: str, benchmark: str) -> File:
-    """What says where the pair's passes are, where a method or a reference needs any."""
+    """The manifest of the pair's passes, if a method or a reference needs any."""
     if not plan.pass_requests(study, model, benchmark):
         return []
     return f"results/passes/{_shared(study, model, benchmark)}/{study.name}.json"
@@ -90,7 +90,7 @@ def references(study: Study, model: str, benchmark: str) -> list[File]:
 
 
 def shadows(study: Study, model: str, benchmark: str) -> list[str]:
-    """What the shadow models say that the pair's runs compare with."""
+    """The likelihoods under the shadow models that the pair's runs compare with."""
     return [own(study, "shadows", other, benchmark) for other in plan.shadows_of(study, model, benchmark)]
 
 
@@ -102,7 +102,7 @@ def answers(study: Study, model: str, benchmark: str) -> File:
 
 
 def times(study: Study, model: str, benchmark: str) -> File:
-    """What asking took, as measured; nothing where the answers come from elsewhere."""
+    """The measured seconds of the questions; none if the answers were collected elsewhere."""
     asked = answers(study, model, benchmark)
     if study.models.entries[model]["source"] == "answers" or not isinstance(asked, str):
         return []
@@ -142,7 +142,7 @@ def shards(entry: Entry) -> int:
 
 
 def commit_of_shard(corpus: str, shard: int | str) -> str:
-    """What says which file of the hub a shard is."""
+    """The record of a shard's file on the hub."""
     return f"results/corpora/{corpus}/commits/{shard}.json"
 
 
@@ -162,7 +162,7 @@ def is_fetched(entry: Entry) -> bool:
 
 
 def fetched_for(shared_benchmark: str, part: str) -> str:
-    """What says which files were fetched for a benchmark: its `texts`, or the `views` beside them."""
+    """The record of the files fetched for a benchmark: its `texts` or its `views`."""
     return f"results/downloads/{shared_benchmark}/{part}/files.json"
 
 
@@ -172,7 +172,7 @@ def download(study: Study, entry: Entry) -> File:
 
 
 def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
-    """What a registry entry reads: the user's own path, what is fetched for a benchmark, or a downloaded file."""
+    """The source of a registry entry: the user's own path, the fetched files of a benchmark, or a downloaded file."""
     if "path" in entry:
         return str(entry["path"])
     fetched = shared_benchmark and is_fetched(entry)
@@ -222,7 +222,7 @@ def checkpoints_of_study(study: Study) -> list[str]:
 
 
 def fetched_of_study(study: Study) -> list[str]:
-    """What was fetched for the benchmarks of the study's runs, and for the views that they bring."""
+    """The records of files fetched for the study's benchmarks and their released views."""
     entries = study.benchmarks.entries
     wanted = {(run.benchmark, "texts") for run in study.runs}
     wanted |= {
@@ -240,7 +240,7 @@ def fetched_of_study(study: Study) -> list[str]:
 
 
 def streamed_of_study(study: Study) -> list[str]:
-    """What says which files of the hub the corpora of the study's runs are."""
+    """The records of the hub files of the study's corpora."""
     entries, shared = study.corpora.entries, study.corpora.shared
     corpora = sorted({corpus for run in study.runs for corpus in run.corpora})
     return [
@@ -261,7 +261,7 @@ def rendered(study: Study, kind: str) -> list[str]:
 
 
 def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """What an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file.
+    """The files that an artifact's renderer reads: [kind, model or "", benchmark or "", path] of each file.
 
     `published`: (paper, path) of each file of the papers' numbers.
     """

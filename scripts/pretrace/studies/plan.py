@@ -1,4 +1,4 @@
-"""What a study asks of each stage: the jobs' parameters as plain JSON values, in a fixed order."""
+"""The parameters of each stage's jobs as plain JSON values, in a fixed order."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -71,7 +71,7 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:
-    """What a run's methods need of one view: the text, its companions, and the text after each prefix."""
+    """The passes that a run's methods need for one view: the text, its companions, and the text after each prefix."""
     methods = [item["method"] for item in run.methods]
     beside = [
         name
@@ -130,7 +130,7 @@ def asks_questions(study: Study, model: str, benchmark: str) -> bool:
 
 
 def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
-    """What is asked of a pair: each question method in each of its settings, with its paraphraser ("" where it
+    """The questions of a pair: each question method in each of its settings, with its paraphraser ("" where it
     needs none) and the part of the benchmark.
     """
     requests = [
@@ -266,7 +266,7 @@ ASKED = {
 
 
 def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
-    """What the artifacts that show the pair ask of `evaluation.estimates`: a `statistic`, with the keys of `ASKED`."""
+    """The statistics that the pair's artifacts need (`evaluation.estimates`): `statistic` and the keys of `ASKED`."""
     asked: list[Request] = []
     for artifact, panel in _shown(study, model, benchmark):
         statistic = RENDERERS[artifact["renderer"]].statistic

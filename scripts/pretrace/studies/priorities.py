@@ -17,9 +17,9 @@ Step = tuple[str, ...]
 """A step of a study: passes or answers (model, benchmark); a model; a benchmark; a corpus."""
 
 LONGEST = 1000
-"""Of the longest chain; others have their share of it."""
+"""The priority of the longest chain; other chains get a share of it."""
 SOON = 1500
-"""Of what is cheap: scores, metrics, tables and figures."""
+"""The priority of cheap jobs: scores, metrics, tables and figures."""
 FIRST = 2000
 """Added where the first table or figure waits for it."""
 TRAINING = 3

@@ -38,7 +38,7 @@ class Run:
     """Methods that cannot be computed -> why."""
 
     def for_jobs(self) -> dict[str, Any]:
-        """What jobs are told, as plain values: all that results can depend on."""
+        """The parameters of the jobs as plain values: everything that results depend on."""
         return {key: value for key, value in vars(self).items() if key not in ("id", "serves", "left_out")}
 
 

@@ -32,7 +32,7 @@ from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 
 DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
-"""What a study that names no artifacts gets: every method on every run."""
+"""The artifacts of a study that names none: every method on every run."""
 
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""

@@ -15,7 +15,7 @@ _SLUG = r"[A-Za-z0-9._~-]+"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is done to a text, by name.
+    """A change to a text, by name.
 
     source  "text": `variants` gives the view of a text, a pure function of the text and a seed;
             "model": made once by the checkpoint of `model` and stored as a table (text_id, variant, text);

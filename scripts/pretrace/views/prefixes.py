@@ -193,7 +193,7 @@ def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> 
 
 
 SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
-"""What joins the shots of a prefix; the papers join them by nothing."""
+"""Texts that join the shots of a prefix; the papers use none."""
 
 START_TOKEN = "start_token"
 """A further separator: the run's start token after every shot, also the last, so that shots and text follow each
@@ -303,7 +303,7 @@ def shots_reader(
     completions: str | Path | None,
     stored: Mapping[str, StoredView],
 ) -> Callable[[Mapping[str, Any]], list[str]]:
-    """What gives a pass its shots: the coordinates of a prefixed cell -> the texts of its shots.
+    """A function from the coordinates of a prefixed cell to the texts of its shots.
 
     `prefixes` and `completions` are files, or nothing where no pass asks for such shots.
     """

@@ -31,7 +31,7 @@ _DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
 
 
 class Split(Keys, total=False):
-    """What all rows of a split have."""
+    """Values shared by all rows of a split."""
 
     label: Literal[0, 1] | None
     """1 member, 0 non-member, null unknown."""
@@ -40,7 +40,7 @@ class Split(Keys, total=False):
     length: Count
     """Length in words."""
     document: str
-    """What the texts were cut from."""
+    """The document that the texts were cut from."""
 
 
 class Columns(Keys, total=False):
@@ -55,13 +55,13 @@ class Columns(Keys, total=False):
     length: str
     """Length in words."""
     document: str
-    """What the text was cut from."""
+    """The document that the text was cut from."""
     id: str
     """A name for the text, unique."""
     title: str
-    """Of questions, the document's title."""
+    """The document's title, for questions."""
     author: str
-    """Of questions, the document's author."""
+    """The document's author, for questions."""
 
 
 class DataSet(BenchmarkEntry, total=False):
@@ -251,7 +251,7 @@ def _names_of_classes(found: "Dataset", column: str | None) -> list[str] | None:
 
 
 def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:
-    """What a value of the column of labels means: 1, 0 or None; a wrong one is given back for `local` to refuse."""
+    """The label of a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
     if names is not None and isinstance(value, int):
         value = names[value] if value >= 0 else None
         if labels is None and value in ("0", "1"):

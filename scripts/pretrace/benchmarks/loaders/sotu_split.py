@@ -110,7 +110,7 @@ def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> 
 def _snippets(
     addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str
 ) -> list[Sequence[Text]]:
-    """Of each window its texts, one of each length."""
+    """The texts of each window, one of each length."""
     words = [speech.text.split() for speech in addresses]
     found: list[Sequence[Text]] = []
     for address, start in windows:

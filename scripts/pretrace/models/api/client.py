@@ -59,7 +59,7 @@ class ApiClient:
         read: Callable[[Body], T],
         progress: Callable[[int], None] = lambda answered: None,
     ) -> list[T]:
-        """What `read` makes of each answer, in the order of the requests; `progress` counts requests.
+        """The result of `read` for each answer, in the order of the requests; `progress` counts requests.
 
         Equal requests are asked once. `read` raises `MalformedAnswerError` for an answer to ask for again. Raises
         `InputError` where the key is not set, the server refuses a request or keeps failing, or the budget

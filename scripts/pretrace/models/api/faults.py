@@ -1,4 +1,4 @@
-"""What can go wrong with one request: whether to try again, after how long, and whether it may have been paid."""
+"""Faults of one request: whether to try again, after how long, and whether it may have been paid."""
 
 import random
 import time
@@ -38,7 +38,7 @@ class FailedRequestError(Exception):
 
 
 def fault_of(error: openai.OpenAIError) -> FailedRequestError:
-    """What an error of the client means; its message may hold what the server sent."""
+    """The fault that an error of the client means; its message may contain the server's text."""
     if isinstance(error, openai.APITimeoutError):
         return FailedRequestError("timed out", paid=True)
     if isinstance(error, openai.APIConnectionError):

@@ -265,7 +265,7 @@ class LineStyle:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As matplotlib takes the look of a line."""
+        """The style as arguments of matplotlib."""
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
 
 

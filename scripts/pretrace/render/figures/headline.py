@@ -1,4 +1,4 @@
-"""What a study found, before all else: every method of each benchmark beside what needs no model and the placebos."""
+"""A study's main result: every method on each benchmark, next to the controls and the placebos."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -57,7 +57,7 @@ FEW_LINES = 3
 """As many have a band for their interval; more have bars, side by side."""
 
 PLACES = ("model", "length", "subset")
-"""What x may be beside a parameter."""
+"""Values of x other than a parameter."""
 
 SMOOTHING = 25
 """Training loss is drawn as a moving mean over this part of all steps."""

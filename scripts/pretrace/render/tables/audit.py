@@ -132,7 +132,7 @@ def _share(of: pd.DataFrame) -> tuple[str, bool]:
 
 
 def _reading(results: Results, panel: Panel, frame: pd.DataFrame) -> str:
-    """What was found, what may be concluded from it, and what may not."""
+    """The result, and the conclusions that it allows and does not allow."""
     together = frame[frame["method"] == COMBINED]
     texts, documents = (together[together["unit"] == unit] for unit in ("text", "document"))
     known = frame[frame["unit"] == "nonmember"]["id"].nunique()
@@ -163,7 +163,7 @@ def _low(of: pd.DataFrame, what: str) -> str:
 
 
 def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
-    """What may and what may not be concluded, in plain words."""
+    """The conclusions that the result allows and does not allow, in plain words."""
     if flagged and not doubts:
         may = (
             "the model finds what is flagged more familiar than it would find texts like the known non-members, "

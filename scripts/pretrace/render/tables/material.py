@@ -1,4 +1,4 @@
-"""What a study is made of and what it took: benchmarks, forward passes, seconds a document."""
+"""A study's material and cost: benchmarks, forward passes, seconds a document."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -106,7 +106,7 @@ def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
 
 
 def _read(entry: dict[str, Any]) -> str:
-    """What the model read, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
+    """The model's input, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
     if entry["companion"]:
         text = f"{view_label(entry['companion'])} of {text}"

@@ -113,7 +113,7 @@ def welch_tests_of(artifact: Artifact, results: Results, panel: Panel) -> dict[s
 
 
 def without_controls(methods: Iterable[str]) -> list[str]:
-    """What a table of questions says where nobody could tell what its options give away."""
+    """The note of a table of questions without controls on its options."""
     note = (
         "No control is shown: longest option and odd one out need the texts of the options, which these answers "
         "do not have. How much of an accuracy the options give away is unknown."
@@ -136,7 +136,7 @@ def setting_label(row: Record) -> str:
 
 
 SMALLEST_P = 0.001
-"""As printed; what is smaller is said to be."""
+"""The smallest p that is printed; smaller ones are printed as below it."""
 
 DIFFERENCE = "difference"
 """Difference of mean scores, shown next to the metrics."""
