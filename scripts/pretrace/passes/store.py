@@ -41,27 +41,24 @@ def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np
     scored = [request.scored(prompt_prefix) for request in window]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
-    def lists(parts: list[np.ndarray], kind: pa.DataType) -> pa.Array:
-        return pa.ListArray.from_arrays(offsets, pa.array(np.concatenate(parts), kind))
+    def lists(parts: list[np.ndarray], name: str) -> pa.Array:
+        return pa.ListArray.from_arrays(
+            offsets, pa.array(np.concatenate(parts), SCHEMA.field(name).type.value_type)
+        )
 
-    kinds = [SCHEMA.field(name).type for name in STATISTICS["top40"]]
-    statistics = [
-        lists([value[row] for value in values], kind.value_type)
-        if row < len(values[0])
-        else pa.nulls(len(window), kind)
-        for row, kind in enumerate(kinds)
-    ]
-    columns = [
-        pa.array([request.text_id for request in window], pa.string()),
-        pa.array([request.variant for request in window], pa.int32()),
-        lists(scored, pa.int32()),
-        *statistics,
-        pa.array([request.n_tokens for request in window], pa.int32()),
-        pa.array([request.truncated for request in window], pa.bool_()),
-        pa.array([prompt_prefix.shots_used] * len(window), pa.int32()),
-        pa.array([request.skipped(prompt_prefix) for request in window], pa.string()),
-    ]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    columns = {
+        "text_id": [request.text_id for request in window],
+        "variant": [request.variant for request in window],
+        "token_ids": lists(scored, "token_ids"),
+        "n_tokens": [request.n_tokens for request in window],
+        "truncated": [request.truncated for request in window],
+        "shots_used": [prompt_prefix.shots_used] * len(window),
+        "skipped": [request.skipped(prompt_prefix) for request in window],
+    }
+    for row, name in enumerate(STATISTICS["top40"]):
+        computed = row < len(values[0])
+        columns[name] = lists([value[row] for value in values], name) if computed else [None] * len(window)
+    return pa.Table.from_pydict(columns, schema=SCHEMA)
 
 
 class Store:
