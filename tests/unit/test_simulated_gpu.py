@@ -51,7 +51,7 @@ PROMPTS = [
 
 @pytest.fixture(scope="module")
 def load(tiny_checkpoint, tiny_model):
-    """A kind's target and its model on the CPU, each test's own, and what it gives there; made once."""
+    """A kind's target, its model on so many GPUs, each test's own, and what it gives on the CPU; made once."""
 
     @cache
     def made(kind):
@@ -61,9 +61,10 @@ def load(tiny_checkpoint, tiny_model):
                   for name, prompt_prefix in PROMPT_PREFIXES.items()}  # fmt: skip
         return target, passes, letters(answerer(target, model), kind)
 
-    def of(kind):
+    def of(kind, number=0):
         target, *expected = made(kind)
-        return target, copy.deepcopy(tiny_model(kind)), *expected
+        model = copy.deepcopy(tiny_model(kind))
+        return target, spread(model, number) if number else model, *expected
 
     return of
 
@@ -116,8 +117,7 @@ def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
     ],
 )
 def test_gpus_give_what_the_cpu_gives_and_wait_twice_a_batch_at_most(load, gpus, kind, number):
-    target, model, passes, asked = load(kind)
-    spread(model, number)
+    target, model, passes, asked = load(kind, number)
     engine, batches = Engine(model, kind, BUDGET), []
     assert engine.features.gpus == number
     for name, prompt_prefix in PROMPT_PREFIXES.items():
@@ -144,8 +144,7 @@ def test_gpus_give_what_the_cpu_gives_and_wait_twice_a_batch_at_most(load, gpus,
 
 
 def test_the_tokens_that_prompts_go_on_with_are_brought_together(load, gpus):
-    _, model, *_ = load("llama")
-    spread(model, 1)
+    _, model, *_ = load("llama", 1)
     prompts = [tuple(request.tokens.tolist()) for request in WINDOW]
     with torch.inference_mode():
         reader = Reader(Features(model), "tiny", 200)
@@ -157,8 +156,7 @@ def test_the_tokens_that_prompts_go_on_with_are_brought_together(load, gpus):
 
 def test_batches_are_started_before_the_first_is_collected(load, gpus, monkeypatch):
     """Else of a model's GPUs, each with some of its layers, one works at a time."""
-    _, model, passes, _ = load("llama")
-    spread(model, 2)
+    _, model, passes, _ = load("llama", 2)
     engine, told = Engine(model, "tiny", 15), []
     run, arrays = engine._run, engine._arrays
     monkeypatch.setattr(engine, "_run", lambda *given: told.append("started") or run(*given))
@@ -180,8 +178,7 @@ def points(probe, total):
 
 
 def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_a_pass(load, gpus):
-    _, model, passes, _ = load("llama")
-    spread(model, 1)
+    _, model, passes, _ = load("llama", 1)
 
     def attempted(full):
         engine = Engine(model, "tiny", 200)
@@ -200,8 +197,7 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_a_pass(load,
 
 def test_memory_that_does_not_suffice_anywhere_halves_the_budget_of_questions(load, gpus):
     """Here no branch is read alone."""
-    _, model, *_ = load("llama")
-    spread(model, 1)
+    _, model, *_ = load("llama", 1)
     features = Features(model)
     options = [request.tokens.tolist() for request in WINDOW if len(request.tokens) > 9]
     prompts = [sum(map(tuple, order), ()) for order in permutations(options)]
@@ -230,8 +226,7 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(load, gp
     def full(*_):
         raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
 
-    target, model, *_ = load("llama")
-    spread(model, 1)
+    target, model, *_ = load("llama", 1)
     monkeypatch.setattr(SharedCache, "__init__", full)
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
         Engine(model, "tiny", 200).statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full")
@@ -240,8 +235,7 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(load, gp
 
 
 def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(load, gpus, monkeypatch):
-    _, model, *_ = load("llama")
-    spread(model, 1)
+    _, model, *_ = load("llama", 1)
     monkeypatch.setattr(sharing, "_after", lambda shared, own: torch.cat([shared.cpu(), own], dim=-2))
     with pytest.raises(RuntimeError, match="same device"):
         Engine(model, "tiny", BUDGET).statistics(WINDOW, PROMPT_PREFIXES["prefix"], statistics="full")
