@@ -168,6 +168,17 @@ def test_documents_of_one_class_do_not_take_part_where_others_have_both(caplog: 
     assert "4 texts take no part in the corpus test: their document has one class" in caplog.text
 
 
+def test_documents_without_a_counterpart_are_counted_and_left_out(caplog: pytest.LogCaptureFixture):
+    scored = side(effect=1.5)
+    alone = scored.benchmark["document"].isin(["d000", "d002"])
+    whole = corpus_test(
+        ScoredBenchmark("speeches", scored.scores, scored.benchmark[~alone]), ASKED, "en", 100
+    )
+    scored.benchmark.loc[alone, "subset"] = "elsewhere"
+    assert corpus_test(scored, ASKED, "en", 100) == whole
+    assert "2 of 40 units take no part in the corpus test" in caplog.text
+
+
 def test_what_cannot_be_compared_is_refused():
     several = side(within=True)
     several.benchmark.loc[::3, "length"] = 32

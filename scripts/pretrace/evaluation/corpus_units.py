@@ -93,11 +93,18 @@ def prepared(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> tuple[pd.Data
     if not table[CHARACTERS].any():
         named.remove(CHARACTERS)
     table, units = _units(scored.name, table, named)
-    if not (units.shared > 0).any():
+    compared = units.shared[units.stratum] > 0
+    if not compared.any():
         raise InputError(
             f"corpus test of {scored.name}: no suspected text (label 1) has a held-out one (label 0) of its subset and "
             "length to be compared with; give both classes texts of the same subsets and lengths"
         )
+    if not compared.all():
+        log.warning("%s: %d of %d units take no part in the corpus test: none of the other class has texts of the same "
+                    "subsets and lengths", scored.name, (~compared).sum(), len(compared))  # fmt: skip
+        table = table[compared[table["unit"]]]
+        table = table.assign(unit=(np.cumsum(compared) - 1)[table["unit"]])
+        units = units.of(compared)
     return table, units, methods[0]
 
 
