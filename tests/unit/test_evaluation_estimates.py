@@ -61,13 +61,12 @@ def test_hexagons_are_those_of_matplotlib():
 
 
 def test_surprising_tokens_are_those_below_both_thresholds():
-    table = pd.DataFrame(
-        {
-            "text_id": ["t0000", "t0200", "unknown"],
-            "logprobs": [[-1.0, -2.0, -3.0, -4.0, -5.0], [-1.0, -9.0], [-1.0]],
-            "entropies": [[0.5, 0.5, 2.0, 3.0, 1.9], [0.1, 0.1], [0.1]],
-        }
-    )
+    rows = [
+        ("t0000", [-1.0, -2.0, -3.0, -4.0, -5.0], [0.5, 0.5, 2.0, 3.0, 1.9]),
+        ("t0200", [-1.0, -9.0], [0.1, 0.1]),
+        ("unknown", [-1.0], [0.1]),
+    ]
+    table = pd.DataFrame(rows, columns=["text_id", "logprobs", "entropies"])
     of, asked = made_up.passes(table), made_up.TOKENS | {"percentile": 50}
     tokens = tokens_of(of, asked, made_up.texts_frame())
     assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]

@@ -55,14 +55,12 @@ def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     assert only(metrics, method="plain", selection="default", metric="auc")["n_members"] == 100
     both = slice(50, None)
     expected = auc(full[both], LABEL[both]) - auc(partial[both], LABEL[both])
-    of_pair = tests[
-        (tests["method"] == "plain") & (tests["baseline"] == "other") & (tests["metric"] == "auc")
-    ]
+    of = {"method": "plain", "selection": "default", "metric": "auc"}
     for test in ("bootstrap", "delong"):
-        row = only(of_pair[of_pair["selection"] == "default"], test=test)
+        row = only(tests, **of, baseline="other", test=test)
         assert row["difference"] == pytest.approx(expected)
         assert row["low"] < expected < row["high"]
-    alone = only(tests, method="plain", baseline="chance", selection="default", metric="auc", test="delong")
+    alone = only(tests, **of, baseline="chance", test="delong")
     assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
     assert "use only the texts that both methods score" in log_lines.text
 

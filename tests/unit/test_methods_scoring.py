@@ -120,25 +120,17 @@ def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
 @pytest.mark.parametrize(
     ("method", "changes", "reason"),
     [
-        ("ref", {}, "ref: no score of tiny on made_up: the run names no reference model"),
-        ("dc_pdd", {}, "dc_pdd: no score of tiny on made_up: the run names no corpus"),
+        ("ref", {}, "the run names no reference model"),
+        ("dc_pdd", {}, "the run names no corpus"),
         (
             "ref",
             {"references": ["small"]},
-            "ref (small): no score for 20 texts of made_up: missing: log-prob",
+            "missing: log-probabilities of the text under the reference model",
         ),
-        ("dc_pdd", {"corpora": ["web"]}, "dc_pdd (web): no score for 20 texts of made_up: missing: token fr"),
-        (
-            "zlib",
-            {"start_token": "<s>"},
-            "zlib: no score for 20 texts of made_up: no pass over view original",
-        ),
-        (
-            "neighbor",
-            {"neighbours": ["swaps"]},
-            "neighbor (swaps): no score for 20 texts of made_up: missing:",
-        ),
-        ("recall", {}, "recall: no score of tiny on made_up: no prefixes are drawn from the benchmark"),
+        ("dc_pdd", {"corpora": ["web"]}, "missing: token frequencies of the reference corpus"),
+        ("zlib", {"start_token": "<s>"}, "no pass over view original"),
+        ("neighbor", {"neighbours": ["swaps"]}, "missing: log-probabilities of the text's neighbours"),
+        ("recall", {}, "no prefixes are drawn from the benchmark"),
     ],
 )
 def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
@@ -146,8 +138,9 @@ def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
 ) -> None:
     scores = score_of(store, a_run(method, **changes), a_run("loss"))
     assert set(scores["method"]) == {"loss"}
-    assert log_lines.text.count(reason) == 1
-    assert log_lines.text.count("no score") == 1
+    [line] = [record.message for record in log_lines.records if "no score" in record.message]
+    assert line.startswith(method)
+    assert f"made_up: {reason}" in line
 
 
 def test_without_any_row_the_table_still_has_its_columns(store: Store) -> None:
