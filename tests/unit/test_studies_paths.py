@@ -150,7 +150,7 @@ def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
         ("table", "results_auc", "csv html md tex"),
         ("figure", "surp_figure3", "csv pdf png svg txt"),
     ):
-        files = [f"results/mine/{kind}s/{stem}.{ending}" for ending in endings[kind]]
+        files = [f"results/mine/{kind}s/{stem}.{ending}" for ending in endings.split()]
         assert sorted(paths.rendered(loaded, kind)) == files
 
 
