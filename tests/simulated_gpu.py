@@ -4,6 +4,7 @@ As on CUDA, operations on tensors of two devices are refused, and so is `numpy()
 FakeTensorMode does not do: it has no numbers.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -72,6 +73,8 @@ class SimulatedGPUs(TorchDispatchMode):
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(torch.cuda, "_lazy_init", lambda: None)
         self._patch.setattr(torch.cuda, "get_device_capability", lambda gpu=None: (8, 0))
+        memory = SimpleNamespace(total_memory=80_000_000_000)
+        self._patch.setattr(torch.cuda, "get_device_properties", lambda gpu=None: memory)
         self._patch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=) comes here as a copy
         return super().__enter__()

@@ -1,6 +1,8 @@
-localrules:
-    stream_shard,
-    keep_shard,
+if not config.get("nodes_download"):
+
+    localrules:
+        stream_shard,
+        keep_shard,
 
 
 # Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs

@@ -12,6 +12,7 @@ from pretrace.passes.requests import STATISTICS
 from pretrace.passes.statistics import Reduction, output_layer
 
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
+_LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
 def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
@@ -78,7 +79,13 @@ class Features:
 
     def texts_at_once(self, tokens: int) -> int | None:
         """How many texts of this many tokens may be in memory; None if only the budget of batches limits them."""
-        return None if self.has_separate_head else max(1, _LOGITS_ALIVE // max(tokens, 1))
+        return None if self.has_separate_head else max(1, self._logits_alive() // max(tokens, 1))
+
+    def _logits_alive(self) -> int:
+        if self.device.type != "cuda":
+            return _LOGITS_ALIVE
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        return max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
         """`rows` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `requests.STATISTICS`."""

@@ -58,6 +58,9 @@ class Config(Keys, total=False):
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
     attempts: Required[Annotated[int, Field(ge=1, le=10)]]
     """Attempts for a download that fails."""
+    nodes_download: bool
+    """The compute nodes of a cluster have a network: each fetches files of corpora by itself (default, false; the
+    machine that starts the workflow fetches them, as many at once as the profile's `local-cores`)."""
     budget_usd: Required[Annotated[float, Field(ge=0)]]
     """US dollars that all models behind APIs together may ever cost. The costs recorded in `results/api/` count.
     With 0, only free models are asked."""
