@@ -172,7 +172,9 @@ class Inputs:
         """Adds a method's extra inputs to a text's statistics; `passes` as `needs.prefix_passes` gives them."""
         if "reference" in method.needs:
             rows = self.rows(cell, reference=key.reference)
-            return lambda id, text: replace(text, reference=rows.logprobs(id))
+            return lambda id, text: replace(
+                text, reference=rows.logprobs(id), aligned_reference=_aligned(text, rows.only(id))
+            )
         if "neighbours" in method.needs:
             variants = self.rows(cell, companion=key.reference)
             return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
@@ -261,6 +263,13 @@ def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassRead
     used = [row.shots_used for row in rows.values() if row.shots_used is not None]
     logprobs: dict[str, Any] = {field: row.logprobs for field, row in rows.items()}
     return replace(text, shots_used=min(used, default=None), **logprobs)
+
+
+def _aligned(text: TokenStatistics, row: Row | None) -> Floats | None:
+    """The log-probabilities of another model's row of the text, if its tokens are known to be the same."""
+    if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
+        return None
+    return row.logprobs if np.all(row.token_ids >= 0) else None
 
 
 def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...] | None:

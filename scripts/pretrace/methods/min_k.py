@@ -1,11 +1,16 @@
+import numpy as np
+
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
+from pretrace.methods.statistics import Count, Share, TokenStatistics, mean_of_lowest, window_means
 
 
 @method("min_k", needs=("logprobs",), grid={"k": tuple(i / 10 for i in range(1, 11))})
-def min_k(text: TokenStatistics, *, k: Share = 0.2) -> float:
+def min_k(text: TokenStatistics, *, k: Share = 0.2, window: Count = 1) -> float:
     """Mean log-probability (nats) of the k share of tokens that the model found least likely.
 
+    `window`: of windows of so many successive tokens in place of tokens, as Gap-K% has it.
     Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024.
     """
-    return mean_of_lowest(text.sorted_logprobs, share=k)
+    if window == 1:
+        return mean_of_lowest(text.sorted_logprobs, share=k)
+    return mean_of_lowest(np.sort(window_means(text.logprobs, window)), share=k)

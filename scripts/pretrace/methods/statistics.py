@@ -37,6 +37,8 @@ class TokenStatistics:
     top40           [n] float64, ln of the summed p of the 40 likeliest tokens and all that tie with the last, nats
     lowercase       [m] float64, log-probabilities of the lower-cased text's own m tokens
     reference       [m] float64, log-probabilities under the reference model, by its own m tokens
+    aligned_reference [n] float64, log-probabilities of these same tokens under the reference model; None where its
+                    tokens are others
     log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
     neighbours      one array for each neighbour of the text, in order: its own tokens' log-probabilities
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
@@ -57,6 +59,7 @@ class TokenStatistics:
     top40: Floats | None = None
     lowercase: Floats | None = None
     reference: Floats | None = None
+    aligned_reference: Floats | None = None
     log_frequencies: Floats | None = None
     neighbours: tuple[Floats, ...] | None = None
     given_nonmember: Floats | None = None
@@ -111,6 +114,11 @@ def mean(values: Floats) -> float:
 def mean_of_lowest(ascending: Floats, share: float) -> float:
     """Mean of the lowest `share` of the values, at least one. The 1e-9 mends 0.29 * 100 = 28.999..."""
     return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
+
+
+def window_means(values: Floats, window: int) -> Floats:
+    """[n - window + 1], the mean of each window of successive values; the values themselves if they are fewer."""
+    return np.convolve(values, np.ones(window) / window, mode="valid") if window <= len(values) else values
 
 
 def loss_ratio(log_likelihood: float, other: float) -> float:

@@ -3,10 +3,12 @@
 import random
 
 from pretrace.views.names import COUNT, PERCENT, family, view
-from pretrace.views.words import core, drawn, in_case_of, replaced, share_of, word_spans
+from pretrace.views.words import core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
 
 NEIGHBOUR_PERCENT = 5
 """Share of the words in which a neighbour differs from its text."""
+
+TRANSPOSED_PERCENT = 30
 
 
 @view("original")
@@ -49,6 +51,30 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
     return [
         replaced(text, {place: in_case_of(rng.choice(found[place]), text[slice(*place)]) for place in chosen})
     ]
+
+
+@family("transpositions", numbers=COUNT, usual=(5,))
+def transpositions(text: str, seed: int, count: int) -> list[str]:
+    """`count` copies, in each of which two words change places 30 times for 100 words, at least once.
+
+    Words are what single spaces separate; Chinese ones are cut by jieba. One swap may undo another, and one that draws
+    the same word three times changes nothing. A text of one word is its own copy.
+    Ye et al., Data Contamination Calibration for Black-box LLMs, 2024, arXiv 2405.11930.
+    """
+    rng = random.Random(seed)
+    between = "" if is_chinese(text) else " "
+    original = text.split(between) if between else [text[slice(*span)] for span in word_spans(text)]
+
+    def copy() -> str:
+        words = list(original)
+        for _ in range(max(1, share_of(len(words), TRANSPOSED_PERCENT))):
+            first = rng.randrange(len(words))
+            others = (rng.randrange(len(words)) for _ in range(3))
+            second = next((other for other in others if other != first), first)
+            words[first], words[second] = words[second], words[first]
+        return between.join(words)
+
+    return [copy() for _ in range(count)]
 
 
 @family("word_swaps", numbers=COUNT, usual=(25,))

@@ -1,0 +1,26 @@
+from typing import Literal
+
+import numpy as np
+
+from pretrace.methods.registry import method
+from pretrace.methods.statistics import TokenStatistics
+
+STRONGEST = 1e12
+
+
+@method("ez_mia", needs=("logprobs", "ranks", "reference", "aligned_reference"))
+def ez_mia(text: TokenStatistics, *, edge: Literal["paper", "code"] = "paper") -> float:
+    """P / N over the tokens that are not the model's likeliest; P sums what the model gains on a reference, N the losses.
+
+    A gain is the log-probability minus that under the reference model, which must have the same tokenizer. The first
+    scored token is left out, as in the authors' code. Where nothing is lost, the paper sees the strongest sign of
+    membership (1e12 here); `edge=code`: 0, the weakest, as the code has it, also for fewer than two such tokens.
+    EZ-MIA, arXiv 2601.12104.
+    """
+    assert text.ranks is not None
+    assert text.aligned_reference is not None
+    gains = (text.logprobs - text.aligned_reference)[1:][text.ranks[1:] > 0]
+    gained, lost = float(np.maximum(gains, 0).sum()), float(np.maximum(-gains, 0).sum())
+    if edge == "code":
+        return gained / (lost + 1e-12) if len(gains) >= 2 and lost > 0 else 0.0
+    return gained / lost if lost > 0 else STRONGEST

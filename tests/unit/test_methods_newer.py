@@ -1,0 +1,208 @@
+"""Methods published since 2024: values that the authors' own functions gave, and oracles written from the formulas."""
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from made_up_statistics import average, lowest, score, text_of, texts
+
+from pretrace.methods import METHODS, TokenStatistics
+from pretrace.methods.inputs import _aligned
+from pretrace.methods.wbc import WIDTHS
+from pretrace.views import VIEWS
+
+few = examples(max_examples=50, deadline=None)
+LOGPROBS = [-0.5, -2.0, -0.1, -4.0, -1.0, -0.3, -3.0, -0.8]
+REFERENCE = [-0.7, -1.5, -0.4, -4.5, -0.9, -0.6, -2.6, -1.3]
+HIGHEST = [-0.5, -0.7, -0.1, -1.2, -0.4, -0.3, -0.9, -0.8]
+SIGMAS = [1, 2, 0.5, 1.6, 1.2, 0.8, 1.4, 1]
+COPIES = [
+    [-0.6, -2.5, -0.4, -5, -1.5, -0.9, -3.5, -1.1],
+    [-0.9, -2.2, -0.2, -4.4, -1.9, -1, -4, -0.7],
+]
+
+
+def with_errors_at(*positions: int) -> TokenStatistics:
+    ranks = [float(at in positions) for at in range(len(LOGPROBS))]
+    return text_of(logprobs=LOGPROBS, ranks=ranks, aligned_reference=REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({}, -0.8),
+        ({"window": 6}, -0.7333333),
+        ({"window": 1}, -1.75),
+        ({"window": 9}, -1.75),
+        ({"k": 0.5}, -0.7666667),
+    ],
+)
+def test_gap_k_gives_the_values_of_the_authors_function(params, expected):
+    text = text_of(logprobs=LOGPROBS, highest=HIGHEST, variances=[sigma**2 for sigma in SIGMAS])
+    assert score("gap_k", text, **params) == pytest.approx(expected, abs=1e-6)
+
+
+def test_gap_k_from_whole_predictions():
+    rows = [(0.7, 0.2, 0.1), (0.1, 0.6, 0.3), (0.25, 0.25, 0.5), (0.05, 0.05, 0.9), (0.4, 0.4, 0.2)]
+    logs = [[math.log(p) for p in row] for row in rows]
+    means = [sum(p * ln for p, ln in zip(row, log, strict=True)) for row, log in zip(rows, logs, strict=True)]
+    squares = [
+        sum(p * ln**2 for p, ln in zip(row, log, strict=True)) for row, log in zip(rows, logs, strict=True)
+    ]
+    text = text_of(
+        logprobs=[log[token] for log, token in zip(logs, (0, 2, 1, 0, 0), strict=True)],
+        highest=[max(log) for log in logs],
+        variances=[square - mean**2 for square, mean in zip(squares, means, strict=True)],
+    )
+    assert score("gap_k", text) == pytest.approx(-2.1892424, abs=1e-6)
+    assert score("gap_k", text, window=1) == pytest.approx(-3.3333333, abs=1e-6)
+
+
+def windows(values: list[float], width: int) -> list[list[float]]:
+    return [values[at : at + width] for at in range(len(values) - width + 1)]
+
+
+@few
+@given(texts())
+def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
+    gaps = [
+        (own - highest) / math.sqrt(max(variance, 1e-8))
+        for own, highest, variance in zip(text.logprobs, text.highest, text.variances, strict=True)
+    ]
+    for width in (1, 3, 6):
+        smooth = [average(part) for part in windows(gaps, width)] or gaps
+        assert score("gap_k", text, window=width) == pytest.approx(
+            average(lowest(smooth, 0.2)), rel=1e-9, abs=1e-6
+        )
+        logprobs = list(text.logprobs)
+        smooth = [average(part) for part in windows(logprobs, width)] or logprobs
+        assert score("min_k", text, window=width) == pytest.approx(average(lowest(smooth, 0.2)), abs=1e-9)
+
+
+def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are():
+    text = text_of(logprobs=[-9.0] * 4, entropies=[1.0, 4.0, 2.0, 3.0], highest=[-0.5, -0.1, -0.7, -0.2])
+    assert score("max_renyi", text) == -4.0  # at least one
+    assert score("max_renyi", text, k=0.5) == -3.5
+    assert score("max_renyi", text, k=1.0, entropy="min") == pytest.approx(-0.375)
+    assert score("max_renyi", replace(text, logprobs=text.logprobs / 2)) == -4.0
+
+
+def polarized_distance(logprobs: list[float]) -> float:
+    ordered = sorted(logprobs)
+    high, low = max(1, int(0.05 * len(ordered))), max(1, int(0.3 * len(ordered)))
+    return average(ordered[-high:]) - average(ordered[:low])
+
+
+def test_pac_gives_the_values_of_the_authors_function():
+    assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(0.525, abs=1e-6)
+    long = [-at / 10 for at in range(1, 41)]
+    assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(-3.3, abs=1e-6)
+    assert score("pac", text_of(logprobs=[-1.0], neighbours=[[-7.0]])) == 0.0
+
+
+@few
+@given(texts())
+def test_pac_equals_its_oracle(text):
+    distances = [polarized_distance(list(copy)) for copy in text.neighbours]
+    expected = average(distances) - polarized_distance(list(text.logprobs))
+    assert score("pac", text) == pytest.approx(expected, abs=1e-9)
+
+
+SEVEN = [1, 2, 0.5, 3, 1.5, 0.8, 2.2], [1.6, 1.5, 0.3, 3.6, 1.2, 0.4, 2.7]
+
+
+@pytest.mark.parametrize(
+    ("target", "reference", "widths", "expected"),
+    [
+        (LOGPROBS, REFERENCE, "one", 0.625),
+        (LOGPROBS, REFERENCE, "code", 0.9238095),
+        (LOGPROBS, REFERENCE, "paper", 0.9238095),
+        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "code", 0.7366667),
+        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "paper", 0.8033333),
+        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "one", 0.4285714),
+        ([-1, -2], [-2, -1], "code", 0.0),
+        ([-0.1, -0.2], [-0.3, -0.0], "code", 0.0),  # a tie but for rounding
+    ],
+)
+def test_wbc_gives_the_values_of_the_authors_function(target, reference, widths, expected):
+    text = text_of(logprobs=target, aligned_reference=reference)
+    assert score("wbc", text, widths=widths) == pytest.approx(expected, abs=1e-6)
+
+
+def test_wbc_widths_are_those_of_the_paper():
+    assert WIDTHS["paper"] == (2, 3, 4, 5, 8, 11, 15, 21, 29, 40)
+
+
+@few
+@given(texts())
+def test_wbc_equals_its_oracle(text):
+    target = [round(float(value), 3) for value in text.logprobs]
+    reference = [round(float(value), 3) for value in text.aligned_reference]
+    shares = []
+    for width in WIDTHS["paper"]:
+        pairs = zip(*(windows(side, min(width, len(target))) for side in (target, reference)), strict=True)
+        shares.append(average([math.fsum(own) - math.fsum(other) > 1e-6 for own, other in pairs]))
+    rounded = replace(text, logprobs=np.array(target), aligned_reference=np.array(reference))
+    assert score("wbc", rounded) == pytest.approx(average(shares), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("positions", "code", "paper"),
+    [
+        ((1, 3, 4, 6), 0.5, 0.5),
+        ((0, 1, 3, 7), 2.0, 2.0),  # 2.4 if the first position counted
+        ((3, 7), 0.0, 1e12),  # nothing lost
+        ((1,), 0.0, 0.0),  # one error, a loss
+        ((), 0.0, 1e12),
+    ],
+)
+def test_ez_mia_gives_the_values_of_the_code_and_of_the_paper(positions, code, paper):
+    text = with_errors_at(*positions)
+    assert score("ez_mia", text, edge="code") == pytest.approx(code, abs=1e-6)
+    assert score("ez_mia", text) == pytest.approx(paper, abs=1e-6)
+
+
+def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
+    text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
+    same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
+    assert _aligned(text, same).tolist() == [-4, -5, -6]
+    assert _aligned(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])) is None
+    assert _aligned(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
+    unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
+    assert _aligned(unknown, unknown) is None
+    assert _aligned(text, "no scored token") is None
+
+
+def test_methods_that_take_no_reference_need_none():
+    needs = {id: set(METHODS[id].needs) for id in ("gap_k", "max_renyi", "pac", "wbc", "ez_mia")}
+    assert {id for id, of in needs.items() if "reference" in of} == {"wbc", "ez_mia"}
+    assert "logprobs" not in needs["max_renyi"]
+
+
+def test_transpositions_keep_the_words_and_move_some():
+    text = "We the people of the United States in order to form a more perfect union\nestablish justice"
+    copies = VIEWS["transpositions-5"].variants(text, 7)
+    assert (
+        copies == VIEWS["transpositions-5"].variants(text, 7) != VIEWS["transpositions-5"].variants(text, 8)
+    )
+    assert len(set(copies)) == 5
+    for copy in copies:
+        assert sorted(copy.split(" ")) == sorted(text.split(" "))
+        moved = [a != b for a, b in zip(copy.split(" "), text.split(" "), strict=True)]
+        assert 0 < sum(moved) <= 2 * 4  # 16 words, line breaks within them: 4 swaps
+    assert VIEWS["transpositions-5"].variants("Justice", 7) == ["Justice"] * 5
+
+
+def test_a_swap_that_draws_its_own_place_three_times_changes_nothing(monkeypatch):
+    monkeypatch.setattr(random.Random, "randrange", lambda self, count: 0)
+    assert VIEWS["transpositions-5"].variants("a b c", 7) == ["a b c"] * 5
+
+
+def test_chinese_words_change_places():
+    text = "人民日报报道中国经济发展很快人民生活改善"
+    for copy in VIEWS["transpositions-5"].variants(text, 3):
+        assert sorted(copy) == sorted(text)
