@@ -22,7 +22,7 @@ NEEDS: dict[str, str] = {
     "top40": "the probabilities of the 40 likeliest tokens together (full vocabulary)",
     "lowercase": "log-probabilities of the lower-cased text",
     "reference": "log-probabilities of the text under the reference model",
-    "aligned_reference": "log-probabilities of the same tokens under the reference model, which needs the same tokenizer",
+    "aligned_reference": "log-probabilities of the same tokens under a reference model with the same tokenizer",
     "frequencies": "token frequencies of the reference corpus",
     "neighbours": "log-probabilities of the text's neighbours",
     "shadows": "log-likelihoods of the text under shadow models, trained on it and not",
