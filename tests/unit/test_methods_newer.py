@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
-from made_up_statistics import average, lowest, score, text_of, texts
+from made_up_statistics import average, score, text_of, texts
 
 from pretrace.methods import METHODS, TokenStatistics
 from pretrace.methods.inputs import _aligned
@@ -60,6 +60,10 @@ def test_gap_k_from_whole_predictions():
     )
     assert score("gap_k", text) == pytest.approx(-2.1892424, abs=1e-6)
     assert score("gap_k", text, window=1) == pytest.approx(-3.3333333, abs=1e-6)
+
+
+def lowest(values: list[float], share: float) -> list[float]:
+    return sorted(values)[: max(1, int(share * len(values)))]
 
 
 def windows(values: list[float], width: int) -> list[list[float]]:

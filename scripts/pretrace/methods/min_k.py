@@ -8,7 +8,8 @@ from pretrace.methods.statistics import Count, Share, TokenStatistics, mean_of_l
 def min_k(text: TokenStatistics, *, k: Share = 0.2, window: Count = 1) -> float:
     """Mean log-probability (nats) of the k share of tokens that the model found least likely.
 
-    `window`: of windows of so many successive tokens in place of tokens, as Gap-K% has it.
+    With a `window`, the mean log-probabilities of that many successive tokens take the place of single tokens, as
+    in Gap-K%.
     Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024.
     """
     if window == 1:

@@ -55,7 +55,7 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
 
 @family("transpositions", numbers=COUNT, usual=(5,))
 def transpositions(text: str, seed: int, count: int) -> list[str]:
-    """`count` copies, in each of which two words change places 30 times for 100 words, at least once.
+    """`count` copies; in each, two words change places 30 times for 100 words, at least once.
 
     Words are what single spaces separate; Chinese ones are cut by jieba. One swap may undo another, and one that draws
     the same word three times changes nothing. A text of one word is its own copy.
