@@ -106,14 +106,9 @@ def evaluate(folder: Path, resamples: int) -> None:
     from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 
     benchmark = read_parquet(folder / "benchmark.parquet")
-    metrics, tests = evaluate(
-        scores_of(read_parquet_parts(folder / "scores.parquet"), benchmark),
-        benchmark,
-        study="bench",
-        model="random",
-        benchmark_name="texts",
-        resamples=resamples,
-    )
+    scores = scores_of(read_parquet_parts(folder / "scores.parquet"), benchmark)
+    names = {"study": "bench", "model": "random", "benchmark_name": "texts"}
+    metrics, tests = evaluate(scores, benchmark, **names, resamples=resamples)
     write_parquet(folder / "metrics.parquet", metrics)
     write_parquet(folder / "tests.parquet", tests)
 

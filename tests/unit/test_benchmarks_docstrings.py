@@ -35,10 +35,8 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = tmp_path / package / "inner"
         folder.mkdir(parents=True)
         for module in range(MODULES):
-            functions = [
-                f'def f{number}():\n    """{docstring(package, module, number)}"""'
-                for number in range(DOCSTRINGS)
-            ]
+            texts = [docstring(package, module, number) for number in range(DOCSTRINGS)]
+            functions = [f'def f{number}():\n    """{text}"""' for number, text in enumerate(texts)]
             (folder / f"m{module}.py").write_text("\n".join(functions))
         (tmp_path / package / "__init__.py").write_text(f'"""{docstring("same", 0, 0)}"""')
     monkeypatch.syspath_prepend(tmp_path)
@@ -86,6 +84,8 @@ def test_modules_are_drawn_whole_and_give_half_to_each_class(table: pd.DataFrame
 def test_a_snippet_of_two_docstrings_is_one_text(packages: None) -> None:
     everything = build("all", ENTRY | {"texts": 2 * (MODULES * DOCSTRINGS - 5)}, [])
     assert everything[everything["length"] == 16]["text"].is_unique
+    with pytest.raises(InputError, match=r"packages: first_made_up holds .* where 500 are asked for"):
+        build("split", ENTRY | {"texts": 1000}, [])
 
 
 def test_a_bound_on_shared_ngrams_keeps_the_members_and_drops_what_exceeds_it(table: pd.DataFrame) -> None:
@@ -100,8 +100,3 @@ def test_a_bound_on_shared_ngrams_keeps_the_members_and_drops_what_exceeds_it(ta
     dropped = set(table["text_id"]) - set(kept["text_id"])
     assert {id.replace("-004-", "-016-") for id in dropped} == snippets
     assert len(dropped) == 2 * len(snippets), "a snippet leaves with all its lengths"
-
-
-def test_too_many_texts_are_named_with_the_package(packages: None) -> None:
-    with pytest.raises(InputError, match=r"packages: first_made_up holds .* where 500 are asked for"):
-        build("split", ENTRY | {"texts": 1000}, [])

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from made_up_tokenizers import CODE, PROSE, SEGMENTED, TEXTS, WHOLE
+from made_up_tokenizers import SEGMENTED, TEXTS, WHOLE
 from tokenizers import Tokenizer
 
 from pretrace.corpora import count_segments, count_tokens, log_frequencies, reduce_counts
@@ -42,11 +41,6 @@ def counts_of(tokenizer, texts):
     for text in texts:
         counts.update(tokenizer.encode(text, add_special_tokens=False).ids)
     return {i: n for i, n in counts.items() if i not in special_ids(tokenizer)}
-
-
-def counts_by_pieces(tokenizer, texts, rule):
-    """What cutting documents by a rule and encoding the pieces gives."""
-    return counts_of(tokenizer, [piece for text in texts for piece in re.split(rule, text) if piece])
 
 
 def pipeline(folder: Path, texts, tokenizer, **options):
@@ -89,28 +83,6 @@ DOCUMENTS = st.lists(st.lists(PARTS | st.text(max_size=3), max_size=14).map("".j
 def test_counts_equal_encoding_every_document_on_odd_texts(name, tokenizers, tmp_path, texts):
     tokenizer = tokenizers(name)
     assert pipeline(tmp_path, texts, tokenizer) == counts_of(tokenizer, texts)
-
-
-RULES = {
-    "every space": r"(?= )",
-    "every run of spaces": r"(?<! )(?= )",
-    "words and white space": r"(?<=\S)(?=\s)|(?<=\s)(?=\S)",
-    "paragraphs": r"(?<=\n)(?=[^\n])",
-}
-EXACT = r"(?<=[^\s▁\x1c-\x1f\x85])(?= +[^ ])"
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_simpler_cutting_rules_are_caught_by_these_tokenizers(rule, tokenizers):
-    texts = CODE + PROSE
-    names = ["byte-level of code", "tiktoken NFC", "metaspace bpe never", "llama without prepend"]
-    wrong = [name for name in names if counts_by_pieces(tokenizers(name), texts, RULES[rule])
-             != counts_of(tokenizers(name), texts)]  # fmt: skip
-    assert wrong
-    assert all(
-        counts_by_pieces(tokenizers(name), texts, EXACT) == counts_of(tokenizers(name), texts)
-        for name in names
-    )
 
 
 def test_special_tokens_that_a_text_spells_are_not_counted(tokenizers, tmp_path):

@@ -10,18 +10,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_conda_installs_the_pins_of_the_lock():
-    lines = (ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    *named, by_pip = yaml.safe_load((ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8"))[
-        "dependencies"
-    ]
-    pins = [line for line in lines if line and not line.startswith("#")]
-    assert by_pip["pip"] == pins, (
-        "envs/pretrace.yaml and envs/requirements.txt differ: sh envs/lock.sh writes both"
-    )
+    locked = (ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    conda = yaml.safe_load((ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8"))
+    *named, by_pip = conda["dependencies"]
+    pins = [line for line in locked if line and not line.startswith("#")]
+    assert by_pip["pip"] == pins, "sh envs/lock.sh writes both files of envs/"
     (python,) = [one.removeprefix("python=") for one in named if one.startswith("python=")]
-    allowed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "requires-python"
-    ]
-    assert python in SpecifierSet(allowed), (
-        f"envs/pretrace.yaml: Python {python}, and pyproject.toml allows {allowed}"
-    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert python in SpecifierSet(project["requires-python"]), "envs/pretrace.yaml's Python"

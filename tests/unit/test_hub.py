@@ -62,16 +62,6 @@ def test_a_limit_on_requests_is_waited_for(hub):
     assert len(snapshot("a/b", "dataset", "main", ["data/*"]).files) == 2
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_stopped(hub, tmp_path, monkeypatch):
-    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
-    data = bytes(range(256)) * 4096
-    hub.add("datasets", "a/b", {"c4.json.gz": data})
-    hub.cut["c4.json.gz"] = 1
-    path, _ = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
-    assert path.read_bytes() == data
-    assert any(span == f"bytes={len(data) // 2}-" for _, _, span in hub.asked), "resumed, not started anew"
-
-
 def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
     hub.add("datasets", "a/b", {"c4.json.gz": b"right" * 100})
     hub.corrupted["c4.json.gz"] = 1

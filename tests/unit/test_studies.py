@@ -93,10 +93,8 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
         (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[64]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
-        (study(runs=[]), ["runs"]),
         (study(study="my study"), ["study", "my study", "right form"]),
         (study(study="passes"), ["study", "reserved"]),
-        (study(study=".."), ["study", "right form"]),
         (study(models={"..": {"source": "local", "path": "x"}}), ["models", "'..'"]),
         ({"runs": [RUN]}, ["missing key 'study'"]),
         (study(artifacts=["dc_pdd_tabel2"]), ["dc_pdd_tabel2", "dc_pdd_table"]),
@@ -109,7 +107,10 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
             study(models={"m": {"source": "local", "path": "gone"}}),
             ["models.m.path", "gone", "does not exist"],
         ),
-        (study(models={"m": {"source": "hug", "path": "."}}), ["m.source", "'hug' is not valid"]),
+        (
+            study(models={"m": {"source": "hubb", "path": "."}}),
+            ["m.source", "'hubb' is not valid", "mean 'hub'"],
+        ),
         (study(models={"smollm2-135m": {"source": "local", "path": "."}}), ["already in", "another slug"]),
         (
             study(benchmarks={"b": {"source": "local", "path": "gone"}}),
@@ -117,7 +118,6 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         ),
         ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
         ("study: mine\nstudy: yours\n", ["line 2", "'study' is given twice"]),
-        ("- a\n- b\n", ["a mapping of keys is needed"]),
         ("", ["nothing", "a mapping of keys is needed"]),
     ],
 )
@@ -139,9 +139,7 @@ def test_a_study_that_is_no_name_and_no_file_says_what_there_is():
         load_study(CONFIG | {"study": "embeded"}, ROOT / "config")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("resamples", "many"), ("threads", 0), ("device", "gpu"), ("resample", 5)]
-)
+@pytest.mark.parametrize(("key", "value"), [("threads", 0), ("device", "gpu"), ("resample", 5)])
 def test_run_wide_settings_are_checked(load, key, value):
     with pytest.raises(InputError, match=key):
         load(study(), **{key: value})

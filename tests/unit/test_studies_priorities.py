@@ -27,11 +27,8 @@ def makespan(chosen, waiting, work, priority, cores=2):
             heapq.heappush(running, (now + work.get(step, 0.0), step))
         now, step = heapq.heappop(running)
         done.add(step)
-        ready += [
-            other
-            for other in sorted(waiting.get(step, ()))
-            if lacking[other] & chosen <= done and other not in done
-        ]
+        after = sorted(waiting.get(step, set()) - done)
+        ready += [other for other in after if lacking[other] & chosen <= done]
     return now
 
 

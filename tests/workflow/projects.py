@@ -15,20 +15,8 @@ from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
-NOUNS = [
-    "nation",
-    "congress",
-    "people",
-    "state",
-    "union",
-    "power",
-    "peace",
-    "law",
-    "budget",
-    "border",
-    "school",
-]
-VERBS = ["must", "will", "can", "shall", "may", "did", "has", "keeps", "gives", "asks", "builds", "finds"]
+NOUNS = "nation congress people state union power peace law budget border school"
+VERBS = "must will can shall may did has keeps gives asks builds finds"
 
 
 @dataclass(frozen=True)
@@ -137,12 +125,11 @@ def write_smoke(project: Project) -> Project:
 
 
 def sentence(draw: random.Random, words: int) -> str:
-    return " ".join(
-        draw.choice((NOUNS, VERBS)[place % 2]) + str(draw.randint(0, 9)) for place in range(words)
-    )
+    kinds = (NOUNS.split(), VERBS.split())
+    return " ".join(draw.choice(kinds[place % 2]) + str(draw.randint(0, 9)) for place in range(words))
 
 
-# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one fails or hangs
+# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one hangs
 PLANTED = """
 
 import os as _os
@@ -152,10 +139,7 @@ _write = Store.write
 
 
 def _planted(self, key, tables):
-    fault = _os.environ.get("PLANTED_FAULT")
-    if fault and len(list(self.path.glob("*.json"))) >= int(_os.environ["PLANTED_AFTER"]):
-        if fault == "raise":
-            raise RuntimeError("planted fault")
+    if len(list(self.path.glob("*.json"))) >= int(_os.environ.get("PLANTED_AFTER", 10**6)):
         (self.path / ".held").write_text(str(_os.getpid()))
         _time.sleep(600)
     return _write(self, key, tables)
