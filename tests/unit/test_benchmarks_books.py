@@ -81,11 +81,8 @@ def test_header_and_licence_are_stripped_and_texts_without_marks_are_whole():
 def test_the_catalogue_gives_english_texts_from_the_day_on(hub, tmp_path):
     made.gutenberg(hub, books=3, before=2)
     (tmp_path / "catalogue.csv").write_bytes(hub.pages["/cache/epub/feeds/pg_catalog.csv"])
-    assert [book.id for book in released_since(tmp_path / "catalogue.csv", "2024-01-01")] == [
-        "70002",
-        "70003",
-        "70004",
-    ]
+    books = released_since(tmp_path / "catalogue.csv", "2024-01-01")
+    assert [book.id for book in books] == ["70002", "70003", "70004"]
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match="not Project Gutenberg's catalogue"):
         released_since(tmp_path / "other.csv", "2024-01-01")

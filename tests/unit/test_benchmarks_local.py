@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import logging
 
 import pandas as pd
 import pyarrow as pa
@@ -12,7 +11,6 @@ import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.loaders.local import check, texts
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 ROWS = [
     {"id": "x", "input": "first text, of two", "label": 1, "subset": "a", "length": 4, "document": "d1"},
@@ -165,16 +163,11 @@ def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path, label)
     assert "artifacts: [audit]" in str(error.value)
 
 
-def test_equal_texts_are_counted_and_those_of_both_classes_warned_of(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
-    rows = [
-        {"text": text, "label": label} for text, label in (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
-    ]
-    path = written(tmp_path / "t.jsonl", *rows)
+def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_path, warnings):
+    labels = (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
+    path = written(tmp_path / "t.jsonl", *({"text": text, "label": label} for text, label in labels))
     check(path, metrics=True)
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        table = build("mine", {"source": "local"}, [path])
+    table = build("mine", {"source": "local"}, [path])
     assert len(table) == 5
     assert table.groupby("text")["fold"].nunique().max() == 1
-    assert "mine: 2 texts equal an earlier one" in caplog.text
-    assert "mine: 1 texts are labelled both member and non-member" in caplog.text
+    assert "mine: 1 texts are labelled both member and non-member" in warnings()

@@ -1,7 +1,6 @@
 """Benchmarks of questions: DE-COP's own files, sections of addresses, one's own passages."""
 
 import csv
-import logging
 from pathlib import Path
 
 import pandas as pd
@@ -32,17 +31,15 @@ def row(
     return {"Example_A": text, **others, "Answer": "A", "ID": document, "Label": str(label), **rest}
 
 
-def test_the_released_arxivtection_has_1548_passages_of_50_papers(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_released_arxivtection_has_1548_passages_of_50_papers(warnings) -> None:
     if not ARXIVTECTION.exists():
         pytest.skip("the file of arXivTection is not at hand")
-    caplog.set_level(logging.INFO, logger="pretrace")
     table = build("arxivtection", PAPERS, [ARXIVTECTION])
     with ARXIVTECTION.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 1549
     assert len(table) == 1548
-    assert "'RESEE' has no words" in caplog.text
-    assert "1549 rows, 1548 passages used, 1 skipped" in caplog.text
+    assert "'RESEE' has no words: skipped" in warnings()
     documents = table.groupby("document")["label"].first()
     assert len(documents) == 50
     assert documents.sum() == 25
@@ -98,13 +95,13 @@ def test_a_wrong_row_is_named(tmp_path: Path, changed: dict[str, str], words: st
         build("p", PAPERS, [path])
 
 
-def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path: Path) -> None:
-    path = written(tmp_path / "b.csv", [row("One", "Title", Length="small")])
-    with pytest.raises(InputError, match="'Title' of passage 0 is not Title_-_Author"):
-        build("b", BOOKS, [path])
-    path = written(tmp_path / "b.csv", [row("One", "T_-_A", Length="tiny")])
-    with pytest.raises(InputError, match="Length is 'tiny'"):
-        build("b", BOOKS, [path])
+@pytest.mark.parametrize(
+    ("document", "length", "said"),
+    [("Title", "small", "'Title' of passage 0 is not Title_-_Author"), ("T_-_A", "tiny", "Length is 'tiny'")],
+)
+def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path, document, length, said):
+    with pytest.raises(InputError, match=said):
+        build("b", BOOKS, [written(tmp_path / "b.csv", [row("One", document, Length=length)])])
 
 
 def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:

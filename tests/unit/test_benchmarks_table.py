@@ -43,7 +43,7 @@ def test_a_new_loader_is_one_decorated_function() -> None:
     try:
         loader("two_texts")(lambda entry, sources, seed: [Text("a", entry["first"], 1), Text("b", "no", 0)])
         assert list(build("any", {"source": "two_texts", "first": "yes"}, [])["text"]) == ["yes", "no"]
-        with pytest.raises(ValueError, match="two_texts"):
+        with pytest.raises(ValueError, match="two functions read 'two_texts'"):
             loader("two_texts")(lambda entry, sources, seed: [])
     finally:
         LOADERS.pop("two_texts")

@@ -10,7 +10,6 @@ from made_up_speeches import write_speeches
 
 from pretrace.corpora import documents, write_documents
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 
 @pytest.fixture
@@ -79,14 +78,9 @@ def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
         local(tmp_path / "web.csv")
 
 
-def test_empty_documents_are_left_out_and_reported(lines, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
-    path = lines("web.jsonl", jsonl("a", "", "b", ""))
-    assert local(path) == ["a", "b"]
-    assert "2 of 4 documents are empty" in caplog.text
-
-
-def test_a_corpus_without_text_is_an_error(lines):
+def test_empty_documents_are_left_out_and_reported(lines, warnings):
+    assert local(lines("web.jsonl", jsonl("a", "", "b", ""))) == ["a", "b"]
+    assert "2 of 4 documents are empty" in warnings()
     with pytest.raises(InputError, match="no document with text"):
         local(lines("web.txt", b"\n\n"))
 
@@ -111,9 +105,6 @@ def test_a_fraction_holds_its_share_of_characters_and_lies_inside_larger_ones(li
         previous = sample
     assert previous == texts
     assert local(path, fraction=0.1) == local(path, fraction=0.1)
-    for wrong in (0, 1.5, -0.1):
-        with pytest.raises(InputError, match="fraction"):
-            local(path, fraction=wrong)
 
 
 @pytest.fixture

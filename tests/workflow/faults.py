@@ -53,9 +53,8 @@ class Campaign:
 
     def compare(self, fault: str, project: Project, outcome: str) -> None:
         found = results(project)
-        odd = sorted(
-            name for name in self.expected.keys() | found.keys() if self.expected.get(name) != found.get(name)
-        )
+        names = self.expected.keys() | found.keys()
+        odd = sorted(name for name in names if self.expected.get(name) != found.get(name))
         assert not odd, f"{fault}: other bytes in {odd}, in {project.path}"
         self.note(fault, outcome)
 
@@ -213,9 +212,8 @@ def read_only(campaign: Campaign, project: Project) -> None:
 
 def clock_jumps(campaign: Campaign, project: Project) -> None:
     """Some files are from next year, some from 1990."""
-    files = sorted(
-        path for path in project.path.rglob("*") if path.is_file() and ".snakemake" not in path.parts
-    )
+    there = sorted(project.path.rglob("*"))
+    files = [path for path in there if path.is_file() and ".snakemake" not in path.parts]
     for file in campaign.draw.sample(files, len(files) // 2):
         moment = campaign.draw.choice((time.time() + 365 * 86400, 631152000.0))
         os.utime(file, (moment, moment))

@@ -40,8 +40,6 @@ def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1
 
 def _chosen(entry: Entry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
     fraction = entry.get("fraction", 1.0)
-    if not 0 < fraction <= 1:
-        raise InputError(f"fraction: {fraction} is not a share; give a number above 0, at most 1")
     if fraction == 1:
         return read()
     return _sample(read, fraction, seed_of("corpus", entry["source"]))

@@ -16,8 +16,6 @@ from pretrace.benchmarks.rows import Row, rows
 from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
 
-__all__ = ["check", "checked", "load", "numbered", "rows", "texts"]
-
 
 @loader("local", needs=["path"])
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
