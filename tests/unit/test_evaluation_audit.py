@@ -106,20 +106,16 @@ def test_a_unit_is_compared_with_its_own_length_alone():
     scored = made_up(20, 60)
     known = scored.benchmark["label"].notna().to_numpy()
     longer = scored.benchmark.assign(length=np.where(known, 64, 32)).astype({"length": "Int64"})
+    both = ScoredBenchmark("texts", scored.scores, longer)
     with pytest.raises(InputError, match=r"20 texts without a label.*subset and length.*calibrate_on"):
-        audit(
-            ScoredBenchmark("texts", scored.scores, longer),
-            ScoredBenchmark("texts", scored.scores, longer),
-            [RUN],
-        )
+        audit(both, both, [RUN])
 
 
 def test_texts_without_known_non_members_of_their_kind_are_counted(caplog):
     scored = made_up(20, 60)
     table = scored.benchmark.assign(subset=np.where(np.arange(80) < 5, "elsewhere", ""))
-    found = audit(
-        ScoredBenchmark("texts", scored.scores, table), ScoredBenchmark("texts", scored.scores, table), [RUN]
-    )
+    both = ScoredBenchmark("texts", scored.scores, table)
+    found = audit(both, both, [RUN])
     assert (found["unit"] == "text").sum() == 15 * 4
     assert "5 units cannot be audited" in caplog.text
 

@@ -12,11 +12,8 @@ from pretrace.methods.bag_of_words import word_counts, word_weights
 
 RNG = np.random.default_rng(0)
 WORDS = [f"Word{number}" for number in range(40)]
-TEXTS = [" ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)] + [
-    "",
-    "?",
-    "zygote",
-]
+TEXTS = [" ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)]
+TEXTS += ["", "?", "zygote"]
 TRAIN, OTHERS = TEXTS[:40], TEXTS[40:]
 
 

@@ -44,13 +44,6 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> 
     assert len(methods.settings("recall", {"shots": list(range(1, 11))})) == 10
 
 
-def test_settings_run_through_the_grid_with_the_first_parameter_slowest() -> None:
-    names = [methods.setting_name("surp", one) for one in methods.settings("surp")]
-    assert names[:2] == ["eps=0.5;percentile=10", "eps=0.5;percentile=20"]
-    assert names[-1] == "eps=10;percentile=100"
-    assert len(set(names)) == 200
-
-
 @pytest.mark.parametrize(
     ("parameters", "expected"),
     [

@@ -55,7 +55,8 @@ def placebos(
         for document in [real, *documents]:
             placebo = document != real
             table = with_nonmembers(benchmark, document) if placebo else benchmark[benchmark["label"].notna()]
-            units = _units_of(of_texts.units, table)
+            label = of_texts.units["id"].map(table.set_index("text_id")["label"])
+            units = of_texts.units.assign(label=label.fillna(-1).astype(np.int64))  # no set holds label -1
             columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
             for cell in cells("text", units, columns, sets, shown):
@@ -88,12 +89,6 @@ def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
             f"there are {len(found[0])} documents of non-members. Leave `placebos` out of its entry."
         )
     return found[0][0], found[1]
-
-
-def _units_of(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """All units, those outside the table with the label -1, which no set holds."""
-    labels = units["id"].map(table.set_index("text_id")["label"]).fillna(-1)
-    return units.assign(label=labels.astype(np.int64))
 
 
 def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:

@@ -92,7 +92,11 @@ def answer_questions(
             for part in _by_length(task):
                 start = time.monotonic()
                 asked += asking.rows(part, progress.update)
-                times.append(_took(part, time.monotonic() - start))
+                seconds = time.monotonic() - start
+                about = part.passages[0].about
+                documents = len({one.about["document"] for one in part.passages})
+                took = {"documents": documents, "passages": len(part.passages), "seconds": seconds}
+                times.append(part.about | {key: about[key] for key in ("subset", "length")} | took)
             _log_skipped(name, task, asked)
             rows += asked
     return pa.Table.from_pylist(rows, schema=SCHEMA), times
@@ -102,13 +106,6 @@ def _by_length(task: Task) -> Iterator[Task]:
     """The task in parts of one subset and length, in the order of its passages."""
     for _, passages in groupby(task.passages, key=lambda one: (one.about["subset"], one.about["length"])):
         yield replace(task, passages=list(passages))
-
-
-def _took(part: Task, seconds: float) -> Row:
-    about = part.passages[0].about
-    documents = len({one.about["document"] for one in part.passages})
-    place = {"subset": about["subset"], "length": about["length"]}
-    return part.about | place | {"documents": documents, "passages": len(part.passages), "seconds": seconds}
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
