@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import made_up_results
 import numpy as np
 import pandas as pd
 
@@ -15,6 +16,7 @@ from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 
 MODEL, BENCHMARK, LENGTH, SUBSETS = "tiny-small", "eras", 32, ("early", "late")
+PAIR = (MODEL, BENCHMARK)
 CLASS = 60
 SHOTS = (1, 3, 5, 7)
 GAMMAS = (-0.5, 0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
@@ -102,27 +104,18 @@ def make_study(folder: Path) -> Results:
     frames = {
         "metrics": metrics,
         "tests": tests,
-        "scores": table,
-        "benchmark": benchmark,
-        "prefixes": prefixes,
+        "benchmarks": benchmark,
         "estimates": estimates,
         "curves": curves,
+        "training": training(),
     }
     for name, frame in frames.items():
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
-    write_parquet(folder / "training.parquet", training())
-    pair = (MODEL, BENCHMARK)
-    return Results(
-        metrics={pair: folder / "metrics.parquet"},
-        tests={pair: folder / "tests.parquet"},
-        estimates={pair: folder / "estimates.parquet"},
-        curves={pair: folder / "curves.parquet"},
-        benchmarks={BENCHMARK: folder / "benchmark.parquet"},
-        manifests={pair: folder / "manifest.json"},
-        training={MODEL: folder / "training.parquet"},
-        entries={BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}},
-    )
+    keys = {"benchmarks": BENCHMARK, "training": MODEL}
+    paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames}
+    entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
+    return Results(**paths, manifests={PAIR: folder / "manifest.json"}, entries=entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
@@ -158,7 +151,5 @@ def training() -> pd.DataFrame:
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    return {
-        "artifact": f"p_{renderer}", "title": f"Made up for {renderer}", "renderer": renderer, "metric": "auc",
-        "evaluation_set": "without_prefixes", "panels": [PANEL], "options": {},
-    } | other  # fmt: skip
+    own = {"artifact": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
+    return made_up_results.artifact(renderer, **own | other)

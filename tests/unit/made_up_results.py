@@ -1,6 +1,7 @@
 """A made-up study on disk in the contract's columns, for the tests of the render room."""
 
 import importlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,13 +35,10 @@ SEPARATION = {
 }
 """Distance of the class means in standard deviations: AUC = Phi(d / sqrt 2)."""
 
+ABOUT = {"source": "speeches", "language": "en"}
 ENTRIES = {
-    BENCHMARK: {"title": "Speeches, new against old", "source": "speeches", "language": "en"},
-    OTHER: {
-        "title": "Speeches, one old against others",
-        "source": "speeches",
-        "language": "en",
-    },
+    BENCHMARK: {"title": "Speeches, new against old"} | ABOUT,
+    OTHER: {"title": "Speeches, one old against others"} | ABOUT,
 }
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
@@ -160,22 +158,17 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
 
 def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Bootstrap tests on held-out settings of every method against min_k and against blind."""
-    held = metrics[(metrics["selection"] == "held_out")]
-    rows = []
-    for metric, of in held.groupby("metric"):
-        value = of.set_index("method")["value"]
-        for baseline in ("min_k", "blind"):
-            if baseline not in value.index:
-                continue
-            for _, row in of[of["method"] != baseline].iterrows():
-                difference = row["value"] - value[baseline]
-                p = float(np.exp(-abs(difference) * 90))
-                rows.append(
-                    {key: row[key] for key in keys("", "", "")}
-                    | {"baseline": baseline, "metric": metric, "test": "bootstrap", "difference": difference}
-                    | {"low": difference - 0.02, "high": difference + 0.02, "p": p, "p_holm": min(1.0, p * 3)}
-                )
-    return pd.DataFrame(rows)
+    held, frames = metrics[metrics["selection"] == "held_out"], []
+    for baseline in ("min_k", "blind"):
+        own = held[held["method"] != baseline]
+        against = held[held["method"] == baseline].set_index("metric")["value"]
+        gain = own["value"] - own["metric"].map(against)
+        p = np.exp(-gain.abs() * 90)
+        tests = own[[*keys("", "", ""), "metric"]].assign(
+            baseline=baseline, test="bootstrap", difference=gain
+        )
+        frames.append(tests.assign(low=gain - 0.02, high=gain + 0.02, p=p, p_holm=(3 * p).clip(upper=1)))
+    return pd.concat(frames, ignore_index=True).dropna(subset="difference")
 
 
 def texts_frame() -> pd.DataFrame:
@@ -231,14 +224,7 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
     """Write one model on two benchmarks, the first with placebos, and give the results that read them."""
     benchmark_separation = separation or SEPARATION
     weaker = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
-    paths: dict[str, dict[Any, Path]] = {
-        "metrics": {},
-        "tests": {},
-        "placebos": {},
-        "curves": {},
-        "benchmarks": {},
-        "manifests": {},
-    }
+    paths: dict[str, dict[Any, Path]] = defaultdict(dict)
     for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
@@ -269,18 +255,9 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
         rank=[1 + sum(other >= value for other in PLACEBO_VALUES) for value in chosen["value"]],
         placebos=len(PLACEBO_VALUES),
     )  # fmt: skip
+    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {"placebo": True}
     others = [
-        chosen.assign(
-            document=f"old{at}",
-            placebo=True,
-            value=value,
-            mean=np.nan,
-            sd=np.nan,
-            z=np.nan,
-            rank=np.nan,
-            placebos=np.nan,
-        )
-        for at, value in enumerate(PLACEBO_VALUES)
+        chosen.assign(document=f"old{at}", value=value, **alone) for at, value in enumerate(PLACEBO_VALUES)
     ]
     return pd.concat([own, *others], ignore_index=True)[PLACEBO_COLUMNS]
 

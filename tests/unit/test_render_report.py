@@ -74,7 +74,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_is_whole_and_names_no_address_outside(folder: Path):
+def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder: Path):
     text = page_of(folder)
     page = Page(text)
     assert page.open == []
@@ -84,11 +84,7 @@ def test_page_is_whole_and_names_no_address_outside(folder: Path):
     )
     assert not re.search(r"url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", text))
     assert "script" not in page.tags
-
-
-def test_every_link_leads_to_a_file_or_a_place_on_the_page(folder: Path):
-    text = page_of(folder)
-    for address in Page(text).addresses:
+    for address in page.addresses:
         if address.startswith("#"):
             assert f'id="{address[1:]}"' in text
         elif not address.startswith("data:"):
@@ -213,8 +209,7 @@ def test_methods_left_out_and_the_texts_of_shots_are_listed(folder: Path):
 
 
 def test_equal_arguments_give_equal_bytes(folder: Path):
-    assert page_of(folder) == page_of(folder)
-    assert (folder / "report.html").read_text() == page_of(folder)
+    assert page_of(folder) == page_of(folder) == (folder / "report.html").read_text()
 
 
 def test_a_missing_file_is_an_error_that_names_it(folder: Path):
