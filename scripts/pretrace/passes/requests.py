@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pretrace.models import Target
     from pretrace.models.api.target import ApiTarget
 
-ENGINE_VERSION = (
-    2  # raise when the same request would give other numbers: every stored pass is then recomputed
-)
+ENGINE_VERSION = 2  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
@@ -30,24 +28,13 @@ WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
-COORDINATES = (
-    "view",
-    "companion",
-    "prefix",
-    "draw",
-    "shots",
-    "start_token",
-    "inner_start",
-    "subset",
-    "length",
-)
+_ASKED = ("view", "companion", "prefix", "draw", "shots", "start_token", "inner_start")
+COORDINATES = (*_ASKED, "subset", "length")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The texts of one subset and length under one request: one entry of the manifest, one file of the
-    store.
-    """
+    """The texts of one subset and length under one request: an entry of the manifest, a file of the store."""
 
     coordinates: dict[str, Any]
     statistics: str
@@ -128,12 +115,16 @@ def expand(
         for subset, length in _chosen(request, groups):
             if (subset, length) not in read:
                 continue
-            at = {**{key: request[key] for key in COORDINATES[:-2]}, "subset": subset, "length": length}
+            at = {**{key: request[key] for key in _ASKED}, "subset": subset, "length": length}
             place = json.dumps(at)
             statistics = "logprobs" if request["prefix"] else request["statistics"]
             if place not in parts or len(STATISTICS[statistics]) > len(STATISTICS[parts[place].statistics]):
                 parts[place] = Part(at, statistics, *read[subset, length], views)
-    return sorted(parts.values(), key=lambda part: _order(part.coordinates))
+
+    def order(part: Part) -> list[tuple[bool, Any]]:
+        return [(part.coordinates[key] is not None, part.coordinates[key]) for key in COORDINATES]
+
+    return sorted(parts.values(), key=order)
 
 
 def _groups(benchmark: "pd.DataFrame") -> dict[Group, tuple[list[str], list[str]]]:
@@ -148,10 +139,6 @@ def _groups(benchmark: "pd.DataFrame") -> dict[Group, tuple[list[str], list[str]
         ids.append(text_id)
         texts.append(text)
     return groups
-
-
-def _order(at: dict[str, Any]) -> list[tuple[bool, Any]]:
-    return [(at[key] is not None, at[key]) for key in COORDINATES]
 
 
 def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
