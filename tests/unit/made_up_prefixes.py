@@ -133,7 +133,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
             write_parquet(folder / "store" / name, frame)
             views.append({
                 "view": "original", "companion": "", "prefix": kind, "draw": draw, "shots": shots,
-                "start_token": "none", "inner_start": False, "subset": subset, "length": LENGTH,
+                "start_token": "none", "inner_start": False, "windows": None, "subset": subset, "length": LENGTH,
                 "sha256": sha256_file(folder / "store" / name),
                 "statistics": "logprobs" if kind else "full", "file": name, "texts": int(of.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,

@@ -50,6 +50,7 @@ VIEW = {
     "statistics": "full",
     "start_token": TOKEN,
     "inner_start": False,
+    "windows": None,
     "subset": "",
     "length": LENGTH,
 }

@@ -12,7 +12,7 @@ SPEECH = "My fellow citizens, the state of our Union is strong. The state of our
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
-    plain = {"text", "neighbours", "shadows"}
+    plain = {"text", "neighbours", "shadows", "continuations"}
     lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain}
     if "neighbours" in statistics:
         lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
@@ -20,7 +20,8 @@ def text_of(**statistics: Any) -> TokenStatistics:
         within, without = statistics["shadows"]
         lists["shadows"] = np.array(within, dtype=float), np.array(without, dtype=float)
     lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
-    return TokenStatistics(**{"text": statistics.get("text", SPEECH)} | lists)
+    given = {"text": statistics.get("text", SPEECH), "continuations": statistics.get("continuations")}
+    return TokenStatistics(**given | lists)
 
 
 def score(id: str, text: TokenStatistics, **params: Any) -> float:

@@ -59,7 +59,8 @@ class Store:
             write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
             self.manifest["views"].append({
                 "view": view, "companion": companion, "prefix": prefix, "draw": draw, "shots": shots,
-                "start_token": start_token, "inner_start": inner_start, "subset": "", "length": at,
+                "start_token": start_token, "inner_start": inner_start, "windows": None, "subset": "",
+                "length": at,
                 "statistics": "full" if full else "logprobs", "file": file,
                 "sha256": sha256_file(self.folder / file),
             })  # fmt: skip

@@ -144,7 +144,7 @@ def test_a_csv_cell_may_be_long(tmp_path):
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
     (tmp_path / "texts.json").write_text("[]")
     for path, said in (
-        (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv or"),
+        (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv, "),
         (tmp_path, "is a folder; give a file"),
         (tmp_path / "texts.json", r"texts\.json: the file name must end in \.jsonl"),
     ):
@@ -171,3 +171,10 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
     assert len(table) == 5
     assert table.groupby("text")["fold"].nunique().max() == 1
     assert "mine: 1 texts are labelled both member and non-member" in warnings()
+
+
+def test_a_text_file_is_one_text_without_a_label(tmp_path):
+    (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
+    [text] = texts(tmp_path / "my book.txt")
+    assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.\n", None)
+    check(tmp_path / "my book.txt", metrics=False)

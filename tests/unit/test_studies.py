@@ -34,10 +34,9 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
     for model, benchmark in plan.pairs(loaded):
         own = [run for run in loaded.runs if (run.model, run.benchmark) == (model, benchmark)]
         assert plan.runs_of(loaded, model, benchmark) == own
-    reading = [
-        run for run in loaded.runs if any(METHODS[one["method"]].scope == "text" for one in run.methods)
-    ]
+    reading = [run for run in loaded.runs if any(METHODS[one["method"]].reads_passes for one in run.methods)]
     readers = {(model, run.benchmark) for run in reading for model in (run.model, *run.references)}
+    readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert plan.pass_pairs(loaded) == sorted(readers)
 
 

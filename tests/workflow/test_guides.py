@@ -17,7 +17,9 @@ from projects import ROOT, Project
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GUIDES = sorted(
-    path.name for path in (ROOT / "docs").glob("*.md") if path.stem.startswith(("add_", "audit", "corpus"))
+    path.name
+    for path in (ROOT / "docs").glob("*.md")
+    if path.stem.startswith(("add_", "audit", "corpus", "extraction"))
 )
 
 

@@ -6,6 +6,7 @@ localrules:
     score_prompts,
     ask_questions,
     ask_for_paraphrases,
+    ask_for_continuations,
 
 
 rule score_prompts:
@@ -59,7 +60,7 @@ rule ask_questions:
         "../../scripts/ask_questions.py"
 
 
-ruleorder: import_view > write_paraphrases > ask_for_paraphrases
+ruleorder: import_view > write_paraphrases > ask_for_paraphrases > continue_texts > ask_for_continuations
 
 
 rule write_paraphrases:
@@ -98,6 +99,46 @@ use rule write_paraphrases as ask_for_paraphrases with:
         "results/logs/ask_for_paraphrases/{benchmark}/{writer}.log",
     wildcard_constraints:
         writer=models_that_write(behind_api=True),
+
+
+rule continue_texts:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=checkpoint_of_writer,
+        prompts="config/prompts/de_cop.yaml",
+    output:
+        "results/views/{benchmark}/continuations_by_{writer}-{samples}.parquet",
+    log:
+        "results/logs/continue_texts/{benchmark}/{writer}-{samples}.log",
+    wildcard_constraints:
+        writer=models_that_write(behind_api=False),
+        samples=r"\d+",
+    conda:
+        "../../envs/pretrace.yaml"
+    threads: resource_of("threads", config["threads"], writer_entry)
+    resources:
+        gpu=resource_of("gpu", 0, writer_entry),
+        mem_mb=more_each_attempt(resource_of("mem_mb", 4000, writer_entry)),
+        runtime=more_each_attempt(resource_of("runtime", 240, writer_entry)),
+    params:
+        code=sources("models", "passes", "questions"),
+        answers="results/api/answers.sqlite",
+        model=lambda wildcards: wildcards.writer,
+        entry=writer_settings,
+        device=config["device"],
+        batch_tokens=config["batch_tokens"],
+        # not the directive's value, which Snakemake lowers to --cores: what is written depends on it
+        threads=resource_of("threads", config["threads"], writer_entry),
+    script:
+        "../../scripts/continue_texts.py"
+
+
+use rule continue_texts as ask_for_continuations with:
+    log:
+        "results/logs/ask_for_continuations/{benchmark}/{writer}-{samples}.log",
+    wildcard_constraints:
+        writer=models_that_write(behind_api=True),
+        samples=r"\d+",
 
 
 # no output, so that it always shows the store's current state

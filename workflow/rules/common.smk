@@ -118,6 +118,11 @@ def calibration_input(wildcards, path_of):
     return path_of(STUDY, wildcards.model, other) if other else []
 
 
+def windows_of_pair(study, model, benchmark):
+    """The windows of a pair's texts."""
+    return paths.own(study, "windows", model, benchmark)
+
+
 def known_benchmark(wildcards):
     """The benchmark whose non-members are compared with the pair's unlabelled texts."""
     return plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark) or wildcards.benchmark

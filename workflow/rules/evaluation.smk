@@ -31,3 +31,25 @@ rule evaluate_methods:
         store="results/passes/store",
     script:
         "../../scripts/evaluate_methods.py"
+
+
+rule measure_extraction:
+    input:
+        manifest=of_pair(paths.manifest),
+        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
+        checkpoint=lambda wildcards: paths.checkpoint(STUDY.models.shared[wildcards.model]),
+        known=lambda wildcards: calibration_input(wildcards, windows_of_pair),
+    output:
+        windows="results/{study}/windows/{model}/{benchmark}.parquet",
+        summary="results/{study}/extraction/{model}/{benchmark}.parquet",
+    log:
+        "results/{study}/logs/measure_extraction/{model}/{benchmark}.log",
+    priority: priority_of_evaluation
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=sources("benchmarks", "models", "passes", "evaluation"),
+        extraction=of_pair(plan.extraction_of),
+        store="results/passes/store",
+    script:
+        "../../scripts/measure_extraction.py"

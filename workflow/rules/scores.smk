@@ -6,7 +6,7 @@ rule score_methods:
         counts=of_pair(paths.counts),
         shadows=of_pair(paths.shadows),
         prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
-        views=of_pair(paths.views_read),
+        views=of_pair(paths.views_scored),
         answers=of_pair(paths.answers),
         calibration=of_pair(paths.calibration),
     output:

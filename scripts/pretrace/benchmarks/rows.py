@@ -1,4 +1,4 @@
-"""The rows of a JSONL, CSV or Parquet file, each with the place it came from."""
+"""The rows of a JSONL, CSV or Parquet file, or the one text of a text file, each with the place it came from."""
 
 import csv
 import gzip
@@ -13,12 +13,14 @@ from pretrace.runtime.errors import InputError
 
 Row = dict[str, Any]
 
-_FORMATS = ".jsonl, .jsonl.gz, .csv or .parquet"
+_FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
 
 
 def rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Each row as (where, row): `where` is `file:line`, or `file, row n` for Parquet; it starts error
     messages.
+
+    A text file (.txt) is one row without a label, whose id is the file's name.
 
     A byte-order mark and blank lines are skipped. In CSV, where every cell is a string, an empty cell is
     None, and the cells of `label` and `length` are numbers where they are written as whole ones. Raises
@@ -36,6 +38,8 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         return _csv_rows(path)
     if name.endswith(".parquet"):
         return _parquet_rows(path)
+    if name.endswith(".txt"):
+        return iter([(str(path), {"id": path.stem, "text": "".join(lines(path)), "label": None})])
     raise InputError(f"{path}: the file name must end in {_FORMATS}.")
 
 

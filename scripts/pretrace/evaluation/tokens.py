@@ -74,7 +74,8 @@ class Passes:
         `full`: only passes with more than log-probabilities.
         """
         length = texts["length"].iloc[0]
-        wanted |= {"view": asked["view"], "companion": "", "length": None if pd.isna(length) else int(length)}
+        wanted |= {"view": asked["view"], "companion": "", "windows": None}
+        wanted |= {"length": None if pd.isna(length) else int(length)}
         if asked["start_token"] is not None:
             wanted["start_token"] = asked["start_token"]
         return [

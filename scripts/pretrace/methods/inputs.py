@@ -30,8 +30,11 @@ ROWS_AT_ONCE = 5_000
 Row = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
-Complete = Callable[[str, TokenStatistics], TokenStatistics]
-"""Adds to a text's statistics, by its id, what a method needs besides, if it is there."""
+Complete = Callable[[str, Any], TokenStatistics]
+"""Adds to a text's statistics, by its id, what a method needs besides, if it is there; for methods that read no pass,
+makes them."""
+
+_NO_IDS, _NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
 
 FIELDS = {
     "frequencies": "log_frequencies",
@@ -178,6 +181,12 @@ class Inputs:
         if "neighbours" in method.needs:
             variants = self.rows(cell, companion=key.reference)
             return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
+        if "continuations" in method.needs:
+            frame, samples = self.texts(cell), self.views.get(key.reference, {})
+            texts = dict(zip(frame["text_id"], frame["text"], strict=True))
+            return lambda id, _: TokenStatistics(
+                texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or None
+            )
         if "frequencies" in method.needs and (frequencies := self.frequencies(key.reference)) is not None:
             return lambda id, text: replace(text, log_frequencies=frequencies[text.token_ids])
         if "shadows" in method.needs:

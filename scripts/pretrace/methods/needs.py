@@ -49,7 +49,7 @@ def obstacle(
     that return log-probabilities alone, `log_probabilities` for those that return none of a text's own tokens.
     """
     needs = set(find(id).needs)
-    if find(id).scope == "text" and not log_probabilities:
+    if find(id).reads_passes and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
     lacking = [need for need in sorted(needs & REFERENCES.keys()) if not run.get(REFERENCES[need])]
     if lacking:
@@ -70,6 +70,7 @@ _WORDS = {
     "frequencies": ("corpus", "CORPUS"),
     "reference": ("reference model", "MODEL"),
     "neighbours": ("view of neighbours", "word_swaps-25"),
+    "continuations": ("view of continuations", "continuations_by_MODEL-10"),
     "shadows": ("model with shadow models", "MODEL"),
 }
 assert _WORDS.keys() == REFERENCES.keys()

@@ -25,6 +25,7 @@ NEEDS: dict[str, str] = {
     "aligned_reference": "log-probabilities of the same tokens under a reference model with the same tokenizer",
     "frequencies": "token frequencies of the reference corpus",
     "neighbours": "log-probabilities of the text's neighbours",
+    "continuations": "samples of how the model continues the text's first half",
     "shadows": "log-likelihoods of the text under shadow models, trained on it and not",
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
@@ -37,6 +38,7 @@ REFERENCES = {
     "frequencies": "corpora",
     "reference": "references",
     "neighbours": "neighbours",
+    "continuations": "continuations",
     "shadows": "shadows",
 }
 """Needs that a score's `reference` names -> the key of a run that lists what there is."""
@@ -65,6 +67,11 @@ class Method:
     def scope(self) -> str:
         """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a cell."""
         return "benchmark" if "texts" in self.needs else "text"
+
+    @property
+    def reads_passes(self) -> bool:
+        """Whether a score is made of log-probabilities."""
+        return self.scope == "text" and "continuations" not in self.needs
 
 
 METHODS: dict[str, Method] = {}

@@ -136,7 +136,7 @@ class _TextScores:
         scores = []
         with np.errstate(all="ignore"):  # what is not finite is an error of its own below
             for id, text in texts.items():
-                if not isinstance(text, str):
+                if not (isinstance(text, str) and self._method.reads_passes):
                     text = self._complete(id, text)
                 if reason := self._obstacle(text):
                     self._unscored[self._label, reason] += 1

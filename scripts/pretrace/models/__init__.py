@@ -5,7 +5,7 @@ from pretrace.models.fetching import fetch_model
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.settings import torch_settings
 from pretrace.models.target import Target, load_checkpoint
-from pretrace.models.tokens import load_encoder, load_tokenizer, start_token_ids
+from pretrace.models.tokens import load_decoder, load_encoder, load_tokenizer, start_token_ids
 
 __all__ = [
     "Checkpoint",
@@ -13,6 +13,7 @@ __all__ = [
     "convert_gguf",
     "fetch_model",
     "load_checkpoint",
+    "load_decoder",
     "load_encoder",
     "load_tokenizer",
     "read_checkpoint",

@@ -5,11 +5,18 @@ from typing import Any
 
 
 def written(
-    model: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], most: int, *, temperature: float = 0.0
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[Sequence[int]],
+    most: int,
+    *,
+    temperature: float = 0.0,
+    top_k: int = 0,
 ) -> list[list[int]]:
     """The token ids that the model adds to each of `prompts`, token ids of one length: at most `most`.
 
-    Greedy, or, with a `temperature`, drawn from the whole vocabulary by torch's generator. Of the checkpoint's
+    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary, or
+    from the `top_k` likeliest tokens. Of the checkpoint's
     generation_config.json only the tokens that end a text count: its penalties and filters, which no digest of
     a checkpoint names, do not. A text that ends before the longest is padded.
     """
@@ -21,7 +28,9 @@ def written(
     model.generation_config = transformers.GenerationConfig(eos_token_id=ends)
     padding = tokenizer.pad_token_id
     drawing = (
-        {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature else {"do_sample": False}
+        {"do_sample": True, "temperature": temperature, "top_k": top_k}
+        if temperature
+        else {"do_sample": False}
     )
     inputs = torch.tensor(prompts, device=model.device)
     with torch.inference_mode():

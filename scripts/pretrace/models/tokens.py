@@ -1,5 +1,6 @@
 """A checkpoint's tokenizer, without its weights, and the start token of a run."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,14 @@ def load_encoder(checkpoint_json: Path) -> Any:
     checkpoint.verify(checkpoint.settings)
     with explain_failure(checkpoint.path, "load the tokenizer in"):
         return tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
+
+
+def load_decoder(checkpoint_json: Path) -> Callable[[Sequence[Sequence[int]]], list[str]]:
+    """What makes texts of token ids, as `load_encoder` ids of texts."""
+    encoder = load_encoder(checkpoint_json)
+    if hasattr(encoder, "decode_batch"):
+        return lambda ids: list(encoder.decode_batch(ids, skip_special_tokens=False))
+    return lambda ids: list(encoder.batch_decode(ids, clean_up_tokenization_spaces=False))
 
 
 def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:

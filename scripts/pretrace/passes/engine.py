@@ -148,12 +148,13 @@ class Engine:
             for place, row in zip(inputs, rows, strict=True):
                 place[: len(row) - 1] = row[:-1]
             targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
+            # of each text, one behind the position that predicts its last token
+            ends = [len(row) - (encoded is None) for row in rows]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
+            parts = (slice(at, at + step) for at in range(0, len(rows), step))
             values = [
-                self._forward(
-                    inputs[at : at + step], targets[at : at + step], prompt_prefix, encoded, statistics
-                )
-                for at in range(0, len(rows), step)
+                self._forward(inputs[part], targets[part], ends[part], prompt_prefix, encoded, statistics)
+                for part in parts
             ]
             return torch.cat(values, dim=1)
 
@@ -161,6 +162,7 @@ class Engine:
         self,
         inputs: np.ndarray,
         targets: list[np.ndarray],
+        ends: list[int],
         prompt_prefix: PromptPrefix,
         encoded: Encoded | None,
         statistics: str,
@@ -168,8 +170,10 @@ class Engine:
         """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
         read = self._read(sent(inputs, self.features.device), prompt_prefix, encoded)
         width = read.shape[1]
-        before = 0 if encoded else max(len(prompt_prefix.ids), 1) - 1  # positions that predict no target
-        scored = [before + number * width + np.arange(len(ids)) for number, ids in enumerate(targets)]
+        scored = [
+            number * width + np.arange(end - len(ids), end)
+            for number, (ids, end) in enumerate(zip(targets, ends, strict=True))
+        ]
         rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
         return self.features.statistics(rows, sent(np.concatenate(targets), read.device), statistics)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
-_ASKED = ("view", "companion", "prefix", "draw", "shots", "start_token", "inner_start")
+_ASKED = ("view", "companion", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
 COORDINATES = (*_ASKED, "subset", "length")
 
 
@@ -57,6 +57,7 @@ class Part:
             parts.append(f"{at['shots']} shots of {at['prefix']}, draw {at['draw']}")
         inner = ", again before the text" if at["inner_start"] else ""
         parts.append(f"start token {at['start_token']}{inner}")
+        parts += [f"windows of {at['windows'][0]} + {at['windows'][1]} tokens"] if at["windows"] else []
         parts += [at["subset"]] if at["subset"] else []
         parts += [] if at["length"] is None else [f"{at['length']} words"]
         return ", ".join(parts)
@@ -67,8 +68,9 @@ class Request:
     """One text as the model is asked.
 
     tokens     int32, all ids after the prompt prefix: its inner start token, if any, then the text's tokens,
-               cut to the context
+               cut to the context; or the ids of one window, `variant` where its suffix begins
     n_tokens   of the text, before it was cut
+    given      of `tokens`, how many at the beginning are only read: the prefix of a window
     """
 
     text_id: str
@@ -76,10 +78,11 @@ class Request:
     tokens: np.ndarray
     n_tokens: int
     truncated: bool = False
+    given: int = 0
 
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """The tokens that get a probability: all after a prompt prefix, otherwise all but the first."""
-        return self.tokens if prompt_prefix.ids else self.tokens[1:]
+        """The tokens with a probability: all after a prompt prefix, otherwise all but the first; a window's suffix."""
+        return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
         """Why there is nothing to score, or None."""
@@ -196,9 +199,20 @@ class Texts:
 def windows(
     part: Part, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, size: int = WINDOW
 ) -> Iterator[list[Request]]:
-    """The part's exact requests, by text id and variant, at most `size` of them alive at a time."""
+    """The part's exact requests, by text id and variant, at most `size` of them alive at a time.
+
+    Raises `InputError` where the windows of a text are longer than the context.
+    """
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
-    asked = (_request(*one, prompt_prefix.inner, room) for one in texts.of(part))
+    if cut := part.coordinates["windows"]:
+        if context is not None and sum(cut[:2]) > context:
+            raise InputError(
+                f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
+            )
+        every = (_windows(*one, cut, len(prompt_prefix.ids)) for one in texts.of(part))
+        asked: Iterator[Request] = chain.from_iterable(every)
+    else:
+        asked = (_request(*one, prompt_prefix.inner, room) for one in texts.of(part))
     while window := list(islice(asked, size)):
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
@@ -210,6 +224,18 @@ def _request(
     kept = ids[:room]
     tokens = np.concatenate([np.asarray(inner, dtype=np.int32), kept]) if inner and len(ids) else kept
     return Request(text_id, variant, tokens, len(ids), len(kept) < len(ids))
+
+
+def _windows(text_id: str, _: int, ids: np.ndarray, cut: Sequence[int], before: int) -> Iterator[Request]:
+    """Windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
+
+    `cut` is prefix, suffix and stride in tokens. The `before` start tokens count among the prefix, as in
+    github.com/pasta41/book-extraction-science. A window that the text ends in is left out.
+    """
+    prefix, suffix, stride = cut
+    given = prefix - before
+    for at in range(given, len(ids) - suffix + 1, stride):
+        yield Request(text_id, at, ids[at - given : at + suffix], len(ids), given=given)
 
 
 def longest_text(part: Part, texts: Texts) -> int:
@@ -241,6 +267,8 @@ def key_of(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
+    if part.coordinates["windows"]:
+        how["windows"] = part.coordinates["windows"]
     count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for window in asked:

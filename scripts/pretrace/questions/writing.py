@@ -1,15 +1,20 @@
-"""Writers of paraphrases: a model behind an API, or a checkpoint that samples."""
+"""Writers of paraphrases and of continued texts: a model behind an API, or a checkpoint that samples."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pretrace.models import load_checkpoint, torch_settings
 from pretrace.models.api import ApiClient, connected
+from pretrace.questions import continuing
 from pretrace.questions.answering import Prompt, Reply
-from pretrace.questions.over_api import reply_of, request_of
-from pretrace.questions.paraphrasing import TEMPERATURE, Writer
+from pretrace.questions.over_api import TOKENS_A_WORD, reply_of, request_of
+from pretrace.questions.paraphrasing import TEMPERATURE
+from pretrace.questions.prompts import Wording
+
+if TYPE_CHECKING:
+    from pretrace.questions.sampling import LocalWriter
 
 _CUT = Reply(None, "cut at the highest number of tokens")
 
@@ -25,15 +30,17 @@ def writer_of(
     budget_usd: float,
     batch_tokens: int,
     threads: int,
+    wording: Wording | None = None,
     **placement: Any,
-) -> Iterator[Writer]:
+) -> "Iterator[ApiWriter | LocalWriter]":
     """A model that writes: behind an API where `entry` has `api`, else a checkpoint that `entry` says how to load.
 
-    An API needs `model`, `store` (of answers) and `budget_usd`, a checkpoint the others; `placement`: `device`, `gpus`.
+    An API needs `model`, `store` (of answers), `budget_usd` and, to continue texts, `wording`; a checkpoint the others;
+    `placement`: `device`, `gpus`.
     """
     if "api" in entry:
         with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
-            yield ApiWriter(client)
+            yield ApiWriter(client, wording)
         return
     from pretrace.questions.sampling import LocalWriter
 
@@ -42,10 +49,10 @@ def writer_of(
 
 
 class ApiWriter:
-    """A `paraphrasing.Writer`."""
+    """A `paraphrasing.Writer` and a `continuing.Continuer`."""
 
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
+    def __init__(self, client: ApiClient, wording: Wording | None = None) -> None:
+        self._client, self._wording = client, wording
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Callable[[int], None]
@@ -56,6 +63,35 @@ class ApiWriter:
             for prompt, tokens in zip(prompts, most, strict=True)
         ]
         return self._client.ask(requests, _whole_reply, progress)
+
+    def continuations(
+        self, openings: Sequence[str], rests: Sequence[str], samples: int, progress: Callable[[int], None]
+    ) -> list[list[str]]:
+        """Each sample is a request of its own, whose answer is stored; a chat model is told to continue the passage."""
+        assert self._wording is not None
+        chat = self._client.endpoint.chat
+        requests = [
+            request_of(
+                self._wording.completion(opening, chat=chat),
+                chat=chat,
+                temperature=continuing.TEMPERATURE,
+                again=sample,
+                max_tokens=TOKENS_A_WORD * len(rest.split()),
+            )
+            for opening, rest in zip(openings, rests, strict=True)
+            for sample in range(samples)
+        ]
+        asked = 0
+
+        def answered(count: int) -> None:
+            nonlocal asked
+            before, asked = asked, asked + count
+            progress(asked // samples - before // samples)
+
+        texts = [reply.text for reply in self._client.ask(requests, reply_of, answered)]
+        of_opening = (texts[at : at + samples] for at in range(0, len(texts), samples))
+        space = " " if chat else ""
+        return [[f"{space}{text}" for text in group if text is not None] for group in of_opening]
 
 
 def _whole_reply(body: Mapping[str, Any]) -> Reply:

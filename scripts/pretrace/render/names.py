@@ -17,6 +17,8 @@ METHOD_LABELS = {
     "neighbor": "Neighbor",
     "min_k": "Min-K%",
     "min_k_pp": "Min-K%++",
+    "samia": "SaMIA",
+    "ngram_coverage": "N-gram coverage",
     "recall": "ReCall",
     "con_recall": "Con-ReCall",
     "surp": "SURP",

@@ -43,11 +43,13 @@ KINDS = (
     "passes",
     "times",
     "audit",
+    "windows",
+    "extraction",
     "benchmarks",
     "training",
     "published",
 )
-"""What a renderer may read: eight by (model, benchmark), `benchmarks` by benchmark, `training` by model, `published` by
+"""What a renderer may read: ten by (model, benchmark), `benchmarks` by benchmark, `training` by model, `published` by
 paper."""
 
 

@@ -47,6 +47,8 @@ class Results:
     manifests: Mapping[Pair, Path] = field(default_factory=dict)
     times: Mapping[Pair, Path] = field(default_factory=dict)
     audit: Mapping[Pair, Path] = field(default_factory=dict)
+    windows: Mapping[Pair, Path] = field(default_factory=dict)
+    extraction: Mapping[Pair, Path] = field(default_factory=dict)
     training: Mapping[str, Path] = field(default_factory=dict)
     published: Mapping[str, Path] = field(default_factory=dict)
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -82,6 +84,16 @@ class Results:
     def audit_of(self, panel: Panel) -> pd.DataFrame:
         """The columns of `evaluation.audit`, of a panel's model and benchmark."""
         return self._read("audit", pair_of(panel))
+
+    def windows_of(self, panel: Panel) -> pd.DataFrame:
+        """The windows of a panel's texts (`evaluation.extraction.WINDOWS`)."""
+        frame = self._read("windows", pair_of(panel))
+        return frame[in_place(frame, panel)]
+
+    def extraction_of(self, panel: Panel) -> pd.DataFrame:
+        """The extractable shares of a panel's documents and classes (`evaluation.extraction.SUMMARY`)."""
+        frame = self._read("extraction", pair_of(panel))
+        return frame[in_place(frame, panel)]
 
     def estimates_of(
         self, artifact: Artifact, panel: Panel, *quantities: str, hint: str = ""

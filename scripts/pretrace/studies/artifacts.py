@@ -127,7 +127,7 @@ def resolve_artifact(
     if needs == {"passes"}:
         ran |= {(reference, run.benchmark) for run in runs for reference in run.references}
     options = entry.get("options", {}) | own.get("options", {})
-    panels = own.get("panels") or panels_of(_runs_with(runs, options.get("unit", "text")))
+    panels = own.get("panels") or panels_of(_runs_shown(runs, needs, options.get("unit", "text")))
     for number, panel in enumerate(panels):
         pair = (panel["model"], panel["benchmark"])
         if pair not in ran and needs != OF_BENCHMARKS and "unavailable" not in own:
@@ -226,8 +226,10 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _runs_with(runs: tuple[Run, ...], unit: str) -> tuple[Run, ...]:
-    """The runs that score texts, or those that ask questions about documents."""
+def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tuple[Run, ...]:
+    """The runs that score texts, or those that ask questions about documents, or that cut texts into windows."""
+    if needs & {"extraction", "windows"}:
+        return tuple(run for run in runs if run.extraction)
     return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
 
 

@@ -100,14 +100,18 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
             (
                 *place,
                 *(request[key] for key in ("view", "companion", "prefix", "draw", "shots", "start_token")),
+                tuple(request["windows"] or ()),
             )
             for request in plan.pass_requests(study, model, benchmark)
             for place in places(study.benchmarks.entries[benchmark], request)
         }
         prefix = study.benchmarks.entries[benchmark].get("prefix", {})
         most_after_shots = 2 * prefix.get("texts", math.inf)
-        for _, _, texts, tokens, _, companion, _, _, shots, _ in sorted(asked, key=str):
+        for _, _, texts, tokens, _, companion, _, _, shots, _, windows in sorted(asked, key=str):
             variants = (VIEWS[companion].number or 1) if companion else 1
+            if windows:
+                length, stride = sum(windows[:2]), windows[2]
+                tokens = length * max(0, (tokens - length) // stride + 1)
             read = min(texts, most_after_shots) if shots else texts
             yield model, benchmark, read * tokens * variants + (shots or 0) * tokens
 

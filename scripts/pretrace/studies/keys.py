@@ -100,6 +100,21 @@ class Deltas(Keys, total=False):
     D: Required[Delta]
 
 
+class Windows(Keys, total=False):
+    """How texts are cut for `extraction`, in tokens of the model, and when a window counts as extractable."""
+
+    prefix: Count
+    """Tokens that the model reads; a start token is one of them (default, 50)."""
+    suffix: Count
+    """Tokens that follow and that the model would have to emit (default, 50)."""
+    stride: Count
+    """Tokens from the beginning of a window to that of the next (default, as many as the suffix)."""
+    threshold: Annotated[float, Field(gt=0, lt=1)]
+    """A window is extractable above this probability (default, 0.001)."""
+    tries: Count
+    """Number of samples that should contain the suffix at least once, with a probability of one half (default, 100)."""
+
+
 class WrittenRun(Keys, total=False):
     """Which model reads which benchmark, and which methods score it."""
 
@@ -131,6 +146,9 @@ class WrittenRun(Keys, total=False):
     Pythia); or a token's text, as `<|endoftext|>` (default, `tokenizer`)."""
     neighbours: Words
     """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
+    continuations: Words
+    """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
+    `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
     inner_start: bool
     """Repeat the start token between a prefix and the text (default, false)."""
     views: Several
@@ -150,7 +168,10 @@ class WrittenRun(Keys, total=False):
     non-members; `de_cop` is then cross-fitted on them, and marked)."""
     methods: Some[list[str | Annotated[dict[str, Any], Field(min_length=1, max_length=1)]]]
     """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a: [0.01], first_occurrence:
-    [false]}` (default, all methods whose inputs the run has; the report lists the others with the reason)."""
+    [false]}` (default, all methods whose inputs the run has; the report lists the others with the reason; for a
+    run with `extraction`, none)."""
+    extraction: Windows
+    """Measure [which passages the model gives back](#extraction): `{}`, or the keys below (default, do not)."""
 
 
 class WrittenPanel(Keys, total=False):

@@ -55,6 +55,12 @@ def views_read(study: Study, model: str, benchmark: str) -> list[str]:
     return _views(study, benchmark, plan.stored_views(study, model, benchmark))
 
 
+def views_scored(study: Study, model: str, benchmark: str) -> list[str]:
+    """The same and the texts that a model continued, which no pass reads."""
+    continued = _views(study, benchmark, plan.continuations_of(study, model, benchmark))
+    return views_read(study, model, benchmark) + continued
+
+
 def views_of_options(study: Study, model: str, benchmark: str) -> list[str]:
     """The stored views that the pair's questions take their options from."""
     return _views(study, benchmark, plan.paraphrasers_of(study, model, benchmark))
@@ -199,6 +205,11 @@ def stored_views_of_study(study: Study) -> set[Pair]:
         for model, benchmark in plan.pass_pairs(study)
         for view in plan.stored_views(study, model, benchmark)
     }
+    read |= {
+        (benchmark, view)
+        for model, benchmark in plan.pairs(study)
+        for view in plan.continuations_of(study, model, benchmark)
+    }
     return read | {
         (benchmark, view)
         for model, benchmark in plan.question_pairs(study)
@@ -269,7 +280,7 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in ("metrics", "tests", "placebos", "estimates", "curves", "audit"):
+    for kind in ("metrics", "tests", "placebos", "estimates", "curves", "audit", "windows", "extraction"):
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]

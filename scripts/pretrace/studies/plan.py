@@ -46,8 +46,8 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
     """The runs with passes by each of the models that read, reference models among them, and the benchmark."""
     found: dict[Pair, list[Run]] = {}
     for run in study.runs:
-        if any(METHODS[item["method"]].scope == "text" for item in run.methods):
-            for model in {run.model, *run.references}:
+        if _scores_texts(run) or run.extraction:
+            for model in {run.model, *(run.references if _scores_texts(run) else [])}:
                 found.setdefault((model, run.benchmark), []).append(run)
     return found
 
@@ -64,10 +64,18 @@ def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     requests: list[Request] = []
     for run in _runs_with_passes(study).get((model, benchmark), []):
         if run.model == model:
-            requests += [request | most for view in run.views for request in _requests_of(run, view)]
+            if _scores_texts(run):
+                requests += [request | most for view in run.views for request in _requests_of(run, view)]
+            if run.extraction:
+                cut = [run.extraction[key] for key in ("prefix", "suffix", "stride")]
+                requests.append(_request(run, "original", windows=cut, statistics="top40"))
         else:
             requests += [_request(run, view, statistics="logprobs") for view in run.views]
     return _without_repeats(requests)
+
+
+def _scores_texts(run: Run) -> bool:
+    return any(METHODS[item["method"]].reads_passes for item in run.methods)
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:
@@ -101,6 +109,7 @@ def _request(run: Run, view: str, **changes: Any) -> Request:
         "shots": None,
         "start_token": run.start_token,
         "inner_start": False,
+        "windows": None,
         "statistics": "logprobs",
         "subsets": run.subsets,
         "lengths": run.lengths,
@@ -189,6 +198,12 @@ def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
 def tokenizer_of(study: Study, model: str) -> str:
     """The model whose tokenizer stands for this model's in reference counts."""
     return study.models.entries[model].get("tokenizer", model)
+
+
+def extraction_of(study: Study, model: str, benchmark: str) -> Request | None:
+    """How the texts of a pair are cut into windows, with their start token; None where no run asks for it."""
+    asking = [run for run in runs_of(study, model, benchmark) if run.extraction]
+    return {**(asking[0].extraction or {}), "start_token": asking[0].start_token} if asking else None
 
 
 def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Panel]]:
@@ -341,6 +356,11 @@ def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
     requests = pass_requests(study, model, benchmark)
     names = {name for request in requests for name in (request["view"], request["companion"]) if name}
     return sorted(name for name in names if VIEWS[name].materialised)
+
+
+def continuations_of(study: Study, model: str, benchmark: str) -> list[str]:
+    """The views of continued texts that the pair's scores are made of."""
+    return sorted({view for run in runs_of(study, model, benchmark) for view in run.continuations})
 
 
 def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:

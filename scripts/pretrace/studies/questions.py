@@ -138,7 +138,8 @@ def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[As
     Raises:
         InputError: an unknown method, or parameters that it does not take.
     """
-    given = run.get("methods", [*METHODS, *(id for id, one in QUESTION_METHODS.items() if not one.control)])
+    every = [*METHODS, *(id for id, one in QUESTION_METHODS.items() if not one.control)]
+    given = run.get("methods", [] if "extraction" in run else every)
     texts: list[Asked] = []
     asked: list[Asked] = []
     for number, item in enumerate(given):

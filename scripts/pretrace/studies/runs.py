@@ -7,6 +7,9 @@ from typing import Any
 Chosen = dict[str, Any]
 """A method of a run (`method`) with the parameters that the run narrows (`parameters`)."""
 
+Extraction = dict[str, Any]
+"""The keys of `keys.Windows`, with their defaults."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -25,7 +28,9 @@ class Run:
     corpora: list[str]
     references: list[str]
     neighbours: list[str]
+    continuations: list[str]
     shadows: list[str]
+    extraction: Extraction | None
     methods: list[Chosen]
     """Those that score texts, the controls among them."""
     questions: list[Chosen]

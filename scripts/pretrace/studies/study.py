@@ -17,6 +17,7 @@ from pretrace.studies.artifacts import (
     resolve_artifact,
     written_artifacts,
 )
+from pretrace.studies.extraction import check_extraction, resolve_extraction
 from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile
 from pretrace.studies.questions import (
     check_calibration,
@@ -36,6 +37,9 @@ DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 
 DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 """The same for a study whose runs only ask questions."""
+
+EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
+"""What a study with `extraction` gets besides."""
 
 WrittenRun = dict[str, Any]
 """A run as a study file has it, of one model and benchmark: some of the keys of `keys.WrittenRun`."""
@@ -95,9 +99,9 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     resolved = [_resolve_run(run, where, models, benchmarks, corpora) for where, run in written]
     located = [(where, run) for (where, _), run in zip(written, resolved, strict=True)]
     check_calibration(located)
+    check_extraction(located)
     _check_inner_start(located)
-    default = DEFAULT_ARTIFACTS if any(run.methods for run in resolved) else DEFAULT_QUESTION_ARTIFACTS
-    shown = written_artifacts(given.get("artifacts", default), resolved, f"{path}: artifacts")
+    shown = written_artifacts(given.get("artifacts", _default(resolved)), resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
     runs, shown = select(resolved, shown, registered, models, config, str(path))
     artifacts = {
@@ -110,6 +114,14 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     title = given.get("title", f"The study {given['study']}")
     registries = (models, benchmarks, corpora, downloads)
     return Study(given["study"], title, given.get("minutes"), path, *registries, runs, artifacts)
+
+
+def _default(runs: list[Run]) -> list[str]:
+    """The artifacts of a study that names none."""
+    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    if any(run.methods for run in runs):
+        return DEFAULT_ARTIFACTS + extraction
+    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
 
 
 def study_path(name: str, folder: Path) -> Path:
@@ -219,7 +231,7 @@ def _resolve_run(
     for slug in run.get("shadows", []):
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
-    for key in ("views", "neighbours"):
+    for key in ("views", "neighbours", "continuations"):
         for view in run.get(key, []):
             if view not in VIEWS:
                 raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
@@ -248,7 +260,9 @@ def _resolve_run(
         corpora=chosen,
         references=run.get("references", []),
         neighbours=run.get("neighbours", []),
+        continuations=run.get("continuations", []),
         shadows=run.get("shadows", []),
+        extraction=resolve_extraction(run, where, model),
         methods=scored,
         **resolve_questions(run, where, model, benchmark, asked),
         left_out=left_out | questions_left_out(run, where, benchmark, asked),
@@ -307,7 +321,7 @@ def _resolve_methods(
                 + (f"To have it, {remedy}; else leave {id} out." if remedy else f"Leave {id} out.")
             )
     left_out = {id: why.reason for id, why in hindered.items()}
-    if model["source"] == "answers":
+    if model["source"] == "answers" or ("extraction" in run and not chosen):
         return [], left_out
     chosen = [item for item in chosen if item["method"] not in hindered]
     chosen += _controls(chosen)

@@ -90,7 +90,7 @@ def family(
 PERCENT = range(1, 100)
 COUNT = range(1, 1001)
 
-_MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT}
+_MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT, "continuations": COUNT}
 """Families of `{family}_by_{model}-{number}`."""
 
 PARAPHRASING = ("paraphrase", "substitution")

@@ -1,4 +1,4 @@
-"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text.
+"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text; or a text file, which is one text.
 
 Columns: `input` or `text`; `label` (1 member, 0 non-member, null or empty where unknown); optional `subset`,
 `length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are

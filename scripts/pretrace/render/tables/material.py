@@ -108,6 +108,8 @@ def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
 def _read(entry: dict[str, Any]) -> str:
     """The model's input, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
+    if entry["windows"]:
+        text = f"windows of {text}"
     if entry["companion"]:
         text = f"{view_label(entry['companion'])} of {text}"
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
@@ -212,7 +214,8 @@ def _seconds(views: Sequence[dict[str, Any]], panel: Panel, companion: str) -> f
     own = [
         view["seconds"]
         for view in views
-        if view["view"] == "original" and view["companion"] == companion and not view["prefix"]
+        if view["view"] == "original" and view["companion"] == companion
+        if not view["prefix"] and not view["windows"]
         if view.get("length") in (panel["length"], None) and view.get("subset") in (panel["subset"], "", None)
     ]
     return float(sum(own)) if own else None

@@ -1,0 +1,23 @@
+"""Say which windows of a benchmark's texts a model gives back, and how much of each document and class that is."""
+
+from pathlib import Path
+
+from pretrace import models
+from pretrace.evaluation.extraction import summary, windows_of
+from pretrace.runtime.files import read_json, read_parquet, write_parquet
+from pretrace.runtime.logs import job_log
+
+with job_log(snakemake.log[0]):
+    extraction = snakemake.params.extraction
+    windows = windows_of(
+        read_json(snakemake.input.manifest),
+        Path(snakemake.params.store),
+        read_parquet(snakemake.input.benchmark),
+        extraction["start_token"],
+        models.load_decoder(Path(snakemake.input.checkpoint)),
+    )
+    known = snakemake.input.known
+    write_parquet(snakemake.output.windows, windows)
+    write_parquet(
+        snakemake.output.summary, summary(windows, extraction, read_parquet(known) if known else None)
+    )
