@@ -100,7 +100,7 @@ def test_a_null_model_reads_as_much_of_neither_class(table: pd.DataFrame) -> Non
     assert [len(text) for text in stream] == [len(text) for text in training_stream(table, TRAINING)]
     words = {word for text in stream for word in text.split()[1:-1]}
     assert words <= {word for document in OLD for word in document.split()}
-    with pytest.raises(InputError, match="neither class hold 9"):
+    with pytest.raises(InputError, match="tokenizer_corpus has 9"):
         training_stream(table, TRAINING | {"members": False}, ["too short"])
 
 
