@@ -74,7 +74,7 @@ def write_pass(folder: Path) -> None:
 
     store = Store(folder / "store")
     sha256 = store.write("pass", windows())
-    entry = {"view": "original", "companion": "", "prefix": "", "draw": None, "shots": None}
+    entry = {"view": "original", "altered": "", "prefix": "", "draw": None, "shots": None}
     entry |= {"start_token": "none", "inner_start": False, "windows": None, "subset": "", "length": TOKENS}
     entry |= {"file": "pass.parquet", "sha256": sha256}
     names = {"study": "bench", "model": "random", "benchmark": "texts", "vocabulary": VOCABULARY}

@@ -52,7 +52,7 @@ def store(tmp_path, benchmark_table):
     """Their passes, and those of the lower-cased texts."""
     from made_up_stores import Store
 
-    return Store(tmp_path, "tiny", benchmark_table).add().add(companion="lowercase")
+    return Store(tmp_path, "tiny", benchmark_table).add().add(altered="lowercase")
 
 
 @pytest.fixture(scope="session")

@@ -132,7 +132,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
             )
             write_parquet(folder / "store" / name, frame)
             views.append({
-                "view": "original", "companion": "", "prefix": kind, "draw": draw, "shots": shots,
+                "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,
                 "start_token": "none", "inner_start": False, "windows": None, "subset": subset, "length": LENGTH,
                 "sha256": sha256_file(folder / "store" / name),
                 "statistics": "logprobs" if kind else "full", "file": name, "texts": int(of.sum()), "skipped": 0,

@@ -45,7 +45,7 @@ OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
 
 VIEW = {
     "view": "original",
-    "companion": "",
+    "altered": "",
     "prefix": "",
     "statistics": "full",
     "start_token": TOKEN,

@@ -31,8 +31,8 @@ class Store:
             "study": "test", "model": model, "benchmark": "made_up", "vocabulary": VOCABULARY, "views": []
         }  # fmt: skip
 
-    def row(self, id: str, companion: str = "", variant: int = 0) -> dict[str, Any]:
-        rng = np.random.default_rng([*id.encode(), *self.model.encode(), *companion.encode(), variant])
+    def row(self, id: str, altered: str = "", variant: int = 0) -> dict[str, Any]:
+        rng = np.random.default_rng([*id.encode(), *self.model.encode(), *altered.encode(), variant])
         n = int(rng.integers(5, 12))
         return {
             "text_id": id, "variant": variant, "token_ids": rng.integers(VOCABULARY, size=n).tolist(),
@@ -42,12 +42,12 @@ class Store:
             "highest": (-rng.exponential(1, n)).tolist(), "ranks": rng.integers(0, 5, n).tolist(), "top40": [],
         }  # fmt: skip
 
-    def add(self, *, companion: str = "", start_token: str = "none", view: str = "original",
+    def add(self, *, altered: str = "", start_token: str = "none", view: str = "original",
             changes: dict[str, dict[str, Any]] | None = None, variants: int = 1, prefix: str = "",
             draw: int | None = None, shots: int | None = None, inner_start: bool = False,
             full: bool | None = None) -> "Store":  # fmt: skip
         """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
-        beside = companion or (f"{prefix} {draw} {shots}" if prefix else "")
+        beside = altered or (f"{prefix} {draw} {shots}" if prefix else "")
         full = not beside if full is None else full
         for length, texts in self.benchmark.groupby("length", dropna=False):
             at = None if pd.isna(length) else int(length)
@@ -58,7 +58,7 @@ class Store:
             file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{at}.parquet"
             write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
             self.manifest["views"].append({
-                "view": view, "companion": companion, "prefix": prefix, "draw": draw, "shots": shots,
+                "view": view, "altered": altered, "prefix": prefix, "draw": draw, "shots": shots,
                 "start_token": start_token, "inner_start": inner_start, "windows": None, "subset": "",
                 "length": at,
                 "statistics": "full" if full else "logprobs", "file": file,

@@ -187,7 +187,7 @@ TEXT_METHODS = [id for id, method in METHODS.items() if method.reads_passes]
 def test_edge_cases_score_finite_numbers_in_every_setting(
     logprobs: list[float], entropies: list[float], variances: list[float], frequencies: list[float]
 ) -> None:
-    """With companions that are as likely, and with one that is certain."""
+    """With altered texts that are as likely, and with one that is certain."""
     text = text_of(
         text="", logprobs=logprobs, entropies=entropies, variances=variances, log_frequencies=frequencies,
         lowercase=logprobs, reference=[0.0], neighbours=[logprobs], shadows=(logprobs, [0.0]),

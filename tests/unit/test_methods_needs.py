@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.methods import companions, obstacle, prefix_needs
+from pretrace.methods import altered_views, obstacle, prefix_needs
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,11 @@ def test_a_method_applies_where_the_model_and_the_language_allow_it(
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:
-    assert companions(["loss", "lowercase"], ["word_swaps-25"]) == {"lowercase"}
-    assert companions(["neighbor"], ["word_swaps-25", "neighbours-25"]) == {"word_swaps-25", "neighbours-25"}
+    assert altered_views(["loss", "lowercase"], ["word_swaps-25"]) == {"lowercase"}
+    assert altered_views(["neighbor"], ["word_swaps-25", "neighbours-25"]) == {
+        "word_swaps-25",
+        "neighbours-25",
+    }
 
 
 def entry(method: str, **parameters: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_each_score_is_the_methods_own_of_the_stored_statistics(store: Store) ->
         assert row.score == pytest.approx(expected, abs=1e-12)
 
 
-def test_lowercase_reads_the_companion_pass(store: Store) -> None:
+def test_lowercase_reads_the_altered_pass(store: Store) -> None:
     scores = score_of(store, a_run("lowercase")).set_index("id")["score"]
     for id, value in scores.items():
         assert value == pytest.approx(-mean_logprob(store, id) / mean_logprob(store, id, "lowercase"))
@@ -91,7 +91,7 @@ def test_overlapping_runs_give_each_score_once(tmp_path: Path) -> None:
 
 def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_path: Path) -> None:
     table = made_up_benchmark(lengths=(32, 64))
-    store = Store(tmp_path, "tiny", table).add().add(companion="lowercase")
+    store = Store(tmp_path, "tiny", table).add().add(altered="lowercase")
     runs = [a_run("loss", "surp", lengths=[64]), a_run("zlib", "lowercase", "loss")]
     straight = score_of(store, *runs)
     store.benchmark = table.iloc[::-1].reset_index(drop=True)
@@ -165,7 +165,7 @@ def test_texts_without_scored_tokens_are_left_out_and_counted(
     skipped = nothing | {"skipped": "one token and no start token"}
     changes = {"32-03": skipped, "32-04": skipped, "32-05": nothing, "32-06": {"absent": True}}
     store = Store(tmp_path, "tiny", benchmark_table).add(changes=changes)
-    store.add(companion="lowercase", changes={"32-07": nothing | {"skipped": "too long"}})
+    store.add(altered="lowercase", changes={"32-07": nothing | {"skipped": "too long"}})
     scores = score_of(store, a_run("loss", "lowercase", "blind"))
     present = {method: set(ids) for method, ids in scores.groupby("method")["id"]}
     every = set(benchmark_table["text_id"])

@@ -19,12 +19,12 @@ from pretrace.views.prefixes import draw_prefixes
 
 @pytest.fixture
 def everything(tmp_path):
-    """What the scores of all kinds of methods are made of: companions, references, neighbours, prefixes, counts."""
+    """What the scores of all kinds of methods are made of: altered texts, references, neighbours, prefixes, counts."""
     benchmark = made_up_benchmark(23, lengths=(32, 64))
     skipped = {"32-07": {"skipped": "no tokens", "token_ids": [], "logprobs": []}}
     store = Store(tmp_path, "tiny", benchmark).add(changes=skipped | {"64-03": {"absent": True}})
-    store.add(companion="lowercase", changes={"32-11": {"absent": True}})
-    store.add(companion="word_swaps-3", variants=3)
+    store.add(altered="lowercase", changes={"32-11": {"absent": True}})
+    store.add(altered="word_swaps-3", variants=3)
     for draw, kind, shots in itertools.product((0, 1), ("nonmember", "member"), (1, 2)):
         store.add(prefix=kind, draw=draw, shots=shots)
     small = Store(tmp_path, "small", benchmark).add()
@@ -63,8 +63,8 @@ def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
 
 
 def test_a_reader_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path):
-    store = Store(tmp_path, "tiny", made_up_benchmark(9)).add(companion="word_swaps-3", variants=3)
-    read = reader(store, 4, companion="word_swaps-3")
+    store = Store(tmp_path, "tiny", made_up_benchmark(9)).add(altered="word_swaps-3", variants=3)
+    read = reader(store, 4, altered="word_swaps-3")
     seen = {}
     for last in ("32-00", "32-03", "32-03x", "32-08"):
         read.step(last)

@@ -89,7 +89,7 @@ INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
 def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
-    asked = [request(), request(companion="lowercase"), request(**WITH_SHOTS)]
+    asked = [request(), request(altered="lowercase"), request(**WITH_SHOTS)]
     texts = [text for text in TEXTS if text.isascii()]
     with serving(kind) as server:
         found = run(kind, asked, url=server.url, known=known, texts=texts)

@@ -57,8 +57,8 @@ def test_texts_with_nothing_to_score_are_kept_with_the_reason(job):
 
 
 def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
-    manifest = job([request(companion="lowercase", statistics="logprobs")])
-    lower = rows(job, manifest, companion="lowercase")
+    manifest = job([request(altered="lowercase", statistics="logprobs")])
+    lower = rows(job, manifest, altered="lowercase")
     others = set(STATISTICS["top40"]) - {"logprobs"}
     assert {row[name] for row in lower for name in others} == {None}
     assert lower[0]["logprobs"] == pytest.approx(
@@ -83,10 +83,10 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 
 def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
-    lower = request(companion="lowercase", statistics="logprobs")
-    first = {entry["companion"]: entry["file"] for entry in job([request(), lower])["views"]}
+    lower = request(altered="lowercase", statistics="logprobs")
+    first = {entry["altered"]: entry["file"] for entry in job([request(), lower])["views"]}
     again = job([request(), request(statistics="top40"), lower])
-    files = {entry["companion"]: entry["file"] for entry in again["views"]}
+    files = {entry["altered"]: entry["file"] for entry in again["views"]}
     assert files["lowercase"] == first["lowercase"]
     assert files[""] != first[""]
     for row in rows(job, again):
@@ -161,7 +161,7 @@ def test_no_more_than_a_window_of_requests_is_alive(job, monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"companion": "lowercas"}, "did you mean 'lowercase'"),
+        ({"altered": "lowercas"}, "did you mean 'lowercase'"),
         ({"start_token": "<s"}, "did you mean '<s>'"),
         ({"subsets": ["B"]}, "no subset 'B'"),
         ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),

@@ -53,7 +53,7 @@ def test_weights_are_not_loaded_when_all_is_stored(job, loaded):
     assert loaded == [1]
     assert job() == first
     assert loaded == [1]
-    job([request(), request(companion="lowercase", statistics="logprobs")])
+    job([request(), request(altered="lowercase", statistics="logprobs")])
     assert loaded == [2]
 
 
@@ -64,7 +64,7 @@ def test_equal_jobs_give_equal_bytes(job, tmp_path):
 
 
 def test_a_job_that_failed_midway_goes_on_where_it_stopped(job, monkeypatch):
-    requests = [request(companion="lowercase", statistics="logprobs"), request(), request(start_token="none")]
+    requests = [request(altered="lowercase", statistics="logprobs"), request(), request(start_token="none")]
     statistics, cells = Engine.statistics, []
 
     def failing(self, window, start, **rest):

@@ -127,9 +127,9 @@ def test_the_calibration_table_counts_the_documents_in_range(results):
 
 
 def test_seconds_a_document_count_every_pass_that_a_method_reads(results, tmp_path):
-    own = {"view": "original", "prefix": "", "subset": "", "length": 64}
-    views = [own | {"companion": "", "seconds": 8.0}, own | {"companion": "lowercase", "seconds": 4.0},
-             own | {"companion": "", "length": 32, "seconds": 100.0}]  # fmt: skip
+    own = {"view": "original", "prefix": "", "windows": None, "subset": "", "length": 64}
+    views = [own | {"altered": "", "seconds": 8.0}, own | {"altered": "lowercase", "seconds": 4.0},
+             own | {"altered": "", "length": 32, "seconds": 100.0}]  # fmt: skip
     asked = {"setting": "", "paraphraser": "paraphrase", "subset": "", "length": 64, "documents": 16}
     times = [
         asked | {"task": "de_cop", "seconds": 48.0},

@@ -57,15 +57,15 @@ def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
     assert Path(loaded.models.entries["tiny"]["path"]).is_dir(), "paths are relative to the study file"
 
 
-def test_companion_views_are_read_only_where_a_method_needs_them(load):
+def test_altered_views_are_read_only_where_a_method_needs_them(load):
     runs = [RUN | {"methods": ["loss"]}, RUN | {"methods": ["lowercase"], "lengths": [64]}]
     loaded = load(study(runs=runs))
     assert [item["method"] for item in loaded.runs[0].methods] == ["loss", "blind"], (
         "a control always stands beside"
     )
     requests = plan.pass_requests(loaded, "smollm2-135m", "sotu")
-    assert [request["statistics"] for request in requests if not request["companion"]] == ["full", "full"]
-    lowered = [request for request in requests if request["companion"] == "lowercase"]
+    assert [request["statistics"] for request in requests if not request["altered"]] == ["full", "full"]
+    lowered = [request for request in requests if request["altered"] == "lowercase"]
     assert [request["lengths"] for request in lowered] == [[64]]
     assert {request["statistics"] for request in lowered} == {"logprobs"}
 

@@ -110,8 +110,8 @@ STORED = {
 }
 
 
-def read(*, view: str, companion: str = "", stored: Any = STORED) -> list[tuple[str, int, str]]:
-    return list(sent(IDS, ["Ah", "Oh"], view=view, companion=companion, stored=stored))
+def read(*, view: str, altered: str = "", stored: Any = STORED) -> list[tuple[str, int, str]]:
+    return list(sent(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored))
 
 
 def test_the_target_is_sent_as_variant_0_of_its_view() -> None:
@@ -120,21 +120,21 @@ def test_the_target_is_sent_as_variant_0_of_its_view() -> None:
     assert list(viewed("paraphrase", IDS, ["Ah", "Oh"], STORED)) == [("t0", "Zero")]
 
 
-def test_a_companion_is_sent_in_all_variants_of_the_targets_view() -> None:
-    assert read(view="paraphrase", companion="lowercase") == [("t0", 0, "zero")]
+def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view() -> None:
+    assert read(view="paraphrase", altered="lowercase") == [("t0", 0, "zero")]
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
-    assert read(view="original", companion="neighbours-2") == near
+    assert read(view="original", altered="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
     swapped = VIEWS["word_swaps-3"].variants(shorter, seed_of("word_swaps-3", "delete-20", "t0"))
-    both = list(sent(["t0"], TEXTS[:1], view="delete-20", companion="word_swaps-3", stored={}))
+    both = list(sent(["t0"], TEXTS[:1], view="delete-20", altered="word_swaps-3", stored={}))
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 
-def test_a_stored_view_is_needed_and_a_stored_companion_stands_beside_the_original_alone() -> None:
+def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_original_alone() -> None:
     with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
         read(view="paraphrase", stored={})
     with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
-        read(view="delete-10", companion="neighbours-2")
+        read(view="delete-10", altered="neighbours-2")
 
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"

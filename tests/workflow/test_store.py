@@ -96,7 +96,7 @@ def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, n
     ]
     assert len(ran) == len(after) - len(before)
     found = [
-        (one["view"], one["companion"], one["prefix"].split(";")[0], one["shots"], one["draw"]) for one in ran
+        (one["view"], one["altered"], one["prefix"].split(";")[0], one["shots"], one["draw"]) for one in ran
     ]
     assert sorted(found, key=str) == new
     assert "rule score_methods" in printed

@@ -74,7 +74,7 @@ class Passes:
         `full`: only passes with more than log-probabilities.
         """
         length = texts["length"].iloc[0]
-        wanted |= {"view": asked["view"], "companion": "", "windows": None}
+        wanted |= {"view": asked["view"], "altered": "", "windows": None}
         wanted |= {"length": None if pd.isna(length) else int(length)}
         if asked["start_token"] is not None:
             wanted["start_token"] = asked["start_token"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.methods.needs import COMPANIONS, FULL_VOCABULARY
+from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
 from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import Floats, TokenStatistics
@@ -142,7 +142,7 @@ class Inputs:
     def statistics(
         self, cell: TextGroup, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Text id -> its statistics with the companions that the methods need, or why it has none.
+        """Text id -> its statistics, with those of the altered texts that the methods need, or why it has none.
 
         Some texts at a time, by id; every pass that is open goes along.
         """
@@ -151,8 +151,8 @@ class Inputs:
         frame = self.texts(cell)
         rows = self.rows(cell)
         needs = {need for method in methods for need in method.needs}
-        companions = {
-            need: self.rows(cell, companion=view) for need, view in COMPANIONS.items() if need in needs
+        altered = {
+            need: self.rows(cell, altered=view) for need, view in ALTERED_VIEWS.items() if need in needs
         }
         absent = f"no pass over view {cell.view}, start token {cell.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
@@ -163,7 +163,7 @@ class Inputs:
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    beside: dict[str, Any] = {need: each.logprobs(id) for need, each in companions.items()}
+                    beside: dict[str, Any] = {need: each.logprobs(id) for need, each in altered.items()}
                     row = replace(row, text=text or None, **beside)
                 texts[id] = row
             yield texts
@@ -179,7 +179,7 @@ class Inputs:
                 text, reference=rows.logprobs(id), aligned_reference=_aligned(text, rows.only(id))
             )
         if "neighbours" in method.needs:
-            variants = self.rows(cell, companion=key.reference)
+            variants = self.rows(cell, altered=key.reference)
             return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
         if "continuations" in method.needs:
             frame, samples = self.texts(cell), self.views.get(key.reference, {})

@@ -7,7 +7,7 @@ from pretrace.methods.registry import REFERENCES, find
 from pretrace.methods.settings import settings
 from pretrace.views import Prefix
 
-COMPANIONS = {"lowercase": "lowercase"}
+ALTERED_VIEWS = {"lowercase": "lowercase"}
 """Needs that a further view of the text answers -> the name of that view."""
 
 PREFIXES = {"nonmember_prefix": "nonmember", "member_prefix": "member"}
@@ -76,10 +76,10 @@ _WORDS = {
 assert _WORDS.keys() == REFERENCES.keys()
 
 
-def companions(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
+def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
     """The further views that these methods need beside the target text; `neighbours`: those the run names."""
     needs = {need for id in ids for need in find(id).needs}
-    fixed = {view for need, view in COMPANIONS.items() if need in needs}
+    fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
     return fixed | (set(neighbours) if "neighbours" in needs else set())
 
 

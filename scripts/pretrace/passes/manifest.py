@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-PLAIN = {"companion": "", "prefix": "", "draw": None, "shots": None, "inner_start": False, "windows": None}
+PLAIN = {"altered": "", "prefix": "", "draw": None, "shots": None, "inner_start": False, "windows": None}
 """The coordinates of a pass over the texts themselves, but for view, start token, subset and length."""
 
 

@@ -28,7 +28,7 @@ WINDOW = 50_000  # requests that are alive at one time
 Group = tuple[str, int | None]  # subset and length
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
-_ASKED = ("view", "companion", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
+_ASKED = ("view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
 COORDINATES = (*_ASKED, "subset", "length")
 
 
@@ -44,15 +44,15 @@ class Part:
 
     @property
     def sent_texts(self) -> tuple[str, str, str, int | None]:
-        """How texts are sent: view, companion, subset and length."""
+        """How texts are sent: view, altered, subset and length."""
         at = self.coordinates
-        return at["view"], at["companion"], at["subset"], at["length"]
+        return at["view"], at["altered"], at["subset"], at["length"]
 
     @property
     def name(self) -> str:
         """As in a log: `lowercase(original), start token <s>, main, 64 words`."""
         at = self.coordinates
-        parts = [f"{at['companion']}({at['view']})" if at["companion"] else at["view"]]
+        parts = [f"{at['altered']}({at['view']})" if at["altered"] else at["view"]]
         if at["prefix"]:
             parts.append(f"{at['shots']} shots of {at['prefix']}, draw {at['draw']}")
         inner = ", again before the text" if at["inner_start"] else ""
@@ -175,7 +175,7 @@ class Texts:
         if self._kept[0] == asked:
             return iter(self._kept[1])
         self._kept = (None, [])
-        sending = sent(part.text_ids, part.texts, view=at[0], companion=at[1], stored=part.views)
+        sending = sent(part.text_ids, part.texts, view=at[0], altered=at[1], stored=part.views)
         encoded = self._encoded(sending)
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:

@@ -33,7 +33,7 @@ def api_work(study: Study) -> list[Work]:
                 add(pair, request["method"], request, k=request["parameters"].get("k", 0))
     for pair in plan.pass_pairs(study):
         for request in plan.pass_requests(study, *pair):
-            variants = (VIEWS[request["companion"]].number or 1) if request["companion"] else 1
+            variants = (VIEWS[request["altered"]].number or 1) if request["altered"] else 1
             add(pair, "scoring", request, shots=request["shots"] or 0, variants=variants)
     for pair in _paraphrases(study):
         add(pair, "paraphrase", {})

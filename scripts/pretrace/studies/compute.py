@@ -99,7 +99,7 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
         asked = {
             (
                 *place,
-                *(request[key] for key in ("view", "companion", "prefix", "draw", "shots", "start_token")),
+                *(request[key] for key in ("view", "altered", "prefix", "draw", "shots", "start_token")),
                 tuple(request["windows"] or ()),
             )
             for request in plan.pass_requests(study, model, benchmark)
@@ -107,8 +107,8 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
         }
         prefix = study.benchmarks.entries[benchmark].get("prefix", {})
         most_after_shots = 2 * prefix.get("texts", math.inf)
-        for _, _, texts, tokens, _, companion, _, _, shots, _, windows in sorted(asked, key=str):
-            variants = (VIEWS[companion].number or 1) if companion else 1
+        for _, _, texts, tokens, _, altered, _, _, shots, _, windows in sorted(asked, key=str):
+            variants = (VIEWS[altered].number or 1) if altered else 1
             if windows:
                 length, stride = sum(windows[:2]), windows[2]
                 tokens = length * max(0, (tokens - length) // stride + 1)

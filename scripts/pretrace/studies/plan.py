@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from pretrace.evaluation.metrics import EACH
-from pretrace.methods import METHODS, companions, prefix_needs, setting_name
+from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies.apis import is_api
@@ -79,19 +79,19 @@ def _scores_texts(run: Run) -> bool:
 
 
 def _requests_of(run: Run, view: str) -> list[Request]:
-    """The passes that a run's methods need for one view: the text, its companions, and the text after each prefix."""
+    """The passes that a run's methods need for one view: the text, its altered forms, the text after prefixes."""
     methods = [item["method"] for item in run.methods]
     beside = [
         name
-        for name in sorted(companions(methods, run.neighbours))
-        # a stored companion is made of the benchmark's own texts
+        for name in sorted(altered_views(methods, run.neighbours))
+        # a stored altered text is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
     prefixes = sorted(prefix_needs(run.methods))
     sorts_out = any("top40" in METHODS[method].needs for method in methods)
     return [
         _request(run, view, statistics="top40" if sorts_out else "full"),
-        *(_request(run, view, companion=name) for name in beside),
+        *(_request(run, view, altered=name) for name in beside),
         *(
             _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run.inner_start)
             for draw in run.draws
@@ -103,7 +103,7 @@ def _requests_of(run: Run, view: str) -> list[Request]:
 def _request(run: Run, view: str, **changes: Any) -> Request:
     return {
         "view": view,
-        "companion": "",
+        "altered": "",
         "prefix": "",
         "draw": None,
         "shots": None,
@@ -354,7 +354,7 @@ def needs_classes(study: Study, benchmark: str) -> bool:
 def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
     """The views of the pair's pass requests that are stored tables, not functions of the text."""
     requests = pass_requests(study, model, benchmark)
-    names = {name for request in requests for name in (request["view"], request["companion"]) if name}
+    names = {name for request in requests for name in (request["view"], request["altered"]) if name}
     return sorted(name for name in names if VIEWS[name].materialised)
 
 

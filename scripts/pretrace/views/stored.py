@@ -155,7 +155,7 @@ def viewed(
     name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, StoredView]
 ) -> Iterator[tuple[str, str]]:
     """(text id, text) of the target texts as the view has them: variant 0; those without one are left out."""
-    for text_id, _, text in sent(text_ids, texts, view=name, companion="", stored=stored):
+    for text_id, _, text in sent(text_ids, texts, view=name, altered="", stored=stored):
         yield text_id, text
 
 
@@ -164,19 +164,19 @@ def sent(
     texts: Sequence[str],
     *,
     view: str,
-    companion: str,
+    altered: str,
     stored: Mapping[str, StoredView],
 ) -> Iterator[tuple[str, int, str]]:
-    """(text id, variant, text) as a model reads it: each variant of the companion of the target's view.
+    """(text id, variant, text) as a model reads it: each variant of the altered text of the target's view.
 
     The target's view is its variant 0. `stored` holds the stored views by name; of a text that they lack
-    nothing is sent. A stored companion was made of the texts as they are: with another view of the target it
+    nothing is sent. A stored altered text was made of the texts as they are: with another view of the target it
     raises `InputError`.
     """
-    beside = VIEWS[companion or "original"]
+    beside = VIEWS[altered or "original"]
     if beside.materialised and view != "original":
         raise InputError(
-            f"view '{companion}' is made of the benchmark's own texts; it cannot be combined with view '{view}'."
+            f"view '{altered}' is made of the benchmark's own texts; it cannot be combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
         for seen in _variants(VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored)[:1]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.methods import METHODS, companions
+from pretrace.methods import METHODS, altered_views
 from pretrace.methods.needs import FULL_VOCABULARY
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
@@ -77,7 +77,7 @@ SHOTS = {
 
 @table("pass_costs", needs=("passes",))
 def pass_costs(artifact: Artifact, results: Results) -> Table:
-    """Rows by model and benchmark, then by what the model read (text, companion, prefix); every pass in the CSV."""
+    """Rows by model and benchmark, then by what the model read (text, altered text, prefix); every pass in the CSV."""
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
     read = [pair for pair in pairs if pair in results.manifests]
     if not read:
@@ -94,7 +94,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
 
 def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
     manifest = results.manifest((model, benchmark))
-    kept = ("view", "companion", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped",
+    kept = ("view", "altered", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped",
             "truncated", "tokens", "seconds", "cpu_seconds", "tokens_per_second", "peak_memory_mb")  # fmt: skip
     records = [
         {"model": model, "benchmark": benchmark, "dtype": manifest["dtype"], "device": manifest["device"]}
@@ -110,8 +110,8 @@ def _read(entry: dict[str, Any]) -> str:
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
     if entry["windows"]:
         text = f"windows of {text}"
-    if entry["companion"]:
-        text = f"{view_label(entry['companion'])} of {text}"
+    if entry["altered"]:
+        text = f"{view_label(entry['altered'])} of {text}"
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
 
 
@@ -199,7 +199,7 @@ def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
     documents = results.every_text(panel)["document"].nunique()
     found = {}
     for method in methods:
-        read = [_seconds(views, panel, companion) for companion in ("", *sorted(companions([method])))]
+        read = [_seconds(views, panel, altered) for altered in ("", *sorted(altered_views([method])))]
         if not set(METHODS[method].needs) - BY_ITSELF and None not in read:
             found[method, ""] = sum(one for one in read if one is not None) / documents
     return found
@@ -209,12 +209,12 @@ BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 """What the passes over a text and its lower-cased form answer."""
 
 
-def _seconds(views: Sequence[dict[str, Any]], panel: Panel, companion: str) -> float | None:
-    """The seconds of the passes over the panel's original texts, or over a companion of them."""
+def _seconds(views: Sequence[dict[str, Any]], panel: Panel, altered: str) -> float | None:
+    """The seconds of the passes over the panel's original texts, or over an altered form of them."""
     own = [
         view["seconds"]
         for view in views
-        if view["view"] == "original" and view["companion"] == companion
+        if view["view"] == "original" and view["altered"] == altered
         if not view["prefix"] and not view["windows"]
         if view.get("length") in (panel["length"], None) and view.get("subset") in (panel["subset"], "", None)
     ]
