@@ -24,7 +24,7 @@ METHOD_LABELS = {
     "surp": "SURP",
     "dc_pdd": "DC-PDD",
     "gap_k": "Gap-K%",
-    "max_renyi": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K% (no true token)",
+    "max_renyi": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%",
     "pac": "PAC",
     "wbc": "WBC",
     "ez_mia": "EZ-MIA",
@@ -45,7 +45,7 @@ METHOD_LABELS = {
 VARIANT_LABELS = {
     "con_recall;access=zero": "Con-ReCall, zero access",
     "min_k;window=3": "Min-K%, windows of 3 tokens",
-    "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, min-entropy (no true token)",
+    "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, min-entropy",
     "ref;form=ratio": "Ref, ratio of losses",
     "ref;form=con_recall_code": "Ref, as Con-ReCall's code",
     "option_likelihood;form=likeliest": "Option likelihood, likeliest of four",
