@@ -39,51 +39,33 @@ from pretrace.runtime.machine import processor
 
 SHOTS = (3, 7)
 PREFIXES = {"ReCall": 1, "Con-ReCall": 2}
-TINY = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+TINY = (64, 128, 2, 4)
 
 
-def llama(width: int, inner: int, layers: int, heads: int) -> Callable[..., Any]:
-    return lambda **tiny: transformers.LlamaConfig(
-        vocab_size=32000,
-        max_position_embeddings=8192,
-        **{
-            "hidden_size": width,
-            "intermediate_size": inner,
-            "num_hidden_layers": layers,
-            "num_attention_heads": heads,
-            **tiny,
-        },
-    )
-
-
+# kind of configuration, then vocabulary, width, inner width, layers and heads
 MODELS = {
-    "llama-7b": llama(4096, 11008, 32, 32),
-    "pythia-6.9b": lambda **tiny: transformers.GPTNeoXConfig(
-        vocab_size=50432,
-        max_position_embeddings=8192,
-        **{
-            "hidden_size": 4096,
-            "intermediate_size": 16384,
-            "num_hidden_layers": 32,
-            "num_attention_heads": 32,
-            **tiny,
-        },
-    ),
-    "llama-13b": llama(5120, 13824, 40, 40),
-    "qwen-14b": lambda **tiny: transformers.Qwen2Config(
-        vocab_size=152064,
-        max_position_embeddings=8192,
-        **{
-            "hidden_size": 5120,
-            "intermediate_size": 13696,
-            "num_hidden_layers": 40,
-            "num_attention_heads": 40,
-            "num_key_value_heads": 4 if tiny else 40,
-            **tiny,
-        },
-    ),
-    "llama-30b": llama(6656, 17920, 60, 52),
+    "llama-7b": (transformers.LlamaConfig, 32000, 4096, 11008, 32, 32),
+    "pythia-6.9b": (transformers.GPTNeoXConfig, 50432, 4096, 16384, 32, 32),
+    "llama-13b": (transformers.LlamaConfig, 32000, 5120, 13824, 40, 40),
+    "qwen-14b": (transformers.Qwen2Config, 152064, 5120, 13696, 40, 40),
+    "llama-30b": (transformers.LlamaConfig, 32000, 6656, 17920, 60, 52),
 }
+
+
+def config_of(name: str, tiny: bool) -> Any:
+    """The configuration of a model; `tiny`: with two narrow layers."""
+    kind, vocabulary, *shape = MODELS[name]
+    width, inner, layers, heads = TINY if tiny else shape
+    grouped = {"num_key_value_heads": heads} if kind is transformers.Qwen2Config else {}
+    return kind(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        max_position_embeddings=8192,
+        **grouped,
+    )
 
 
 class Device:
@@ -224,7 +206,7 @@ class Bench:
 def parity(device: Device) -> Iterator[dict[str, Any]]:
     """How far the numbers of a tiny model lie apart, in nats."""
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(MODELS["llama-7b"](**TINY)).eval()
+    model = transformers.AutoModelForCausalLM.from_config(config_of("llama-7b", tiny=True)).eval()
     window = texts(8, 64, 32000)
 
     def log_probabilities(where: torch.device, dtype: torch.dtype) -> np.ndarray:
@@ -265,7 +247,7 @@ def main() -> None:
     )
     passes, prefixes = [], []
     for name in options.models:
-        config = MODELS[name](**(TINY if options.tiny else {}))
+        config = config_of(name, options.tiny)
         size = weights_of(config) * device.dtype.itemsize
         if size > 0.9 * device.free():
             print(f"{name}: left out, since its weights take {size / 1e9:.0f} GB")

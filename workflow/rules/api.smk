@@ -91,7 +91,7 @@ rule write_paraphrases:
         # not the directive's value, which Snakemake lowers to --cores: the written text depends on it
         threads=resource_of("threads", config["threads"], writer_entry),
     script:
-        "../../scripts/write_paraphrases.py"
+        "../../scripts/write_view.py"
 
 
 use rule write_paraphrases as ask_for_paraphrases with:
@@ -101,7 +101,7 @@ use rule write_paraphrases as ask_for_paraphrases with:
         writer=models_that_write(behind_api=True),
 
 
-rule continue_texts:
+use rule write_paraphrases as continue_texts with:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint=checkpoint_of_writer,
@@ -113,24 +113,6 @@ rule continue_texts:
     wildcard_constraints:
         writer=models_that_write(behind_api=False),
         samples=r"\d+",
-    conda:
-        "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"], writer_entry)
-    resources:
-        gpu=resource_of("gpu", 0, writer_entry),
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000, writer_entry)),
-        runtime=more_each_attempt(resource_of("runtime", 240, writer_entry)),
-    params:
-        code=sources("models", "passes", "questions"),
-        answers="results/api/answers.sqlite",
-        model=lambda wildcards: wildcards.writer,
-        entry=writer_settings,
-        device=config["device"],
-        batch_tokens=config["batch_tokens"],
-        # not the directive's value, which Snakemake lowers to --cores: what is written depends on it
-        threads=resource_of("threads", config["threads"], writer_entry),
-    script:
-        "../../scripts/continue_texts.py"
 
 
 use rule continue_texts as ask_for_continuations with:

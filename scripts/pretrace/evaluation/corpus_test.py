@@ -60,9 +60,11 @@ def corpus_test(
         scores = np.concatenate([of.scores for of in fitted], axis=1)
         tested.append(replace(fitted[0], names=tuple(of.names[0] for of in fitted), scores=scores))
     rows: list[dict[str, Any]] = []
+    effect_of: dict[str, Floats] = {}
     for of in tested:
         documents = len(np.unique(of.document))
         drawn = _resampled(of, resamples, seed)
+        effect_of |= dict(zip(of.names, drawn, strict=True))
         p, least = p_values(of, resamples, seed), smallest_effects(of)
         for at, name in enumerate(of.names):
             found: list[dict[str, Any]] = [
@@ -75,10 +77,11 @@ def corpus_test(
             ]
             rows += [about | {"method": name} | row for row in found]
     if REFERENCE in units.names:
-        drawn = _resampled(units.of_scores(["loss", REFERENCE]), resamples, seed)
+        if "loss" not in effect_of:
+            effect_of["loss"] = _resampled(units.of_scores(["loss"]), resamples, seed)[0]
         documents = len(np.unique(units.document))
         row = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": documents}
-        rows.append(about | row | _interval(drawn[0] - drawn[1]))
+        rows.append(about | row | _interval(effect_of["loss"] - effect_of[REFERENCE]))
     return rows
 
 

@@ -14,10 +14,8 @@ import pandas as pd
 
 from pretrace.evaluation.evidence import empirical_p
 from pretrace.passes.manifest import PLAIN, read_batches
+from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
-
-TOP = 40
-"""Tokens that a sample is drawn from, as in both papers."""
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ENGINE_VERSION = 2  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
+TOP = 40
+"""Tokens whose probability together is the number `top40`."""
 STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import torch
 
-from pretrace.passes.requests import STATISTICS
+from pretrace.passes.requests import STATISTICS, TOP
 
-TOP = 40
 _CHUNK = 256  # scored positions that go through the head at a time
 _BLOCK = 1 << 18  # logits reduced at a time on a CPU, at least 8 rows: in cache, and in few calls
 

@@ -1,15 +1,21 @@
-"""Have a model continue the first half of each text of a benchmark: a checkpoint, or a model behind an API."""
+"""Have a model, a checkpoint or one behind an API, write a view of a benchmark: three paraphrases of each passage, or
+samples of how each text goes on after its first half.
+"""
 
 from pathlib import Path
 
 from pretrace.questions.continuing import continue_texts
+from pretrace.questions.paraphrasing import paraphrase, read_prompts
 from pretrace.questions.prompts import read_wording
 from pretrace.questions.writing import writer_of
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored
 
-name = f"{snakemake.wildcards.benchmark} continued by {snakemake.wildcards.writer}"
+benchmark, writer = snakemake.wildcards.benchmark, snakemake.wildcards.writer
+samples = snakemake.wildcards.get("samples")  # of continuations alone
+name = f"paraphrases of {benchmark} by {writer}" if samples is None else f"{benchmark} continued by {writer}"
+prompts = Path(snakemake.input.prompts)
 
 with (
     job_log(snakemake.log[0]),
@@ -22,11 +28,14 @@ with (
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
-        wording=read_wording(Path(snakemake.input.prompts)),
+        wording=None if samples is None else read_wording(prompts),
         device=snakemake.params.device,
         gpus=snakemake.resources.gpu,
-    ) as writer,
+    ) as model,
 ):
-    benchmark = read_parquet(snakemake.input.benchmark)
-    table = continue_texts(benchmark, writer, int(snakemake.wildcards.samples), name)
+    texts = read_parquet(snakemake.input.benchmark)
+    if samples is None:
+        table = paraphrase(texts, model, read_prompts(prompts), name)
+    else:
+        table = continue_texts(texts, model, int(samples), name)
     write_parquet(snakemake.output[0], table, stored.schema())
