@@ -29,14 +29,15 @@ def types(float32, bfloat16):
 
 
 @pytest.fixture
-def registered(tiny_checkpoint, tmp_path):
-    """A checkpoint under a record of the test's own, which nothing was measured for."""
+def registered(tiny_checkpoint, tmp_path, monkeypatch):
+    """A checkpoint under a record of the test's own, which nothing was measured for; it counts as large."""
+    monkeypatch.setattr(target, "MEASURABLE", 0)
     return Path(shutil.copy(tiny_checkpoint("llama"), tmp_path))
 
 
 @pytest.mark.parametrize(
     ("float32", "bfloat16", "chosen"),
-    [(1.0, 1.6, "float32"), (1.0, 0.8, "float32"), (1.3, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
+    [(1.0, 1.6, "float32"), (1.4, 1.0, "float32"), (1.5, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
 )
 def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
     assert speeds.faster("dtype", types(float32, bfloat16), ABOUT, tmp_path) == chosen
@@ -107,6 +108,13 @@ def test_dtype_auto_is_what_is_faster_here(registered, monkeypatch, faster):
         monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0))
 
 
+def test_a_small_model_is_not_measured(tiny_checkpoint, monkeypatch):
+    """A new folder would measure it again, and noise would decide on its numbers."""
+    monkeypatch.setattr(target, "faster", None)
+    small = load_checkpoint(tiny_checkpoint("llama"), device="cpu")
+    assert (small.dtype, small.prefix_attention()) == ("float32", "sdpa")
+
+
 def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monkeypatch):
     assert load_checkpoint(registered, dtype="bfloat16", device="cpu").dtype == "bfloat16"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -122,6 +130,7 @@ def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     shapes = found.checkpoint.matrix_shapes()
     matrices = [tuple(weight.shape) for weight in found.load().parameters() if weight.dim() == 2]
     assert sorted(shapes.elements()) == sorted(matrices)
+    assert found.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
     monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
     assert speeds.products(shapes, "bfloat16")() == len(matrices)
     assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"

@@ -101,6 +101,10 @@ class Checkpoint:
         """[rows, columns] of the weights that are matrices -> how many have it."""
         return Counter((shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2)
 
+    def matrix_weights(self) -> int:
+        """The number of weights in all matrices."""
+        return sum(rows * columns * count for (rows, columns), count in self.matrix_shapes().items())
+
     def _file(self, name: str) -> Path:
         file = self.path / name
         if not file.is_file():

@@ -127,9 +127,9 @@ class ModelEntry(Keys, total=False):
     title: str
     """The name in tables and figures (default, the slug)."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"]
-    """The type of the weights in forward passes. `auto`: bfloat16 on a GPU that supports it, and on a CPU where it
-    is at least 1.3 times as fast as float32; otherwise float32. The speeds are measured once and kept in
-    `results/models/{model}/speeds/`, so that a machine always uses the same type."""
+    """The type of the weights in forward passes. `auto`: bfloat16 on a GPU that supports it, and on a CPU for models
+    of at least 20 million weights where it is at least 1.5 times as fast as float32; otherwise float32. The speeds
+    are measured once and kept in `results/models/{model}/speeds/`, so that a machine always uses the same type."""
     tokenizer: str
     """A model with the same tokenizer. The two then share reference counts. For a model behind an API, the local
     model that has its tokenizer (default, its own)."""

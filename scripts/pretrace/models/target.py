@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
 from pretrace.models.devices import hold_gpus
-from pretrace.models.speeds import attention, faster, products
+from pretrace.models.speeds import MEASURABLE, attention, faster, products
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -50,7 +50,7 @@ class Target:
 
     def prefix_attention(self) -> str:
         """The faster way for many texts to read a long prefix that they share: `sdpa` or `eager`."""
-        if self.device != "cpu" or self.heads is None:
+        if self.device != "cpu" or self.heads is None or self.checkpoint.matrix_weights() < MEASURABLE:
             return "sdpa"
         about = {"heads": self.heads, "dtype": self.dtype}
         return faster("attention", attention(*self.heads, self.dtype), about, self.measured)
@@ -148,12 +148,12 @@ def load_checkpoint(
 ) -> Target:
     """The target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU where it is clearly faster than float32,
-    measured with the threads that torch has now (`speeds`); else float32. `device` auto is cuda where there is one,
-    else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over which
-    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises
-    `InputError` for a checkpoint that cannot be used, and where the job asked for GPUs, `device` is auto and there is
-    none.
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU where a model that is not small is
+    clearly faster in it, measured with the threads that torch has now (`speeds`); else float32. `device` auto is
+    cuda where there is one, else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over
+    which `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU).
+    Raises `InputError` for a checkpoint that cannot be used, and where the job asked for GPUs, `device` is auto and
+    there is none.
     """
     import transformers
 
@@ -232,6 +232,8 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
         return dtype
     if device.startswith("cuda"):
         return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    if checkpoint.matrix_weights() < MEASURABLE:
+        return "float32"
     shapes = checkpoint.matrix_shapes()
     ways = {kind: products(shapes, kind) for kind in ("float32", "bfloat16")}
     return faster("dtype", ways, {"config": checkpoint.files["config.json"]}, folder)
