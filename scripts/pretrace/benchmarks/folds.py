@@ -9,9 +9,12 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pretrace.benchmarks.sources import Text
+
+if TYPE_CHECKING:
+    from scipy.cluster.hierarchy import DisjointSet
 
 FOLDS = 5
 DOCUMENTS_NEEDED = 5
@@ -50,12 +53,11 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     """
     few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
     units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
-    joined = _Groups(len(texts))
-    joined.join_equal(units)
-    joined.join_equal([text.text for text in texts])
-    joined.join_equal(
-        [_matched(text, unit, i) for i, (text, unit) in enumerate(zip(texts, units, strict=True))]
-    )
+    joined = _groups(len(texts))
+    _merge_equal(joined, units)
+    _merge_equal(joined, [text.text for text in texts])
+    matched = [_matched(text, unit, i) for i, (text, unit) in enumerate(zip(texts, units, strict=True))]
+    _merge_equal(joined, matched)
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
 
 
@@ -66,12 +68,12 @@ def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
     return text.matched, unit[1] if isinstance(unit, tuple) and text.document else None
 
 
-def _deal(texts: Sequence[Text], units: "_Groups", seed: int) -> list[int]:
+def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
     """Assign units to folds, the largest unit first, each to the fold with the smallest share of the unit's strata.
 
     Units of one size are ordered by the seed and their ids, not by the order of the texts.
     """
-    members = units.members()
+    members = units.subsets()
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
     sizes = Counter(stratum for pair in strata for stratum in pair)
     loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
@@ -112,7 +114,7 @@ def _blocks(texts: Sequence[Text]) -> list[Hashable]:
 
 def _pieces(texts: list[Text]) -> list[list[int]]:
     """One document's texts in its order, in runs that must not be cut because the texts in them overlap."""
-    groups = _Groups(len(texts))
+    groups = _groups(len(texts))
     spans = [text.span for text in texts if text.span is not None]
     if len(spans) == len(texts):
         position = [float(start) for start, _ in spans]
@@ -120,15 +122,15 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
     else:
         position = _relative_positions(texts)
         _join_containing(groups, texts)
-    return sorted(groups.members(), key=lambda piece: min(position[i] for i in piece))
+    return sorted(map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece))
 
 
-def _join_overlapping(groups: "_Groups", spans: list[tuple[int, int]]) -> None:
+def _join_overlapping(groups: "DisjointSet", spans: list[tuple[int, int]]) -> None:
     order = sorted(range(len(spans)), key=lambda i: spans[i])
     reach = order[0]
     for i in order[1:]:
         if spans[i][0] < spans[reach][1]:
-            groups.join(i, reach)
+            groups.merge(i, reach)
         if spans[i][1] > spans[reach][1]:
             reach = i
 
@@ -144,7 +146,7 @@ def _relative_positions(texts: list[Text]) -> list[float]:
     return positions
 
 
-def _join_containing(groups: "_Groups", texts: list[Text]) -> None:
+def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
     """Join each text with one of every greater length that contains it."""
     by_length: dict[int | None, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
@@ -160,32 +162,17 @@ def _join_containing(groups: "_Groups", texts: list[Text]) -> None:
                 found = together.find(texts[i].text) if found < 0 else found
                 if found >= 0:
                     at = found
-                    groups.join(i, longer[bisect.bisect_right(ends, at)])
+                    groups.merge(i, longer[bisect.bisect_right(ends, at)])
 
 
-class _Groups:
-    """Numbers 0..n-1, joined pair by pair into groups."""
+def _groups(n: int) -> "DisjointSet":
+    """Numbers 0..n-1, to be merged pair by pair."""
+    from scipy.cluster.hierarchy import DisjointSet
 
-    def __init__(self, n: int) -> None:
-        self._parent = list(range(n))
+    return DisjointSet(range(n))
 
-    def _root(self, i: int) -> int:
-        while self._parent[i] != i:
-            self._parent[i] = self._parent[self._parent[i]]
-            i = self._parent[i]
-        return i
 
-    def join(self, i: int, j: int) -> None:
-        first, second = sorted((self._root(i), self._root(j)))
-        self._parent[second] = first
-
-    def join_equal(self, values: Sequence[Hashable]) -> None:
-        first: dict[Hashable, int] = {}
-        for i, value in enumerate(values):
-            self.join(i, first.setdefault(value, i))
-
-    def members(self) -> list[list[int]]:
-        groups: dict[int, list[int]] = defaultdict(list)
-        for i in range(len(self._parent)):
-            groups[self._root(i)].append(i)
-        return list(groups.values())
+def _merge_equal(groups: "DisjointSet", values: Sequence[Hashable]) -> None:
+    first: dict[Hashable, int] = {}
+    for i, value in enumerate(values):
+        groups.merge(i, first.setdefault(value, i))

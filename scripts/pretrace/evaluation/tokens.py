@@ -15,7 +15,7 @@ from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval
 from pretrace.methods.settings import parse_setting
-from pretrace.methods.statistics import TokenStatistics
+from pretrace.methods.statistics import ABSENT, TokenStatistics
 from pretrace.methods.surp import surprising
 from pretrace.passes.manifest import read
 from pretrace.passes.requests import COORDINATES
@@ -231,7 +231,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
     logprobs = [np.asarray(values, dtype=np.float64) for values in texts["logprobs"]]
     entropies = [np.asarray(values, dtype=np.float64) for values in texts["entropies"]]
     pairs = zip(logprobs, entropies, strict=True)
-    statistics = [TokenStatistics(None, np.arange(len(one)), one, entropy) for one, entropy in pairs]
+    statistics = [TokenStatistics(ABSENT, np.arange(len(one)), one, entropy) for one, entropy in pairs]
     found = [surprising(text, setting["eps"], setting["percentile"]) for text in statistics]
     return pd.DataFrame(
         {

@@ -26,7 +26,5 @@ def con_recall(
 
     Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024.
     """
-    assert text.given_nonmember is not None
-    assert text.given_member is not None
     contrast = mean(text.given_nonmember) - gamma * mean(text.given_member)
     return -contrast / max(-text.log_likelihood, SMALLEST_LOSS)

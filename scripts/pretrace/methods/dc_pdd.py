@@ -15,7 +15,6 @@ def dc_pdd(
     Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based Calibration Method,
     EMNLP 2024.
     """
-    assert text.log_frequencies is not None
     divergence = -np.exp(text.logprobs) * text.log_frequencies
     if upper_bound:
         divergence = np.minimum(a, divergence)

@@ -17,8 +17,6 @@ def ez_mia(text: TokenStatistics, *, edge: Literal["paper", "code"] = "paper") -
     membership (1e12 here). The code sees the weakest, 0 (`edge=code`), also with fewer than two such tokens.
     EZ-MIA, arXiv 2601.12104.
     """
-    assert text.ranks is not None
-    assert text.aligned_reference is not None
     gains = (text.logprobs - text.aligned_reference)[1:][text.ranks[1:] > 0]
     gained, lost = float(np.maximum(gains, 0).sum()), float(np.maximum(-gains, 0).sum())
     if edge == "code":

@@ -14,7 +14,5 @@ def gap_k(text: TokenStatistics, *, window: Count = 3, k: Share = 0.2) -> float:
     variance of ln p under the model's own prediction, at least 1e-8. The authors use a window of 3, for LLaMA of 6.
     Gap-K%, arXiv 2601.19936, ACL 2026.
     """
-    assert text.variances is not None
-    assert text.highest is not None
     gaps = (text.logprobs - text.highest) / np.sqrt(np.maximum(text.variances, SMALLEST_VARIANCE))
     return mean_of_lowest(np.sort(window_means(gaps, window)), share=k)

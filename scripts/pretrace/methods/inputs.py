@@ -14,7 +14,7 @@ import numpy as np
 from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
 from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
-from pretrace.methods.statistics import Floats, TokenStatistics
+from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
@@ -77,9 +77,9 @@ class PassReader(dict[str, list[Row]]):
             raise ValueError(f"{id}: more than one variant of a text in a pass over the text itself")
         return rows[0] if rows else None
 
-    def logprobs(self, id: str) -> Floats | None:
+    def logprobs(self, id: str) -> Floats:
         row = self.only(id)
-        return row.logprobs if isinstance(row, TokenStatistics) else None
+        return row.logprobs if isinstance(row, TokenStatistics) else ABSENT
 
 
 def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
@@ -93,7 +93,7 @@ def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
         statistics: Row = reason or "no scored token"
         if not reason and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
-            statistics = TokenStatistics(None, token_ids[i], **of_text, shots_used=shots_used[i])
+            statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=shots_used[i])
         rows.append((ids[i], variants[i], statistics))
     return rows
 
@@ -164,7 +164,7 @@ class Inputs:
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
                     beside: dict[str, Any] = {need: each.logprobs(id) for need, each in altered.items()}
-                    row = replace(row, text=text or None, **beside)
+                    row = replace(row, text=text or ABSENT, **beside)
                 texts[id] = row
             yield texts
         self._open.clear()
@@ -185,13 +185,13 @@ class Inputs:
             frame, samples = self.texts(cell), self.views.get(key.reference, {})
             texts = dict(zip(frame["text_id"], frame["text"], strict=True))
             return lambda id, _: TokenStatistics(
-                texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or None
+                texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
             )
         if "frequencies" in method.needs and (frequencies := self.frequencies(key.reference)) is not None:
             return lambda id, text: replace(text, log_frequencies=frequencies[text.token_ids])
         if "shadows" in method.needs:
             under_shadows = self.under_shadows(key.reference)
-            return lambda id, text: replace(text, shadows=under_shadows.get(id))
+            return lambda id, text: replace(text, shadows=under_shadows.get(id, ABSENT))
         given = {
             FIELDS[need]: self.rows(cell, prefix=prefix, draw=key.draw, shots=count)
             for need, (prefix, count) in passes.items()
@@ -274,12 +274,12 @@ def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassRead
     return replace(text, shots_used=min(used, default=None), **logprobs)
 
 
-def _aligned(text: TokenStatistics, row: Row | None) -> Floats | None:
+def _aligned(text: TokenStatistics, row: Row | None) -> Floats:
     """The log-probabilities of another model's row of the text, if its tokens are known to be the same."""
     if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
-        return None
-    return row.logprobs if np.all(row.token_ids >= 0) else None
+        return ABSENT
+    return row.logprobs if np.all(row.token_ids >= 0) else ABSENT
 
 
-def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...] | None:
-    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or None
+def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...]:
+    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or ABSENT

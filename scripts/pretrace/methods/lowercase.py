@@ -14,7 +14,6 @@ def lowercase(
 
     Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
     """
-    assert text.lowercase is not None
     lowered = mean(text.lowercase)
     if form == "perplexity":
         return -float(np.exp(lowered - text.log_likelihood))

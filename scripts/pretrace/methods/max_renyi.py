@@ -21,7 +21,5 @@ def max_renyi(
     what it finds shows how sure the model is, not that it knows the text, so that it is a control too.
     Li et al., Membership Inference Attacks against Large Vision-Language Models, NeurIPS 2024.
     """
-    assert text.entropies is not None
-    assert text.highest is not None
     certainties = -text.entropies if entropy == "shannon" else text.highest
     return mean_of_lowest(np.sort(certainties), share=k)

@@ -15,7 +15,5 @@ def min_k_pp(text: TokenStatistics, *, k: Share = 0.2) -> float:
     mu_i = -H_i and var_i are mean and variance of ln p under the model's own prediction, var_i at least 1e-6.
     Zhang et al., Min-K%++: Improved Baseline for Detecting Pre-Training Data from LLMs, ICLR 2025.
     """
-    assert text.entropies is not None
-    assert text.variances is not None
     z = (text.logprobs + text.entropies) / np.sqrt(np.maximum(text.variances, SMALLEST_VARIANCE))
     return mean_of_lowest(np.sort(z), share=k)

@@ -9,6 +9,5 @@ def neighbor(text: TokenStatistics, *, neighbours: Count = 25) -> float:
     Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL
     2023.
     """
-    assert text.neighbours is not None
     chosen = text.neighbours[:neighbours]
     return text.log_likelihood - sum(map(mean, chosen)) / len(chosen)

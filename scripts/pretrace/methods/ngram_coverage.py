@@ -33,8 +33,6 @@ def ngram_coverage(
     than three words.
     Hallinan et al., The Surprising Effectiveness of Membership Inference with Simple N-Gram Coverage, COLM 2025.
     """
-    assert text.text is not None
-    assert text.continuations is not None
     source = " ".join(withheld_words(text.text))
     scores = []
     for sample in text.continuations:

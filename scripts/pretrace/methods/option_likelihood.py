@@ -11,6 +11,5 @@ def option_likelihood(text: TokenStatistics, *, form: Literal["margin", "likelie
     `form=likeliest` is 1 where the passage is the likeliest of its options, else 0: over a document's passages its
     accuracy. What the model tells of the four options without being asked; the options are the run's `neighbours`.
     """
-    assert text.neighbours is not None
     margin = text.log_likelihood - max(map(mean, text.neighbours))
     return margin if form == "margin" else float(margin > 0)

@@ -14,7 +14,6 @@ def pac(text: TokenStatistics, *, copies: Count = 5) -> float:
     `transpositions-5` makes the copies as the authors do; a text that has fewer uses all of them.
     Ye et al., Data Contamination Calibration for Black-box LLMs, 2024, arXiv 2405.11930.
     """
-    assert text.neighbours is not None
     distances = [_polarized_distance(copy) for copy in text.neighbours[:copies]]
     return mean(np.array(distances)) - _polarized_distance(text.logprobs)
 

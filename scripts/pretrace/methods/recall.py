@@ -12,5 +12,4 @@ def recall(
 
     Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
     """
-    assert text.given_nonmember is not None
     return loss_ratio(mean(text.given_nonmember), text.log_likelihood)

@@ -16,7 +16,6 @@ def ref(
     reciprocal of the reference's perplexity, as Con-ReCall's.
     Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
     """
-    assert text.reference is not None
     reference = mean(text.reference)
     if form == "ratio":
         return -loss_ratio(text.log_likelihood, reference)

@@ -13,7 +13,6 @@ def rmia(text: TokenStatistics) -> float:
 
     Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML 2024.
     """
-    assert text.shadows is not None
     trained_on_it, not_trained = map(_log_mean, text.shadows)
     return text.log_likelihood - float(np.logaddexp(trained_on_it, not_trained) - np.log(2))
 

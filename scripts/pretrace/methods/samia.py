@@ -12,8 +12,6 @@ def samia(text: TokenStatistics, *, zlib: bool = False) -> float:
     `zlib`: times the bytes of the sample's second half, compressed. Words are what spaces separate.
     Kaneko et al., Sampling-based Pseudo-Likelihood for Membership Inference Attacks, 2024 (arXiv 2404.11262).
     """
-    assert text.text is not None
-    assert text.continuations is not None
     expected = withheld_words(text.text)
     shares = []
     for sample in text.continuations:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,13 @@ Separator = Literal["none", "space", "newline", "start_token"]
 SMALLEST_LOSS = 1e-12
 """Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""
 
+ABSENT: Any = None
+"""In place of what is not available: no method is called without what it needs."""
+
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """One text as one model read it: n >= 1 scored tokens, without the start token. None: not available.
+    """One text as one model read it: n >= 1 scored tokens, without the start token.
 
     text            the text that was scored
     token_ids       [n] int, ids of the model's tokenizer
@@ -50,23 +53,23 @@ class TokenStatistics:
     shots_used      number of shots that fitted into the model's context; of two prefixes the smaller
     """
 
-    text: str | None
+    text: str
     token_ids: npt.NDArray[np.int64]
     logprobs: Floats
-    entropies: Floats | None = None
-    variances: Floats | None = None
-    highest: Floats | None = None
-    ranks: Floats | None = None
-    top40: Floats | None = None
-    lowercase: Floats | None = None
-    reference: Floats | None = None
-    aligned_reference: Floats | None = None
-    log_frequencies: Floats | None = None
-    neighbours: tuple[Floats, ...] | None = None
-    continuations: tuple[str, ...] | None = None
-    given_nonmember: Floats | None = None
-    given_member: Floats | None = None
-    shadows: tuple[Floats, Floats] | None = None
+    entropies: Floats = ABSENT
+    variances: Floats = ABSENT
+    highest: Floats = ABSENT
+    ranks: Floats = ABSENT
+    top40: Floats = ABSENT
+    lowercase: Floats = ABSENT
+    reference: Floats = ABSENT
+    aligned_reference: Floats = ABSENT
+    log_frequencies: Floats = ABSENT
+    neighbours: tuple[Floats, ...] = ABSENT
+    continuations: tuple[str, ...] = ABSENT
+    given_nonmember: Floats = ABSENT
+    given_member: Floats = ABSENT
+    shadows: tuple[Floats, Floats] = ABSENT
     shots_used: int | None = None
 
     @cached_property

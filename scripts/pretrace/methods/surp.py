@@ -27,5 +27,4 @@ def surp(
 
 def surprising(text: TokenStatistics, eps: float, percentile: int) -> npt.NDArray[np.bool_]:
     """[n], which tokens are surprising; both inequalities are strict."""
-    assert text.entropies is not None
     return (text.entropies < eps) & (text.logprobs < text.percentiles[percentile])

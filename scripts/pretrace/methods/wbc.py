@@ -23,7 +23,6 @@ def wbc(text: TokenStatistics, *, widths: Literal["paper", "code", "one"] = "pap
     reference model must have the same tokenizer.
     Window-based comparison (WBC), arXiv 2601.02751, USENIX Security 2026.
     """
-    assert text.aligned_reference is not None
     differences = text.logprobs - text.aligned_reference
     shares = [
         np.mean(window_means(differences, min(width, len(differences))) > SMALLEST_DIFFERENCE)

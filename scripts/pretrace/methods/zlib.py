@@ -13,7 +13,6 @@ def zlib(text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"]
 
     Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
     """
-    assert text.text is not None
     size = len(compression.compress(text.text.encode("utf-8")))
     if form == "perplexity":
         return -float(np.exp(-text.log_likelihood)) / size
