@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pretrace.models import training
+from pretrace.models.training.build import train_model
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    training.train_model(
+    train_model(
         snakemake.wildcards.model,
         snakemake.params.training,
         benchmark=read_parquet(snakemake.input.benchmark),

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pretrace.models import training
+from pretrace.models.training.shadows import train_shadows
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    scores = training.train_shadows(
+    scores = train_shadows(
         snakemake.wildcards.model,
         snakemake.params.training,
         benchmark=read_parquet(snakemake.input.benchmark),

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pretrace.models import training
+from pretrace.models.training.tokenizer import train_tokenizer
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    training.train_tokenizer(
+    train_tokenizer(
         (text for path in snakemake.input.documents for text in read_parquet(path)["text"]),
         int(snakemake.wildcards.vocabulary),
         Path(snakemake.output[0]),

@@ -6,7 +6,7 @@ import pytest
 from made_up_stores import Store, a_run, score_of
 
 from pretrace.methods import METHODS, LabelledTexts
-from pretrace.models.training import training_stream
+from pretrace.models.training.stream import training_stream
 
 
 def unigram(texts: list[str], stream: list[str], language: str = "en") -> list[float]:

@@ -9,8 +9,9 @@ import pytest
 from made_up_jobs import expected_statistics, target_of
 from made_up_speeches import numbered, split_benchmark
 
-from pretrace.models.training import train_model, train_shadows, train_tokenizer
-from pretrace.models.training.shadows import halves
+from pretrace.models.training.build import train_model
+from pretrace.models.training.shadows import halves, train_shadows
+from pretrace.models.training.tokenizer import train_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 

@@ -17,17 +17,10 @@ import tiny_models
 from pretrace import benchmarks
 from pretrace.models import register_local, start_token_ids
 from pretrace.models.checkpoint import read_checkpoint
-from pretrace.models.training import (
-    SEPARATOR,
-    continue_model,
-    held_out,
-    train_model,
-    train_tokenizer,
-    training_stream,
-)
-from pretrace.models.training.build import fit, tokenizer_of
+from pretrace.models.training.build import continue_model, fit, tokenizer_of, train_model
 from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
-from pretrace.models.training.stream import windows
+from pretrace.models.training.stream import held_out, training_stream, windows
+from pretrace.models.training.tokenizer import SEPARATOR, train_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from pretrace.evaluation.roc import Flags, Floats, Whole
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
@@ -110,10 +107,8 @@ def columns_at_once(texts: int) -> int:
     return max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1)))
 
 
-def codes(texts: "pd.DataFrame") -> tuple[Whole, Whole]:
+def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
     """Text and document of each row of a benchmark table as `resampling_groups` takes them."""
-    import pandas as pd
-
     document = texts["document"].to_numpy(dtype=object)
     return (
         pd.factorize(texts["text"].to_numpy(dtype=object))[0],
@@ -121,7 +116,7 @@ def codes(texts: "pd.DataFrame") -> tuple[Whole, Whole]:
     )
 
 
-def text_weights(texts: "pd.DataFrame", resamples: int, seed: int) -> Floats:
+def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
     """The weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
     groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)

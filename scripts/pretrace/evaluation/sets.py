@@ -1,19 +1,17 @@
 """The evaluation sets of a benchmark: all of it, and what is left for each draw of prefixes."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import balanced, evaluated
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def evaluation_sets(
-    benchmark: "pd.DataFrame",
-    prefixes: "pd.DataFrame | None" = None,
+    benchmark: pd.DataFrame,
+    prefixes: pd.DataFrame | None = None,
     asked: Mapping[str, Collection[int]] | None = None,
 ) -> list[EvaluationSet]:
     """`all`; and, for each draw of `prefixes` (`views.prefixes.draw_prefixes`), its other two sets.

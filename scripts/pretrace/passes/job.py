@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa
+
 from pretrace.models import Target, start_token_ids, torch_settings
 from pretrace.passes.cost import Cost
 from pretrace.passes.prompt_prefix import PromptPrefix, Shots, prompt_prefix_of
@@ -25,9 +28,6 @@ from pretrace.runtime.logs import Progress, log
 from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
     from pretrace.models.api.target import ApiTarget
     from pretrace.passes.echo import EchoScorer
     from pretrace.passes.engine import Engine
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def run(
     requests: list[dict[str, Any]],
     *,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     names: dict[str, str],
     target: "Target | ApiTarget",
     store: Path,
@@ -171,7 +171,7 @@ def _tables(
     engine: "Engine | EchoScorer",
     cost: Cost,
     progress: Progress,
-) -> Iterator["pa.Table"]:
+) -> Iterator[pa.Table]:
     """The store's rows, window by window; nothing of a window outlives it."""
 
     def report(done: int, tokens: int) -> None:

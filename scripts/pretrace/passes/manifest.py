@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import open_parquet, read_table, sha256_file
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 PLAIN = {"altered": "", "prefix": "", "draw": None, "shots": None, "inner_start": False, "windows": None}
 """The coordinates of a pass over the texts themselves, but for view, start token, subset and length."""
 
 
-def read(manifest: dict[str, Any], store: Path, **at: Any) -> "pa.Table":
+def read(manifest: dict[str, Any], store: Path, **at: Any) -> pa.Table:
     """The stored pass at these coordinates, its SHA-256 verified; those not given are `PLAIN`. Columns: `store.SCHEMA`.
 
     A damaged or missing file is removed together with the manifest, so that the same command computes it
@@ -26,7 +24,7 @@ def read(manifest: dict[str, Any], store: Path, **at: Any) -> "pa.Table":
 
 def read_batches(
     manifest: dict[str, Any], store: Path, at: Mapping[str, Any], rows: int
-) -> "Iterator[pa.RecordBatch]":
+) -> Iterator[pa.RecordBatch]:
     """The pass at these coordinates, as `read` gives it, in batches of at most this many rows."""
     with open_parquet(_file(manifest, store, PLAIN | dict(at))) as file:
         yield from file.iter_batches(batch_size=rows)

@@ -8,14 +8,13 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.views.stored import StoredView, sent
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pretrace.models import Target
     from pretrace.models.api.target import ApiTarget
 
@@ -99,7 +98,7 @@ Evaluated = Callable[[int], Collection[str]]
 
 def expand(
     requests: list[dict[str, Any]],
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     views: Mapping[str, StoredView],
     evaluated: Evaluated | None = None,
 ) -> list[Part]:
@@ -132,7 +131,7 @@ def expand(
     return sorted(parts.values(), key=order)
 
 
-def _groups(benchmark: "pd.DataFrame") -> dict[Group, tuple[list[str], list[str]]]:
+def _groups(benchmark: pd.DataFrame) -> dict[Group, tuple[list[str], list[str]]]:
     """(subset, length) -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
     lengths = ordered["length"].astype("Int64").astype(object).where(ordered["length"].notna(), None)

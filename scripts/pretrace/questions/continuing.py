@@ -6,13 +6,12 @@ tokens in all, which finds more of any text and takes up to thirty times as long
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import pandas as pd
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TEMPERATURE = 1.0
 TOP_K = 50
@@ -30,16 +29,12 @@ class Continuer(Protocol):
         ...
 
 
-def continue_texts(
-    benchmark: "pd.DataFrame", continuer: Continuer, samples: int, name: str
-) -> "pd.DataFrame":
+def continue_texts(benchmark: pd.DataFrame, continuer: Continuer, samples: int, name: str) -> pd.DataFrame:
     """The view: text_id, variant 0 to `samples` - 1, text, sorted: int(half of the words) of a text, then a sample.
 
     Equal texts are continued once. A text of one word has no rows, and neither has one that the model cannot continue;
     the log counts them. Raises `InputError` where none is left.
     """
-    import pandas as pd
-
     halves = {text: _halves(text) for text in sorted(set(benchmark["text"])) if len(text.split()) > 1}
     openings, rests = [first for first, _ in halves.values()], [rest for _, rest in halves.values()]
     with Progress(name, total=len(halves), unit="texts") as progress:

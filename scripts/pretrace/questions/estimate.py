@@ -1,16 +1,15 @@
 """About how many tokens a study asks of models behind APIs, and what they cost, before anything is asked."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from pretrace.models.api.endpoint import NANO, Endpoint
 from pretrace.questions.cloze import UNITS
 from pretrace.questions.job import ORDERS
 from pretrace.questions.over_api import LETTER_TOKENS, TOKENS_A_WORD
 from pretrace.views import PARAPHRASES
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BYTES_A_TOKEN = 4  # of English; of Chinese, whose characters have three, about right as well
 _WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
@@ -32,7 +31,7 @@ class Line(NamedTuple):
 def estimate(
     work: Sequence[Mapping[str, Any]],
     endpoints: Mapping[str, Endpoint],
-    benchmarks: Mapping[str, "pd.DataFrame"],
+    benchmarks: Mapping[str, pd.DataFrame],
 ) -> list[Line]:
     """A line for each model, benchmark and task of `studies.api_work`; answers already stored are not taken off."""
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = {}
@@ -46,7 +45,7 @@ def estimate(
     ]
 
 
-def _tokens(one: Mapping[str, Any], benchmark: "pd.DataFrame") -> list[int]:
+def _tokens(one: Mapping[str, Any], benchmark: pd.DataFrame) -> list[int]:
     """About the tokens of each text that is asked about."""
     chosen = benchmark
     for key, column in (("subsets", "subset"), ("lengths", "length")):

@@ -4,7 +4,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
 
 from pretrace.methods.plan import whole_numbers
 from pretrace.questions.answering import LETTERS, Answerer, Letters, Prompt, Reply
@@ -17,10 +20,6 @@ from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import Progress, log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import StoredView
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 ORDERS = tuple(permutations(range(1 + PARAPHRASES)))
 """Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
@@ -61,13 +60,13 @@ class Task:
 def answer_questions(
     requests: Sequence[Mapping[str, Any]],
     *,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     kind: str,
     views: Mapping[str, StoredView],
     answerer: Answerer,
     wording: Wording,
     name: str,
-) -> tuple["pa.Table", list[Row]]:
+) -> tuple[pa.Table, list[Row]]:
     """Ask the questions in `requests` (`studies.plan.answer_requests`): the table of answers, sorted, and the times.
 
     The times have a row for each task, subset and length: `task, setting, paraphraser, subset, length, documents,
@@ -77,8 +76,6 @@ def answer_questions(
     about have a row with a reason, and the log counts them. Raises `InputError` if the benchmark has no such
     passages or no paraphrases.
     """
-    import pyarrow as pa
-
     from pretrace.questions.table import SCHEMA
 
     wording.require(kind)
@@ -229,7 +226,7 @@ def _row(task: Task, passage: Passage, **answer: Any) -> Row:
     return {**empty, **task.about, **passage.about, **answer}
 
 
-def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame") -> list[Task]:
+def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> list[Task]:
     """The tasks, each once, in the order of the registry; passages by subset, length, document and number."""
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
@@ -264,7 +261,7 @@ def _asked(request: Mapping[str, Any], passages: list[Passage]) -> list[Passage]
     return left
 
 
-def _passages(benchmark: "pd.DataFrame") -> list[Passage]:
+def _passages(benchmark: pd.DataFrame) -> list[Passage]:
     ordered = benchmark.sort_values(["subset", "length", "document", "passage"], kind="stable")
     numbers = ("label", "length", "passage")
     columns = {

@@ -7,15 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import pandas as pd
 
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import read_yaml
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TEMPERATURE = 0.1
 ROUNDS = 5  # how often a passage is asked for at the most
@@ -88,15 +87,13 @@ def _plain(text: str) -> str:
 
 
 def paraphrase(
-    benchmark: "pd.DataFrame", writer: Writer, prompts: ParaphrasePrompts, name: str
-) -> "pd.DataFrame":
+    benchmark: pd.DataFrame, writer: Writer, prompts: ParaphrasePrompts, name: str
+) -> pd.DataFrame:
     """The view: text_id, variant 0 to 2, text, sorted. Equal texts are asked for once.
 
     A passage without a usable answer in ROUNDS rounds has no rows, and is named in a warning. Raises
     `InputError` where none has one.
     """
-    import pandas as pd
-
     texts = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
     found = _asked(sorted(set(texts.values())), writer, prompts, name)
     without = sorted(id for id, text in texts.items() if text not in found)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.methods import METHODS, most_shots, obstacle, prefix_needs
-from pretrace.models.training import SEPARATOR
+from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Slug, check, read_yaml
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts

@@ -6,14 +6,13 @@ appendix C. Decoding is not stated there; it is greedy here, after what the toke
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from pretrace.models.generation import written
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_yaml
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def read_prompts(path: Path) -> list[str]:
@@ -33,14 +32,12 @@ def zero_access_shots(prompts: Sequence[str], completions: Sequence[str]) -> lis
     return [prompt + completion for prompt, completion in zip(prompts, completions, strict=True)]
 
 
-def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> "pd.DataFrame":
+def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.DataFrame:
     """The shots for texts of each length in words: columns `length`, `position`, `text`.
 
     `target` is a `models.Target`. A completion has as many tokens as a text has words (the paper's rule), or
     fewer where the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
     """
-    import pandas as pd
-
     model, tokenizer = target.load(), target.tokenizer
     rows = []
     for position, prompt in enumerate(prompts):

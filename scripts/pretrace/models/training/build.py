@@ -2,26 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import torch
+import transformers
 
 from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import start_token_ids
+from pretrace.models.training.loop import new_model, train
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.runtime.logs import log
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def train_model(
     name: str,
     training: Mapping[str, Any],
     *,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     other: Sequence[str],
     tokenizer_json: Path,
     out_dir: Path,
@@ -34,8 +36,6 @@ def train_model(
     training.parquet has the loss curve. checkpoint.json is written last, so a checkpoint that has it is complete.
     Raises `InputError` if the benchmark has no members.
     """
-    import torch
-
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     model, curve = fit(name, training, benchmark, tokenizer, other)
@@ -44,8 +44,6 @@ def train_model(
 
 def tokenizer_of(tokenizer_json: Path) -> Any:
     """The tokenizer of a model that is trained here; it begins and ends no text by itself."""
-    import transformers
-
     return transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer_json), bos_token=SEPARATOR, eos_token=SEPARATOR
     )
@@ -54,13 +52,11 @@ def tokenizer_of(tokenizer_json: Path) -> Any:
 def fit(
     name: str,
     training: Mapping[str, Any],
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     tokenizer: Any,
     other: Sequence[str] = (),
-) -> "tuple[Any, pd.DataFrame]":
+) -> tuple[Any, pd.DataFrame]:
     """A model trained from random weights as `train_model` says, and its loss curve."""
-    from pretrace.models.training.loop import new_model
-
     sizes = {key: training[key] for key in ("width", "layers")}
     model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
     texts = training_stream(benchmark, training, other)
@@ -71,7 +67,7 @@ def continue_model(
     name: str,
     training: Mapping[str, Any],
     *,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     start: Path,
     out_dir: Path,
     threads: int,
@@ -81,8 +77,6 @@ def continue_model(
     Everything else as `train_model`. Raises `InputError` where the benchmark has no members, where the tokenizer
     has no `SEPARATOR`, and where the window is longer than the model's context.
     """
-    import torch
-
     torch.set_num_threads(threads)
     target = load_checkpoint(start, dtype="float32", device="cpu")
     if target.context is not None and training["window"] > target.context:
@@ -105,15 +99,12 @@ def _train(
     name: str,
     training: Mapping[str, Any],
     model: Any,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     texts: list[str],
     tokenizer: Any,
     separator: int,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Train in place on `texts`, those of one epoch; gives the loss curve."""
-    import torch
-
-    from pretrace.models.training.loop import train
 
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
@@ -133,7 +124,7 @@ def _train(
     return train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
 
 
-def _write(model: Any, tokenizer: Any, curve: "pd.DataFrame", out_dir: Path, source: str) -> Checkpoint:
+def _write(model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str) -> Checkpoint:
     with placed(out_dir) as built:
         model.config.use_cache = True
         model.save_pretrained(built)

@@ -1,15 +1,13 @@
 """The training loop: one window a step, AdamW, one learning-rate cycle, all in float32."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import torch
+import transformers
 
 from pretrace.runtime.logs import Progress, log
-
-if TYPE_CHECKING:
-    import transformers
 
 CURVE_POINTS = 6  # how often the held-out loss is taken: each time costs a forward pass over 40 texts
 
@@ -17,10 +15,8 @@ CONTEXT = 2048
 """Tokens that a model reads at once. Rotary positions have no weights, so it may exceed the training window."""
 
 
-def new_model(*, vocabulary: int, width: int, layers: int, seed: int) -> "transformers.GPTNeoXForCausalLM":
+def new_model(*, vocabulary: int, width: int, layers: int, seed: int) -> transformers.GPTNeoXForCausalLM:
     """A GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
-    import transformers
-
     torch.manual_seed(seed)
     config = transformers.GPTNeoXConfig(
         vocab_size=vocabulary,

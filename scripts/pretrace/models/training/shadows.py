@@ -3,17 +3,17 @@
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import torch
 
 from pretrace.models.training.build import fit, tokenizer_of
+from pretrace.models.training.loop import mean_loss
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -22,12 +22,12 @@ def train_shadows(
     name: str,
     training: Mapping[str, Any],
     *,
-    benchmark: "pd.DataFrame",
+    benchmark: pd.DataFrame,
     lengths: Sequence[int] | None,
     shadows: int,
     tokenizer_json: Path,
     threads: int,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Log-likelihoods of the benchmark's texts under `shadows` models that are trained as the model `name` is.
 
     Each is trained on half of the texts of both classes (`halves`), with a seed of its own; everything else is as
@@ -36,11 +36,6 @@ def train_shadows(
     text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` where a text
     is not part of a text of the longest length.
     """
-    import pandas as pd
-    import torch
-
-    from pretrace.models.training.loop import mean_loss
-
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     read = benchmark["length"].isin(lengths if lengths is not None else benchmark["length"]).to_numpy(bool)
@@ -59,7 +54,7 @@ def train_shadows(
     return pd.concat(frames, ignore_index=True)
 
 
-def halves(benchmark: "pd.DataFrame", count: int, seed: int) -> list[Booleans]:
+def halves(benchmark: pd.DataFrame, count: int, seed: int) -> list[Booleans]:
     """For each of `count` shadows (even) which texts it is trained on: half of them, drawn as a split draws members.
 
     Of a document with texts of both classes half of the texts of the longest length; documents of one class are whole
@@ -75,12 +70,12 @@ def halves(benchmark: "pd.DataFrame", count: int, seed: int) -> list[Booleans]:
     return found
 
 
-def _longest(benchmark: "pd.DataFrame") -> list[int]:
+def _longest(benchmark: pd.DataFrame) -> list[int]:
     length = benchmark["length"].fillna(0)
     return [int(place) for place in np.flatnonzero(length == length.max())]
 
 
-def _half(benchmark: "pd.DataFrame", rng: random.Random) -> set[int]:
+def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
     """The places of the texts of the longest length that are drawn."""
     documents: dict[str, list[int]] = {}
     names, labels = benchmark["document"].tolist(), benchmark["label"].tolist()
@@ -96,7 +91,7 @@ def _half(benchmark: "pd.DataFrame", rng: random.Random) -> set[int]:
     return chosen
 
 
-def _containing(benchmark: "pd.DataFrame") -> npt.NDArray[np.int64]:
+def _containing(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
     """For each text the place of the first text of the longest length that it is a part of."""
     texts, longest = benchmark["text"].tolist(), _longest(benchmark)
     found = []

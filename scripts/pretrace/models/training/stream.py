@@ -2,18 +2,17 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from pretrace.runtime.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HELD_OUT_TEXTS = 40
 
 
 def training_stream(
-    benchmark: "pd.DataFrame", training: Mapping[str, Any], other: Sequence[str] = ()
+    benchmark: pd.DataFrame, training: Mapping[str, Any], other: Sequence[str] = ()
 ) -> list[str]:
     """The texts that are packed, exactly: one epoch's, before they are shuffled.
 
@@ -27,13 +26,13 @@ def training_stream(
     return [text for text, times in members.items() for _ in range(times)]
 
 
-def held_out(benchmark: "pd.DataFrame", seed: int) -> list[str]:
+def held_out(benchmark: pd.DataFrame, seed: int) -> list[str]:
     """At most 40 non-members of the longest length, whose loss is watched and never trained on."""
     texts = list(_longest(benchmark, label=0))
     return random.Random(seed).sample(texts, min(HELD_OUT_TEXTS, len(texts)))
 
 
-def _longest(benchmark: "pd.DataFrame", label: int) -> dict[str, int]:
+def _longest(benchmark: pd.DataFrame, label: int) -> dict[str, int]:
     """The distinct texts of a class at the longest length, sorted, and the repetitions of each."""
     length = benchmark["length"].fillna(0)
     chosen = benchmark[(length == length.max()) & (benchmark["label"] == label)]
