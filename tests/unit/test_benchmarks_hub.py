@@ -1,6 +1,5 @@
 """The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and real files."""
 
-import json
 import random
 from pathlib import Path
 
@@ -148,51 +147,3 @@ def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
         assert text.text == "".join(jieba_words(whole)[: text.length])
     names = {path.name for path in (tmp_path / "texts").rglob("*.jsonl")}
     assert names == {"PatentMIA.jsonl", "BookMIA.jsonl"}, "what macOS adds is left out"
-
-
-PATENTS = {"source": "patents", "language": "zh", "lengths": [16, 32], "texts": 3,
-           "published_before": "2023-01-01", "priority_after": "2024-03-01"}  # fmt: skip
-
-
-def write_patents(path, rows):
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def own_patents(seed=0):
-    draw = random.Random(seed)
-    days = [
-        ("2019-05-01", ""),
-        ("2024-08-01", "2024-03-02"),
-        ("2023-06-01", "2022-01-01"),
-        ("", "2024-03-01"),
-    ]
-    return [
-        {"id": f"CN{number}", "text": made.chinese(draw, 200), "published": published, "priority": priority}
-        for number, (published, priority) in enumerate(days * 5)
-    ]
-
-
-def test_patents_of_ones_own_are_drawn_by_date_and_cut_to_one_seeded_snippet(tmp_path):
-    path = write_patents(tmp_path / "patents.jsonl", own_patents())
-    texts = LOADERS["patents"](PATENTS, [path], 7)
-    assert len(texts) == 2 * 3 * 2
-    numbers = {(text.label, int(text.text_id[2:].split("-")[0]) % 4) for text in texts}
-    assert numbers == {(1, 0), (0, 1)}, "published before 2023, or a priority after the day, which is neither"
-    by_id = {text.text_id: text.text for text in texts}
-    whole = {row["id"]: row["text"] for row in own_patents()}
-    for text in texts:
-        name = text.text_id.rpartition("-")[0]
-        assert text.text in whole[name]
-        assert by_id[f"{name}-032"].startswith(text.text), "a shorter length is the longest's first words"
-    assert texts == LOADERS["patents"](PATENTS, [path], 7)
-    assert texts != LOADERS["patents"](PATENTS, [path], 8)
-
-
-def test_too_few_patents_of_a_class_and_a_wrong_date_are_named(tmp_path):
-    path = write_patents(tmp_path / "few.jsonl", own_patents()[:4])
-    with pytest.raises(InputError, match="1 members and 1 non-members of at least 32 words"):
-        LOADERS["patents"](PATENTS, [path], 0)
-    path = write_patents(tmp_path / "wrong.jsonl", [own_patents()[0] | {"published": "1.5.2019"}])
-    with pytest.raises(InputError, match=r"wrong.jsonl:1: published is '1.5.2019'; write it as YYYY-MM-DD"):
-        LOADERS["patents"](PATENTS, [path], 0)
