@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 import shutil
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +152,6 @@ WRONG_TYPES = {
     "length infinite": {"length": pa.array([float("inf"), 8.0])},
     "document times": {"document": pa.array([0, 1], pa.timestamp("ns"))},
     "id times": {"id": pa.array([0, 1], pa.duration("s"))},
-    "subset decimals": {"subset": pa.array([Decimal("1.5"), Decimal("2.5")])},
     "no text": {"text": None},
 }
 """What Parquet alone can hold; test_benchmarks_local.py has what JSON and CSV can."""

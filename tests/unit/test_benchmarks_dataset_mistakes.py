@@ -20,7 +20,7 @@ MISTAKES = [
     ({"hub_config": "snippets", "splits": {"test": {"label": 1}}, "columns": COLUMNS},
      r"label is given by both columns and splits"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "seen", "label": "seen"}},
-     r"split test, row 1: input is 0|split test, row 1: text is 0, not a string"),
+     r"split test, row 1: input is 0|split test, row 1: text is 0; it must be"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": COLUMNS | {"length": "book"}},
      r"split test, row 1: length is 'book 0'; it must be a whole number"),
 ]  # fmt: skip

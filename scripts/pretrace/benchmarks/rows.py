@@ -1,4 +1,5 @@
-"""The rows of a JSONL, CSV or Parquet file, or the one text of a text file, each with the place it came from."""
+"""The rows of a JSONL, CSV or Parquet file, or the one text of a text file, each with the place it came from; and what
+their columns must be."""
 
 import csv
 import gzip
@@ -7,9 +8,13 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import adapter, key_texts
 
 Row = dict[str, Any]
 
@@ -22,8 +27,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
 
     A text file (.txt) is one row without a label, whose id is the file's name.
 
-    A byte-order mark and blank lines are skipped. In CSV, where every cell is a string, an empty cell is
-    None, and the cells of `label` and `length` are numbers where they are written as whole ones. Raises
+    A byte-order mark and blank lines are skipped. In CSV, where every cell is a string, an empty cell is None. Raises
     `InputError` on a missing file, another format, or a line that cannot be read.
     """
     path = Path(path)
@@ -97,10 +101,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
                 raise InputError(
                     f"{where}: {len(cells)} cells where the header has {len(header)}; quote the commas."
                 )
-            yield (
-                where,
-                {column: _csv_value(column, cell) for column, cell in zip(header, cells, strict=True)},
-            )
+            yield where, {column: cell or None for column, cell in zip(header, cells, strict=True)}
     except csv.Error as error:
         raise InputError(
             f"{path}:{reader.line_num}: this is not valid CSV ({error}); save it again with quotes."
@@ -112,14 +113,6 @@ def _checked_header(where: str, cells: list[str]) -> list[str]:
     if twice:
         raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one.")
     return cells
-
-
-def _csv_value(column: str, cell: str) -> str | int | None:
-    if column == "label" and cell in ("0", "1"):
-        return int(cell)
-    if column == "length" and cell.isascii() and cell.isdigit():
-        return int(cell)
-    return cell if cell else None
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -135,3 +128,56 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
                     yield f"{path}, row {number}", row
     except (pa.ArrowException, ValueError, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
+
+
+@with_config(ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False))
+class Columns(TypedDict, total=False):
+    """The columns of a file: a subclass's fields; the text under one says what it must be. Others are ignored."""
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool | bytes):
+        raise ValueError
+    return value
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; fill it, or drop the row")
+    if "\0" in text:
+        raise ValueError("holds a NUL character (U+0000), which is not text; remove it")
+    if text.encode(errors="ignore").decode() != text:
+        raise ValueError("holds half a surrogate pair, which is not text; encode it as UTF-8")
+    return text
+
+
+Number = BeforeValidator(_number)
+Label = Annotated[int, Number, Field(ge=0, le=1)] | None
+Length = Annotated[int, Number, Field(ge=1)] | None
+Words = Annotated[str, Strict(), AfterValidator(_words)]
+"""A text with at least one word and without NUL characters."""
+Named = Annotated[str, AfterValidator(_words)]
+"""A name, or a number that is one."""
+Name = Annotated[
+    Named | None,
+    BeforeValidator(lambda name: None if name == "" else name),
+    AfterValidator(lambda name: name or ""),
+]
+"""The same, "" where there is none."""
+
+
+def checked_row(where: str, row: Row, kind: Any) -> Row:
+    """The columns of a row that `kind`, made of `Columns`, has, each in its type.
+
+    Raises `InputError` with the first column that is missing or wrong, and what it must be.
+    """
+    try:
+        return dict(adapter(kind).validate_python(row))
+    except ValidationError as error:
+        mistake = error.errors()[0]
+    column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
+    must_be = key_texts(kind)[column]
+    if column not in row:
+        there = ", ".join(map(str, row)) or "none"
+        raise InputError(f"{where}: there is no column '{column}'; found: {there}. Give {must_be}.")
+    raise InputError(f"{where}: {column} {said or f'is {row[column]!r:.60}; it must be {must_be}'}.")

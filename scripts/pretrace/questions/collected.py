@@ -5,13 +5,14 @@ and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `s
 `correct` (of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required
 
-from pretrace.benchmarks.rows import rows
+from pydantic import Field
+
+from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Number, Row, checked_row, rows
 from pretrace.questions.answering import LETTERS, letter_in
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
@@ -101,131 +102,89 @@ def _incomplete(answers: list[Answer]) -> int:
     return sum(count < ORDERS for count in orders.values())
 
 
-def _answer(where: str, row: Mapping[str, Any]) -> Answer:
-    _require(where, row, "document", "label", "passage")
-    task = _text(where, row, "task") or "de_cop"
+class Collected(Columns, total=False):
+    """An answer of any kind."""
+
+    task: Name
+    """a method that asks questions, or null: de_cop"""
+    setting: Name
+    """a setting, in quotes, or null"""
+    document: Required[Named]
+    """the name of a document"""
+    label: Required[Label]
+    """1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)"""
+    subset: Name
+    """a name, in quotes, or null"""
+    length: Length
+    """a whole number, 1 or more, or null"""
+    passage: Required[Annotated[int, Number, Field(ge=0)]]
+    """a whole number, 0 or more"""
+    paraphraser: Name
+    """a name, in quotes, or null"""
+
+
+Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
+
+
+class Choice(Collected, total=False):
+    """An answer to a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
+
+    permutation: Required[Annotated[int, Number, Field(ge=0, lt=ORDERS)]]
+    """a whole number, 0 to 23"""
+    true_answer: Required[Literal["A", "B", "C", "D"]]
+    """A, B, C or D"""
+    answer: str | None
+    """text, or null"""
+    p_a: Probability
+    """a probability, 0 to 1"""
+    p_b: Probability
+    """a probability, 0 to 1"""
+    p_c: Probability
+    """a probability, 0 to 1"""
+    p_d: Probability
+    """a probability, 0 to 1"""
+
+
+class Written(Collected, total=False):
+    """An answer in text, and whether it is right, as the file says."""
+
+    true_answer: str | None
+    """text, or null"""
+    answer: Required[str | None]
+    """text, or null"""
+    correct: Required[bool | None]
+    """true, false, or null (skipped)"""
+    reason: str | None
+    """text, or null"""
+
+
+_NOTHING: Answer = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.fromkeys(
+    ("length", "permutation", "true_answer", *PROBABILITIES, "answer", "correct", "reason")
+)
+
+
+def _answer(where: str, row: Row) -> Answer:
+    task = str(row.get("task") or "de_cop")
     if task not in QUESTION_METHODS:
         raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
-    answer: Answer = {
-        "task": task,
-        "setting": _text(where, row, "setting"),
-        "document": _text(where, row, "document"),
-        "label": _whole(where, row, "label", most=1),
-        "subset": _text(where, row, "subset"),
-        "length": _whole(where, row, "length", least=1),
-        "passage": _whole(where, row, "passage"),
-        "paraphraser": _text(where, row, "paraphraser"),
-    }
-    if not answer["document"] or answer["passage"] is None:
-        empty = "passage" if answer["document"] else "document"
-        raise InputError(f"{where}: {empty} is empty; every answer belongs to a passage of a document.")
-    of_task = _choice if QUESTION_METHODS[task].options else _reply
-    return answer | of_task(where, row)
-
-
-def _choice(where: str, row: Mapping[str, Any]) -> Answer:
-    """The columns of a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
-    _require(where, row, "permutation", "true_answer")
-    permutation = _whole(where, row, "permutation", most=ORDERS - 1)
-    if permutation is None or row["true_answer"] not in LETTERS:
-        raise _wrong(where, row, "permutation" if permutation is None else "true_answer")
-    probabilities = _probabilities(where, row)
-    if "answer" not in row and probabilities is None:
+    if not QUESTION_METHODS[task].options:
+        given = _NOTHING | checked_row(where, row, Written) | {"task": task}
+        return given | {"reason": given["reason"] or ("no answer" if given["answer"] is None else None)}
+    answer = _NOTHING | checked_row(where, row, Choice) | {"task": task}
+    probabilities = [answer[name] for name in PROBABILITIES]
+    asked = any(value is not None for value in probabilities)
+    if "answer" not in row and not asked:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
-    given = row.get("answer")
-    if given is None and probabilities is not None:
-        letter: str | None = LETTERS[probabilities.index(max(probabilities))]
-    else:
-        letter = letter_in(str(given)) if given is not None else None
+    if asked and None in probabilities:
+        column = PROBABILITIES[probabilities.index(None)]
+        raise InputError(f"{where}: {column} is None; it must be a probability, 0 to 1, as the others.")
+    given = answer["answer"]
+    letter = letter_in(given) if given is not None else None
+    if given is None and asked:
+        letter = LETTERS[probabilities.index(max(probabilities))]
     missing = "no answer" if given is None else "no letter in the answer"
-    return {
-        "permutation": permutation,
-        "true_answer": row["true_answer"],
-        **dict(zip(PROBABILITIES, probabilities or (None,) * 4, strict=True)),
-        "answer": letter,
-        "correct": letter == row["true_answer"],
-        "reason": None if letter else missing,
-    }
-
-
-def _reply(where: str, row: Mapping[str, Any]) -> Answer:
-    """The columns of a question answered in text: the text, and whether it is right, as the file says."""
-    _require(where, row, "answer", "correct")
-    given, correct = row["answer"], row["correct"]
-    named = {"true": True, "false": False, "1": True, "0": False}
-    correct = named.get(correct.lower(), correct) if isinstance(correct, str) else correct
-    if not isinstance(correct, bool | None):
-        raise _wrong(where, row, "correct")
-    reason = _text(where, row, "reason") or ("no answer" if given is None else "")
-    return {
-        "permutation": None,
-        "true_answer": _text(where, row, "true_answer") or None,
-        **dict.fromkeys(PROBABILITIES),
-        "answer": None if given is None else str(given),
-        "correct": correct,
-        "reason": reason or None,
-    }
-
-
-_MUST_BE = {
-    "label": "1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)",
-    "length": "a whole number, 1 or more",
-    "passage": "a whole number, 0 or more",
-    "permutation": "a whole number, 0 to 23",
-    "true_answer": "A, B, C or D",
-    "correct": "true, false, or null (skipped)",
-} | dict.fromkeys(PROBABILITIES, "a probability, 0 to 1")
-
-
-def _wrong(where: str, row: Mapping[str, Any], column: str) -> InputError:
-    return InputError(f"{where}: {column} is {row[column]!r}; it must be {_MUST_BE[column]}.")
-
-
-def _require(where: str, row: Mapping[str, Any], *columns: str) -> None:
-    for column in columns:
-        if column not in row:
-            there = ", ".join(map(str, row)) or "none"
-            raise InputError(f"{where}: there is no column '{column}'; found: {there}.")
-
-
-def _probabilities(where: str, row: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """The four letters' probabilities; None where the row has none of them."""
-    given = {name: row.get(name) for name in PROBABILITIES}
-    if all(value is None for value in given.values()):
-        return None
-    values = tuple(map(_number, given.values()))
-    for name, value in zip(given, values, strict=True):
-        if not 0 <= value <= 1:
-            raise _wrong(where, given, name)
-    return values
-
-
-def _whole(
-    where: str, row: Mapping[str, Any], column: str, *, least: int = 0, most: float = math.inf
-) -> int | None:
-    if row.get(column) is None:
-        return None
-    number = _number(row[column])
-    if not (number.is_integer() and least <= number <= most):
-        raise _wrong(where, row, column)
-    return int(number)
-
-
-def _number(value: Any) -> float:
-    """A number, also one that is written as text; not a number where it is none."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _text(where: str, row: Mapping[str, Any], column: str) -> str:
-    value = row.get(column)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str | None):
-        raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
-    return value or ""
+    chosen = {"answer": letter, "correct": letter == answer["true_answer"]}
+    return answer | chosen | {"reason": None if letter else missing}
 
 
 def _shown(label: int | None) -> str:

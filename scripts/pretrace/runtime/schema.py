@@ -105,7 +105,7 @@ SECRET = Field(json_schema_extra={"writeOnly": True})
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
@@ -115,7 +115,7 @@ def check(value: Any, kind: Any, where: str, *path: str) -> None:
     Raises InputError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     try:
-        _adapter(kind).validate_python(value)
+        adapter(kind).validate_python(value)
     except ValidationError as error:
         lines = _explained(error, value, json_schema(kind), path)
         raise InputError("\n".join(f"{where}: {line}" for line in lines)) from None
@@ -161,7 +161,7 @@ def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
 
 def json_schema(kind: Any) -> dict[str, Any]:
     """The JSON schema of `kind`, with the text under each key as its description."""
-    return _adapter(kind).json_schema(schema_generator=_Described)
+    return adapter(kind).json_schema(schema_generator=_Described)
 
 
 class _Described(GenerateJsonSchema):

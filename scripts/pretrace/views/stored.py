@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace.benchmarks.rows import rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
@@ -84,8 +85,6 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
     Without `variant`, a text's variants have the file's order. `InputError` names the line of a row that belongs to no
     text of the benchmark, has no text, or repeats a variant.
     """
-    from pretrace.benchmarks.loaders.local import rows
-
     known = set(benchmark["text_id"])
     found: dict[str, dict[int, str]] = {}
     for where, row in rows(path):

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Required
 
-from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, Words, checked_row, rows
 from pretrace.benchmarks.sources import Text, loader
 from pretrace.runtime.errors import InputError
 
@@ -57,102 +57,46 @@ def texts(path: Path) -> Iterator[Text]:
     return checked(rows(path), str(path))
 
 
+class LocalText(Columns, total=False):
+    """A text of your own."""
+
+    input: Words
+    """a text with at least one word and without NUL characters"""
+    text: Words
+    """a text with at least one word and without NUL characters"""
+    label: Required[Label]
+    """1 (member), 0 (non-member) or, where unknown, null (in CSV: empty)"""
+    subset: Name
+    """a name, in quotes, or null"""
+    length: Length
+    """a whole number of words, 1 or more, or null"""
+    document: Name
+    """a name, in quotes, or null"""
+    id: Named
+    """a name of its own in every row; or leave the column out"""
+    title: Name
+    """a title, in quotes, or null"""
+    author: Name
+    """a name, in quotes, or null"""
+
+
 def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
     """Rows, each with its position in the file, as texts. Raises `InputError` at the first bad row, or if `source`
     has none."""
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
-        text_id = _id(where, row, number)
+        if len({"input", "text"} & row.keys()) != 1:
+            raise InputError(
+                f"{where}: one column must be 'input' or 'text', the one that holds the texts; found: "
+                f"{', '.join(map(str, row)) or 'none'}."
+            )
+        known: Row = {"id": f"{number:06d}"} | checked_row(where, row, LocalText)
+        text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
         if text_id in seen:
             raise InputError(
                 f"{where}: the id '{text_id}' was given before, at {seen[text_id]}; ids must be unique."
             )
         seen[text_id] = where
-        yield Text(
-            text_id=text_id,
-            text=_text(where, row),
-            label=_label(where, row),
-            subset=_name(where, row, "subset"),
-            length=_length(where, row),
-            document=_name(where, row, "document"),
-            title=_name(where, row, "title"),
-            author=_name(where, row, "author"),
-        )
+        yield Text(text_id, text, **known)
     if not seen:
         raise InputError(f"{source} holds no rows; it needs at least one text.")
-
-
-def _text(where: str, row: Mapping[str, Any]) -> str:
-    given = [column for column in ("input", "text") if column in row]
-    if not given:
-        raise InputError(
-            f"{where}: there is no column 'input' or 'text'; found: {', '.join(map(str, row)) or 'none'}. "
-            f"Rename the one that holds the texts."
-        )
-    if len(given) == 2:
-        raise InputError(
-            f"{where}: there are both 'input' and 'text'; leave only the one that holds the texts."
-        )
-    return _string(
-        where, given[0], row[given[0]], empty="a text needs at least one word; fill it or drop the row"
-    )
-
-
-def _label(where: str, row: Mapping[str, Any]) -> int | None:
-    if "label" not in row:
-        raise InputError(
-            f"{where}: there is no 'label'; found: {', '.join(map(str, row))}. "
-            f"Give 1 (member), 0 (non-member) or, where unknown, null (in CSV: empty)."
-        )
-    value = row["label"]
-    if value is None:
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value in (0, 1):
-        return int(value)
-    hint = f" without quotes: {value}" if value in ("0", "1") else ""
-    raise InputError(
-        f"{where}: label is {value!r}; it must be 1 (member), 0 (non-member) or, where unknown, "
-        f"null (in CSV: 0, 1 or empty){hint}."
-    )
-
-
-def _length(where: str, row: Mapping[str, Any]) -> int | None:
-    value = row.get("length")
-    if value is None:
-        return None
-    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if whole and not isinstance(value, bool) and value >= 1:
-        return int(value)
-    raise InputError(f"{where}: length is {value!r}; it must be a whole number of words, 1 or more, or null.")
-
-
-def _id(where: str, row: Mapping[str, Any], number: int) -> str:
-    if "id" not in row:
-        return f"{number:06d}"
-    name = _name(where, row, "id")
-    if not name:
-        raise InputError(f"{where}: id is empty; give every row its own, or none by leaving the column out.")
-    return name
-
-
-def _name(where: str, row: Mapping[str, Any], column: str) -> str:
-    value = row.get(column)
-    if value is None or value == "":
-        return ""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return _string(where, column, value, empty="leave it out or give it a name")
-
-
-def _string(where: str, column: str, value: Any, *, empty: str) -> str:
-    if value is None or (isinstance(value, str) and not value.strip()):
-        raise InputError(f"{where}: {column} is empty; {empty}.")
-    if not isinstance(value, str):
-        raise InputError(f"{where}: {column} is {value!r}, not a string; write it in quotes.")
-    if "\0" in value:
-        raise InputError(f"{where}: {column} holds a NUL character (U+0000), which is not text; remove it.")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise InputError(
-            f"{where}: {column} holds half a surrogate pair, which is not text; encode it as UTF-8."
-        )
-    return value
