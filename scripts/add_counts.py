@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pretrace import corpora
+from pretrace.corpora.counts import reduce_counts
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    corpora.reduce_counts([Path(path) for path in snakemake.input.counts], Path(snakemake.output[0]))
+    reduce_counts([Path(path) for path in snakemake.input.counts], Path(snakemake.output[0]))

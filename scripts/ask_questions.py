@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace import models
-from pretrace.models.api import connected
+from pretrace.models.api.client import connected
 from pretrace.questions.job import answer_questions
 from pretrace.questions.over_api import ApiAnswerer
 from pretrace.questions.prompts import read_wording

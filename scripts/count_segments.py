@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pretrace import corpora
+from pretrace.corpora.segments import count_segments
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    corpora.count_segments(Path(snakemake.input.documents), Path(snakemake.output[0]))
+    count_segments(Path(snakemake.input.documents), Path(snakemake.output[0]))

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from pretrace import corpora, models
+from pretrace import models
+from pretrace.corpora.counts import count_tokens
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    corpora.count_tokens(
+    count_tokens(
         Path(snakemake.input.segments),
         Path(snakemake.input.documents),
         models.load_encoder(Path(snakemake.input.checkpoint)),

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from pretrace.models.api import AnswerStore, Endpoint
+from pretrace.models.api.endpoint import Endpoint
+from pretrace.models.api.store import AnswerStore
 from pretrace.questions.estimate import estimate, table
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, log

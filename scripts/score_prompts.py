@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace import models, passes
-from pretrace.models.api import connected
+from pretrace.models.api.client import connected
 from pretrace.passes.echo import echo_target
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log

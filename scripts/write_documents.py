@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pretrace import corpora
+from pretrace.corpora.stream import write_documents
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
     source = snakemake.input.get("source")
-    corpora.write_documents(
+    write_documents(
         snakemake.params.entry,
         [Path(source)] if source else [],
         int(snakemake.wildcards.shard),

@@ -29,10 +29,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measuring import process_took
 
-from pretrace.corpora import count_segments, count_tokens, documents
+from pretrace.corpora.counts import count_tokens
 from pretrace.corpora.readers.shards import stream_shard
-from pretrace.corpora.segments import read_documents
-from pretrace.corpora.stream import ROW_GROUP, by_size
+from pretrace.corpora.segments import count_segments, read_documents
+from pretrace.corpora.stream import ROW_GROUP, by_size, documents
 
 DOCUMENT = 2_000
 SHARD = ".json.gz"

@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from llama_server import llama_server
 from pretrace import models
-from pretrace.models.api import AnswerStore, ApiClient, Endpoint
+from pretrace.models.api.client import ApiClient
+from pretrace.models.api.endpoint import Endpoint
+from pretrace.models.api.store import AnswerStore
 from pretrace.questions.answering import Letters, Prompt
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.over_api import ApiAnswerer

@@ -18,8 +18,7 @@ from spoiling import JUNK, damaged, refuses, seeds, spoiled
 
 import tiny_models
 from pretrace import models, passes
-from pretrace.models.api import MalformedAnswerError
-from pretrace.models.api.client import _usage
+from pretrace.models.api.client import MalformedAnswerError, _usage
 from pretrace.passes.alignment import echo_of
 from pretrace.questions.over_api import _letter_of_logprobs, _letter_of_text, reply_of
 

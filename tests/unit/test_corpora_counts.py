@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from made_up_tokenizers import SEGMENTED, TEXTS, WHOLE
 from tokenizers import Tokenizer
 
-from pretrace.corpora import count_segments, count_tokens, log_frequencies, reduce_counts
+from pretrace.corpora.counts import count_tokens, log_frequencies, reduce_counts
 from pretrace.corpora.cutting import cutting_of
+from pretrace.corpora.segments import count_segments
 from pretrace.runtime.errors import InputError
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from made_up_speeches import write_speeches
 
-from pretrace.corpora import documents, write_documents
+from pretrace.corpora.stream import documents, write_documents
 from pretrace.runtime.errors import InputError
 
 

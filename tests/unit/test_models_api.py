@@ -17,9 +17,11 @@ from dataclasses import replace
 import pytest
 
 from loopback import Loopback, completion
-from pretrace.models.api import AnswerStore, ApiClient, ApiRequest, Endpoint, MalformedAnswerError
 from pretrace.models.api import faults as faults_module
+from pretrace.models.api.client import ApiClient, MalformedAnswerError
+from pretrace.models.api.endpoint import ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, retry_after
+from pretrace.models.api.store import AnswerStore
 from pretrace.runtime.errors import InputError
 
 KEY = "sk-a-very-secret-key-4711"

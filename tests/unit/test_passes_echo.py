@@ -8,8 +8,10 @@ from echo_server import EchoServer
 from llama_server import llama_server
 from loopback import Loopback
 from pretrace import passes
-from pretrace.models.api import AnswerStore, ApiClient, Endpoint
 from pretrace.models.api import faults as faults_module
+from pretrace.models.api.client import ApiClient
+from pretrace.models.api.endpoint import Endpoint
+from pretrace.models.api.store import AnswerStore
 from pretrace.passes.alignment import Echo, after, span_of
 from pretrace.passes.echo import echo_target
 from pretrace.passes.probe import Probe

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from pretrace.models.api import Endpoint
+from pretrace.models.api.endpoint import Endpoint
 from pretrace.questions.estimate import Line, estimate, table
 
 PRICE = {"input": 1.0, "output": 10.0}

@@ -7,8 +7,10 @@ import pytest
 import tiny_models
 from llama_server import llama_server
 from loopback import Loopback, completion, message
-from pretrace.models.api import AnswerStore, ApiClient, Endpoint
 from pretrace.models.api import faults as faults_module
+from pretrace.models.api.client import ApiClient
+from pretrace.models.api.endpoint import Endpoint
+from pretrace.models.api.store import AnswerStore
 from pretrace.questions.answering import LETTERS, Letters, Prompt, Reply
 from pretrace.questions.over_api import ApiAnswerer
 from pretrace.runtime.errors import InputError

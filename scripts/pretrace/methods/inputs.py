@@ -223,7 +223,7 @@ class Inputs:
     def frequencies(self, corpus: str) -> Floats | None:
         """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
         corpus."""
-        from pretrace.corpora import log_frequencies
+        from pretrace.corpora.counts import log_frequencies
 
         if corpus in self.counts and corpus not in self._frequencies:
             self._frequencies[corpus] = log_frequencies(self.counts[corpus], self.manifest["vocabulary"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from pretrace.models.api import MalformedAnswerError
+from pretrace.models.api.client import MalformedAnswerError
 from pretrace.runtime.errors import InputError
 
 _BYTES = re.compile(r"\\x([0-9a-f]{2})")

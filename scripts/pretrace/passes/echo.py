@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pretrace.models import Target
-from pretrace.models.api import ApiClient
+from pretrace.models.api.client import ApiClient
 from pretrace.models.api.target import ApiTarget, CodePoints
 from pretrace.models.tokens import SERVER_START
 from pretrace.passes.alignment import Echo, after, echo_of, span_of

@@ -8,7 +8,8 @@ for a prompt without a start token), that ignores `echo`, or that scores another
 import math
 from typing import Any
 
-from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
+from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.endpoint import ApiRequest
 from pretrace.passes.alignment import Echo, echo_of, span_of
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.runtime.errors import InputError

@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pretrace.models.api import ApiClient, ApiRequest, MalformedAnswerError, choice_of
+from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.endpoint import ApiRequest
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_units
 from pretrace.runtime.errors import InputError
 

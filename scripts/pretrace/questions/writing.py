@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models import load_checkpoint, torch_settings
-from pretrace.models.api import ApiClient, connected
+from pretrace.models.api.client import ApiClient, connected
 from pretrace.questions import continuing
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.over_api import TOKENS_A_WORD, reply_of, request_of

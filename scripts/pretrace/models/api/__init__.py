@@ -2,17 +2,3 @@
 
 Keys come from environment variables and go nowhere but into the request's header.
 """
-
-from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of, connected
-from pretrace.models.api.endpoint import ApiRequest, Endpoint
-from pretrace.models.api.store import AnswerStore
-
-__all__ = [
-    "AnswerStore",
-    "ApiClient",
-    "ApiRequest",
-    "Endpoint",
-    "MalformedAnswerError",
-    "choice_of",
-    "connected",
-]
