@@ -5,15 +5,16 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
-from pretrace.evaluation.corpus_test import corpus_test, effects, p_values, smallest_effects
+from pretrace.evaluation.corpus_test import corpus_test, effects, p_values, sizes, smallest_effects
 from pretrace.evaluation.corpus_units import Units, ensemble
 from pretrace.runtime.errors import InputError
 
-ASKED = {"subset": None, "length": 64, "start_token": "none", "references": [], "methods": ["loss", "min_k"]}
+ASKED = {"subset": None, "length": 64, "start_token": "none", "references": [], "methods": ["loss", "min_k"],
+         "redraws": 0}  # fmt: skip
 OLD, NEW = ([f"{kind}{n}" for n in range(200)] for kind in ("old", "new"))
 
 
@@ -112,6 +113,30 @@ def test_where_there_is_nothing_to_find_about_one_in_twenty_is_found(
     most = binom.ppf(0.999, len(p), 0.05)
     assert (np.array(p) <= 0.05).sum(axis=0).max() <= most
     assert (np.array(p) <= 0.05).sum(axis=0).min() > 0, "it is not merely silent"
+
+
+@pytest.mark.parametrize("effect", [0.0, 2.0])
+def test_the_size_is_nominal_whatever_the_labels_are(effect: float):
+    of = units(np.random.default_rng(5), 30, 3, 3, effect=effect)
+    rows = {row["method"]: row for row in sizes(of, ["method0", "method1"], 300, seed=1)}
+    assert set(rows) == {"method0", "method1", "ensemble"}
+    least, most = binom.ppf([0.001, 0.999], 300, 0.05) / 300
+    for row in rows.values():
+        assert (row["quantity"], row["n"]) == ("corpus_size", 300)
+        assert least <= row["value"] <= most
+        interval = binomtest(round(300 * row["value"]), 300).proportion_ci(0.95, method="wilson")
+        assert (row["low"], row["high"]) == pytest.approx(tuple(interval))
+
+
+def test_a_p_that_cannot_be_low_has_size_0():
+    rng = np.random.default_rng(0)
+    nine_twins = units(rng, 1, 1, 9, scores=1)  # p is about 0.1 at least
+    tied = units(rng, 30, 1, 1, scores=1)
+    tied.scores[:] = 1.0
+    for of in (nine_twins, tied):
+        [row] = sizes(of, ["method0"], 100, seed=1)
+        assert row["value"] <= 0.02
+    assert sizes(tied, ["method0"], 0, seed=1) == []
 
 
 @pytest.mark.parametrize(("strata", "size"), [(1, 60), (30, 2)])

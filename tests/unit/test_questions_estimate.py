@@ -41,6 +41,13 @@ def test_a_pass_reads_every_variant_after_every_shot():
     assert line.prompt_tokens == 3 * 120 + 6 * 2 * 60
 
 
+def test_each_sample_of_a_continued_text_is_a_request_for_its_second_half():
+    (line,) = lines_of(task="continuation", samples=10)
+    assert line.requests == 3 * 10
+    assert line.prompt_tokens == 10 * (3 * 50 + 75)
+    assert line.completion_tokens == 10 * 150, "three tokens for each word of a half"
+
+
 def test_a_part_of_the_benchmark_is_a_part_of_the_cost():
     assert lines_of(task="paraphrase", lengths=[64])[0][3:6] == (1, 100 + 90, 300)
     assert lines_of(task="name_cloze", subsets=["b"])[0].prompt_tokens == 30 + 190

@@ -9,8 +9,9 @@ from test_evaluation_corpus import ASKED, side
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
-from pretrace.evaluation.corpus_test import corpus_test
+from pretrace.evaluation.corpus_test import coordinates, corpus_test
 from pretrace.evaluation.estimates import frame_of
+from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
@@ -21,12 +22,15 @@ PANEL = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "n
 REFERRED = ASKED | {"references": ["other"]}
 
 
-def files_of(folder: Path, of: ScoredBenchmark, artifact: str, **entry: object) -> dict[str, Path]:
-    rows = corpus_test(of, REFERRED, "en", 200) + corpus_power(of, REFERRED)
+def files_of(
+    folder: Path, of: ScoredBenchmark, artifact: str, *more: dict, redraws: int = 0, **entry: object
+) -> dict[str, Path]:
+    rows = corpus_test(of, REFERRED | {"redraws": redraws}, "en", 200) + corpus_power(of, REFERRED) + [*more]
     write_parquet(folder / "estimates.parquet", frame_of(rows))
     entries = {PAIR[1]: made_up.ENTRIES[PAIR[1]] | entry}
     results = Results(estimates={PAIR: folder / "estimates.parquet"}, entries=entries)
-    return render(made_up.artifact(artifact, panels=[PANEL]), results, folder)
+    panel = PANEL | ({"redraws": redraws} if redraws else {})
+    return render(made_up.artifact(artifact, panels=[panel]), results, folder)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,37 @@ def test_what_is_believed_is_beside_every_p(tmp_path: Path):
     within = files_of(tmp_path, side(within=True), "corpus_test")["md"].read_text()
     assert "80 texts suspected, 80 held out, within 40 documents" in within
     assert "had the model read none, the texts of a document would score alike" in within
+
+
+def test_the_size_is_a_column_where_labels_are_redrawn(tmp_path: Path):
+    files = files_of(tmp_path, side(60), "corpus_test", redraws=40)
+    frame = pd.read_csv(files["csv"]).set_index("method")
+    measured = frame.loc[["loss", "reference", "ensemble", "characters"], ["size_low", "size", "size_high"]]
+    assert measured.apply(lambda row: row.is_monotonic_increasing and row.notna().all(), axis=1).all(), (
+        measured
+    )
+    assert frame.loc[["difference", "blind"], "size"].isna().all()
+    written = files["md"].read_text()
+    assert "Size: how often p ≤ 0.05 where the labels are redrawn at random" in written
+    assert "Size" not in files_of(tmp_path, side(60), "corpus_test")["md"].read_text()
+
+
+def test_codec_is_a_share_of_each_class_without_a_p(tmp_path: Path):
+    about = coordinates("corpus_hurt", REFERRED) | {"method": "codec", "shots": 7}
+    shares = [about | {"label": 1, "n": 50, "value": 0.62}, about | {"label": 0, "n": 40, "value": 0.4}]
+    files = files_of(tmp_path, side(), "corpus_test", *shares)
+    row = pd.read_csv(files["csv"]).set_index("method").loc["codec"]
+    assert row[["suspected", "suspected_share", "held_out", "held_out_share", "shots"]].tolist() == [
+        50,
+        0.62,
+        40,
+        0.4,
+        7,
+    ]
+    assert row[["value", "p", "smallest_effect"]].isna().all()
+    [line] = [line for line in files["md"].read_text().splitlines() if "CoDeC" in line and "|" in line]
+    cells = [cell.strip() for cell in line.split("|")[2:-1]]
+    assert cells[:5] == ["62 % of 50", "40 % of 40", DASH, DASH, DASH], line
 
 
 def test_power_is_drawn_by_number_of_documents(tmp_path: Path):

@@ -2,8 +2,10 @@
 
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, study, write
+from made_up_studies import CONFIG, ROOT, load_written, study, write
+from test_studies_extraction import FREE
 
+from pretrace.studies.api_work import api_work
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
@@ -38,6 +40,36 @@ def test_a_reference_model_reads_what_its_target_reads(lines):
 def test_a_prefix_is_read_once_and_each_text_after_it_again(lines):
     text = 32 * TOKENS_A_WORD["en"]
     assert lines["con_recall_figure1"].tokens == pytest.approx(776 * text * 2 + 7 * text)
+
+
+def test_each_sample_of_a_continued_text_reads_one_half_and_writes_the_other(tmp_path):
+    given = study(
+        runs=[
+            {"model": "llama-7b", "benchmark": "wikimia", "lengths": [length], "methods": ["samia", "ngram_coverage"],
+             "continuations": ["continuations_by_llama-160m-10"]}
+            for length in (32, 64)
+        ],
+        artifacts=["newer_methods"],
+    )  # fmt: skip
+    line = compute_lines(CONFIG | {"study": write(tmp_path, given), "gpu_flops": 1e12})[-1]
+    words = 776 * 32 + 542 * 64 + 250 * 128 + 82 * 256  # of the whole benchmark, once for both runs
+    assert line.tokens == pytest.approx(10 * words * TOKENS_A_WORD["en"])
+    assert line.hours == pytest.approx(
+        FORWARD * MODELS["llama-160m"]["parameters"] * line.tokens / 1e12 / 3600
+    )
+
+
+def test_continuations_by_an_api_are_in_the_estimate_of_its_cost(tmp_path):
+    run = {
+        "model": "far",
+        "benchmark": "wikimia",
+        "methods": ["samia"],
+        "continuations": ["continuations_by_far-5"],
+    }
+    given = study(models={"far": {"source": "openai", "api": FREE}}, runs=[run], artifacts=["newer_methods"])
+    [work] = api_work(load_written(tmp_path, given))
+    assert work == {"model": "far", "benchmark": "wikimia", "task": "continuation", "samples": 5, "subsets": None,
+                    "lengths": None}  # fmt: skip
 
 
 def test_the_whole_study_is_the_last_line(lines):

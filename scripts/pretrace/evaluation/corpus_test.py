@@ -1,6 +1,6 @@
 """A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,10 +15,11 @@ from pretrace.evaluation.corpus_units import (
     ensemble,
     prepared,
 )
+from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.permutation import relabellings
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import percentile_interval
+from pretrace.evaluation.significance import percentile_interval, wilson
 from pretrace.runtime.files import seed_of
 
 DIFFERENCE = "difference"
@@ -26,6 +27,9 @@ DIFFERENCE = "difference"
 
 DETECTED = 1.6448536 + 0.8416212
 """Standard errors of the smallest effect that a one-sided test at 5 % finds with a probability of 80 %."""
+
+RELABELLINGS = 99
+"""Of each redraw of the labels."""
 
 SUMMING = 1e-9
 """Sums of scores of variance 1 that differ by less are equal."""
@@ -46,7 +50,8 @@ def corpus_test(
     n1 n0 / (n1 + n0), in standard deviations of the held-out units; 95 % interval by resampling documents; `n`
     documents. `corpus_p`: the share of `resamples` relabellings within strata, counting the labels as they are, with
     at least that effect (`CHARACTERS`: in either direction). It is exact where units of a stratum are exchangeable.
-    `corpus_smallest_effect`: `DETECTED` standard errors. `corpus_units`: how many units of each label.
+    `corpus_smallest_effect`: `DETECTED` standard errors. `corpus_units`: how many units of each label. `corpus_size`:
+    see `sizes`, with `asked["redraws"]`.
 
     `asked["methods"]`: the first is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those
     of the words of `BLIND` are fitted on one half of the documents and tested on the other alone.
@@ -55,7 +60,8 @@ def corpus_test(
     texts, units, fixed = prepared(scored, asked)
     about = coordinates("corpus", asked)
     seed = seed_of("corpus_test", scored.name, asked["subset"] or "", asked["length"] or 0)
-    tested = [units.of_scores([name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names])]
+    names = [name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names]
+    tested = [units.of_scores(names)]
     if fitted := [of for of in (ensemble(units), blind(texts, units, language)) if of is not None]:
         scores = np.concatenate([of.scores for of in fitted], axis=1)
         tested.append(replace(fitted[0], names=tuple(of.names[0] for of in fitted), scores=scores))
@@ -82,7 +88,7 @@ def corpus_test(
         documents = len(np.unique(units.document))
         row = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": documents}
         rows.append(about | row | _interval(effect_of["loss"] - effect_of[REFERENCE]))
-    return rows
+    return rows + [about | row for row in sizes(units, names, asked["redraws"], seed)]
 
 
 def coordinates(quantity: str, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +109,29 @@ def p_values(units: Units, count: int, seed: int) -> Floats:
     sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
     sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
     return share_as_high(sums)
+
+
+def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[dict[str, Any]]:
+    """`corpus_size` of each of `names` and of the `ENSEMBLE`: the share of `n` redraws of the labels with p <= `LEVEL`.
+
+    Labels are redrawn within strata, so that there is nothing to find. Each redraw is tested as the labels are, by
+    `RELABELLINGS` relabellings, with weights of the `ENSEMBLE` that are fitted again. The interval is Wilson's.
+    """
+    drawn = np.concatenate(list(relabellings(units.suspect, units.stratum, redraws, seed)), axis=1)[:, 1:]
+    p: dict[str, list[float]] = {}
+    for number, labels in enumerate(drawn.T):
+        redrawn = replace(units, suspect=labels == 1)
+        for scored in (redrawn.of_scores(names), ensemble(redrawn)):
+            if scored is not None:
+                values = p_values(scored, RELABELLINGS, seed_of("corpus_size", seed, number))
+                for name, value in zip(scored.names, values, strict=True):
+                    p.setdefault(name, []).append(value)
+    rows = []
+    for name, values_of in p.items():
+        share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
+        found = {"value": share, "low": low, "high": high}
+        rows.append({"quantity": "corpus_size", "method": name, "n": len(values_of)} | found)
+    return rows
 
 
 def share_as_high(sums: Floats) -> Floats:

@@ -10,6 +10,7 @@ from pretrace.evaluation.answers import answer_estimates
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.cells import EvaluationSet, Scores
+from pretrace.evaluation.codec import codec_estimates
 from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.curves import score_curves
@@ -25,8 +26,8 @@ COLUMNS = [*COORDINATES, "n", "answers", "value", "low", "high"]
 """A row an estimate with its 95 % interval (NaN where none is drawn), over `n` units, at its coordinates.
 
 A coordinate that means nothing to a quantity is "" or missing. Quantities: those of `answers.answer_estimates`; `shift`
-(`tokens.shift_estimates`); `power` (`audit_power.power`); those of `corpus_test` and `corpus_power`. `label` is 1 for
-members, 0 for non-members."""
+(`tokens.shift_estimates`); `power` (`audit_power.power`); those of `corpus_test`, `corpus_power` and `codec`. `label`
+is 1 for members, 0 for non-members."""
 
 _WHOLE = ("draw", "length", "label", "order", "shots", "texts", "documents", "n", "answers")
 _NUMBERS = ("value", "low", "high")
@@ -54,7 +55,7 @@ def estimates_and_curves(
     """The tables `COLUMNS` and `curves.COLUMNS`: what `asked` says (`studies.plan.estimates_asked`); of answers, all.
 
     `scores` as `cells.scores_of` gives them; `table` reads the scores table, for an audit's power and for corpus tests.
-    The passes of `manifest` are read for shifts and tokens alone.
+    The passes of `manifest` are read for shifts, tokens and CoDeC.
     """
 
     def of(statistic: str) -> list[Mapping[str, Any]]:
@@ -75,7 +76,7 @@ def estimates_and_curves(
     passes = Passes(
         manifest or {"views": []}, store, benchmark, sets, resamples, f"{model} on {benchmark_name}"
     )
-    rows += shift_estimates(passes, of("shift"))
+    rows += shift_estimates(passes, of("shift")) + codec_estimates(passes, of("corpus"))
     curves = [score_curves(metrics, scores, evaluation_sets, of("roc") + of("density"))]
     curves.append(token_curves(passes, of("tokens")))
     return frame_of(rows), pd.concat(curves, ignore_index=True)

@@ -12,7 +12,7 @@ from pretrace.questions.over_api import LETTER_TOKENS, TOKENS_A_WORD
 from pretrace.views import PARAPHRASES
 
 _BYTES_A_TOKEN = 4  # of English; of Chinese, whose characters have three, about right as well
-_WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
+_WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90, "continuation": 50}
 """Tokens of the prompts without a passage, about."""
 
 
@@ -70,6 +70,10 @@ def _counted(one: Mapping[str, Any], tokens: list[int], endpoint: Endpoint) -> t
             return texts, texts * wording + whole, texts * UNITS
         case "paraphrase":
             return texts, texts * wording + whole, PARAPHRASES * whole
+        case "continuation":
+            asked = texts * one["samples"]
+            # a sample may have TOKENS_A_WORD for each word of the second half: about as many as the text has
+            return asked, asked * wording + one["samples"] * whole // 2, one["samples"] * whole
         case _:
             asked = texts * one["variants"]
             before = one["shots"] * (whole // max(texts, 1))

@@ -5,7 +5,7 @@ from typing import Any
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.apis import is_api
-from pretrace.studies.questions import WRITTEN
+from pretrace.studies.questions import WRITTEN, view_writer
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 
@@ -16,7 +16,8 @@ def api_work(study: Study) -> list[Work]:
     """One entry a task, for `questions.estimate`: `model`, `benchmark` (slugs), `task`, `subsets`, `lengths` and what
     the number of tokens depends on.
 
-    `task`: a question method; `scoring`, a pass with `shots` before and `variants` of each text; or `paraphrase`.
+    `task`: a question method; `scoring`, a pass with `shots` before and `variants` of each text; `paraphrase`; or
+    `continuation`, with a number of `samples`.
     """
     behind_apis = {slug for slug, entry in study.models.entries.items() if is_api(entry)}
     work: list[Work] = []
@@ -37,6 +38,9 @@ def api_work(study: Study) -> list[Work]:
             add(pair, "scoring", request, shots=request["shots"] or 0, variants=variants)
     for pair in _paraphrases(study):
         add(pair, "paraphrase", {})
+    for benchmark, view in plan.continued_views(study):
+        writer = view_writer(view, study.benchmarks.entries[benchmark])
+        add((writer, benchmark), "continuation", {}, samples=VIEWS[view].number)
     return sorted(work, key=lambda one: (one["model"], one["benchmark"], one["task"], str(one)))
 
 

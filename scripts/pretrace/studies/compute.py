@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.apis import is_api
+from pretrace.studies.questions import view_writer
 from pretrace.studies.study import Study, load_study
 from pretrace.views import VIEWS
 
@@ -20,6 +21,8 @@ ENCODINGS = 64
 """Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
 PROMPT = 120
 """Tokens of a question's wording."""
+WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
+"""The part of a benchmark that a request reads if it names none."""
 FORWARD = 2
 """Floating-point operations of a forward pass, per parameter and token."""
 
@@ -45,7 +48,7 @@ def compute_lines(config: Mapping[str, Any]) -> list[Line]:
 def assumptions(config: Mapping[str, Any]) -> list[str]:
     """The values assumed for models and benchmarks whose entries do not state them."""
     study = load_study(dict(config))
-    read = {model for model, *_ in (*passes(study), *questions(study))}
+    read = {model for model, *_ in _work(study)}
     asked = [
         (benchmark, request)
         for pairs, requests in (
@@ -56,6 +59,7 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
         if _is_local(study, model)
         for request in requests(study, model, benchmark)
     ]
+    asked += [(benchmark, WHOLE) for _, benchmark, _ in continuations(study)]
     entries = study.benchmarks.entries
     found = [
         (benchmark, _stated(entries[benchmark], subset, length), length)
@@ -78,12 +82,18 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
 
 def _line(name: str, study: Study, flops: float) -> Line:
     read: dict[str, float] = {}
-    for model, _, tokens in (*passes(study), *questions(study)):
+    for model, _, tokens in _work(study):
         read[model] = read.get(model, 0) + tokens
     entries = study.models.entries
     work = sum(FORWARD * entries[model].get("parameters", 0) * tokens for model, tokens in read.items())
     gpus = max((entries[model].get("resources", {}).get("gpu", 0) for model in read), default=0)
     return Line(name, len(read), sum(read.values()), work / flops / 3600, gpus)
+
+
+def _work(study: Study) -> Iterator[tuple[str, str, float]]:
+    yield from passes(study)
+    yield from questions(study)
+    yield from continuations(study)
 
 
 def _is_local(study: Study, model: str) -> bool:
@@ -129,6 +139,16 @@ def questions(study: Study) -> Iterator[tuple[str, str, float]]:
                     yield model, benchmark, texts * (ENCODINGS * tokens + PROMPT)
                 else:
                     yield model, benchmark, texts * (2 * request["parameters"].get("k", tokens / 2) + PROMPT)
+
+
+def continuations(study: Study) -> Iterator[tuple[str, str, float]]:
+    """(model, benchmark, tokens) of each view of continued texts. A sample reads half of a text and writes the rest."""
+    for benchmark, view in sorted(plan.continued_views(study)):
+        entry = study.benchmarks.entries[benchmark]
+        writer = view_writer(view, entry)
+        if writer and _is_local(study, writer):
+            for _, _, texts, tokens in places(entry, WHOLE):
+                yield writer, benchmark, texts * (VIEWS[view].number or 1) * tokens
 
 
 def trainings(study: Study) -> Iterator[tuple[str, float]]:

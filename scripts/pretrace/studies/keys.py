@@ -197,6 +197,9 @@ class WrittenPanel(Keys, total=False):
     """The panel's heading."""
     settings: dict[str, str]
     """For `ablation_bars`: label -> setting, for this panel in place of `options.settings`."""
+    redraws: Count
+    """For `corpus_test`: redraw the labels this often and show how often p is at most 0.05, which an exact test keeps
+    to 5 % (default, do not)."""
 
 
 def _placed(panel: dict[str, Any]) -> dict[str, Any]:

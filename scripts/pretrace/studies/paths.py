@@ -87,7 +87,7 @@ def manifest(study: Study, model: str, benchmark: str) -> File:
 def manifest_shown(study: Study, model: str, benchmark: str) -> File:
     """The same where an artifact shows what the passes themselves say."""
     asked = {one["statistic"] for one in plan.estimates_asked(study, model, benchmark)}
-    return manifest(study, model, benchmark) if asked & {"shift", "tokens"} else []
+    return manifest(study, model, benchmark) if asked & {"shift", "tokens", "corpus"} else []
 
 
 def references(study: Study, model: str, benchmark: str) -> list[File]:
@@ -205,11 +205,7 @@ def stored_views_of_study(study: Study) -> set[Pair]:
         for model, benchmark in plan.pass_pairs(study)
         for view in plan.stored_views(study, model, benchmark)
     }
-    read |= {
-        (benchmark, view)
-        for model, benchmark in plan.pairs(study)
-        for view in plan.continuations_of(study, model, benchmark)
-    }
+    read |= plan.continued_views(study)
     return read | {
         (benchmark, view)
         for model, benchmark in plan.question_pairs(study)

@@ -273,7 +273,7 @@ ASKED = {
     "shift": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "separator"),
     "tokens": ("subset", "length", "view", "start_token", "eps", "percentile"),
     "power": ("length", "start_token", "references", "methods"),
-    "corpus": ("subset", "length", "start_token", "references", "methods"),
+    "corpus": ("subset", "length", "start_token", "references", "methods", "redraws"),
     "corpus_power": ("subset", "length", "start_token", "references", "methods"),
     "accuracy_by_order": ("document",),
 }
@@ -288,7 +288,7 @@ def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
         if not statistic or "unavailable" in artifact:
             continue
         usual: Request = {"subset": None, "length": None, "view": "original", "draw": 0, "separator": "none"}
-        usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": []}
+        usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": [], "redraws": 0}
         usual |= {"evaluation_set": "all", "start_token": None} | artifact | artifact["options"] | panel
         usual |= {
             "selection": artifact.get("selection", ["default"])[0],
@@ -361,6 +361,15 @@ def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
 def continuations_of(study: Study, model: str, benchmark: str) -> list[str]:
     """The views of continued texts that the pair's scores are made of."""
     return sorted({view for run in runs_of(study, model, benchmark) for view in run.continuations})
+
+
+def continued_views(study: Study) -> set[Pair]:
+    """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part of it the runs score."""
+    return {
+        (benchmark, view)
+        for model, benchmark in pairs(study)
+        for view in continuations_of(study, model, benchmark)
+    }
 
 
 def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.evaluation.codec import CODEC
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
 from pretrace.evaluation.evidence import LEVEL
@@ -21,6 +22,7 @@ LABELS = {
     ENSEMBLE: f"Ensemble of methods, {HALF}",
     BLIND: f"Words (control, no model), {HALF}",
     CHARACTERS: "Number of characters (control, no model)",
+    CODEC: "CoDeC: share of texts that context of their own class makes less likely",
 }
 """Scores in the order of the rows, after the score that is fixed beforehand."""
 
@@ -29,6 +31,7 @@ BELIEFS = {
     REFERENCE: "the same, and that the reference model read neither",
     DIFFERENCE: "apart from training, what sets the two apart moves both models alike",
     **dict.fromkeys(CONTROLS, "nothing: a low p says that the two differ in more than training"),
+    CODEC: "not a test: context should help less where the model knows the texts",
 }
 BY_DESIGN = "nothing: members were drawn at random within each document"
 WITHIN = "had the model read none, the texts of a document would score alike"
@@ -42,6 +45,10 @@ NOTES = (
     "believed holds. The number of characters is tested in both directions. The difference has no p: its interval "
     "counts.",
     f"Smallest effect: this many units find it at p ≤ {LEVEL:g} with a probability of 80 %.",
+)
+SIZE = (
+    f"Size: how often p ≤ {LEVEL:g} where the labels are redrawn at random within strata, so that there is nothing to "
+    f"find (Wilson's 95 % interval). An exact test has at most {LEVEL:g}."
 )
 
 
@@ -58,11 +65,15 @@ def render(artifact: Artifact, results: Results) -> Table:
         name = panel_label({"length": None, **panel})
         placed += rows_of(
             f"{name}: {_documents(rows)}",
-            ((_label(of), _cells(row, believed[of]), of in CONTROLS) for of, row in rows.items()),
+            (
+                (_label(of), _cells(row, believed[of], "redraws" in panel), of in CONTROLS)
+                for of, row in rows.items()
+            ),
         )
         records += [panel_record(panel) | row | {"believed": believed[of]} for of, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
-    notes = [*NOTES, *results.cautions(artifact["panels"])]
+    sized = [SIZE] if any("redraws" in panel for panel in artifact["panels"]) else []
+    notes = [*NOTES, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, lay_out(placed, "Score"), notes, long_frame(records), " ".join(readings))
 
 
@@ -71,18 +82,25 @@ def _label(score: str) -> str:
 
 
 def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
-    """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect."""
-    quantities = ("corpus_effect", "corpus_p", "corpus_smallest_effect", "corpus_units")
-    frame = results.asked_of(artifact, panel, *quantities, hint="")
+    """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect, size with
+    its interval; of CoDeC the texts of each class, the share of each and the shots.
+    """
+    quantities = ("effect", "p", "smallest_effect", "units", "size", "hurt")
+    frame = results.asked_of(artifact, panel, *(f"corpus_{of}" for of in quantities), hint="")
     found: dict[str, dict[str, Any]] = {}
     for row in records_of(frame):
         of = found.setdefault(
             str(row["method"]), {"method": row["method"], "p": None, "smallest_effect": None}
         )
+        group = "suspected" if number(row["label"]) else "held_out"
         if row["quantity"] == "corpus_effect":
             of |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
         elif row["quantity"] == "corpus_units":
-            of["suspected" if row["label"] == 1 else "held_out"] = row["n"]
+            of[group] = row["n"]
+        elif row["quantity"] == "corpus_hurt":
+            of |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
+        elif row["quantity"] == "corpus_size":
+            of |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
         else:
             of[row["quantity"].removeprefix("corpus_")] = row["value"]
     order = [*(name for name in found if name not in LABELS), *LABELS]
@@ -106,16 +124,28 @@ def _belief(row: Record, *, randomised: bool) -> str:
     return BY_DESIGN if randomised else WITHIN
 
 
-def _cells(row: Record, believed: str) -> list[tuple[Head, Cell]]:
+def _cells(row: Record, believed: str, sized: bool) -> list[tuple[Head, Cell]]:
     p = number(row["p"])
-    return [
-        ("suspected", Cell(words=None if "suspected" not in row else str(row["suspected"]))),
-        ("held out", Cell(words=None if "held_out" not in row else str(row["held_out"]))),
-        ("effect", Cell(*estimate(row), signed=True)),
+    cells: list[tuple[Head, Cell]] = [
+        ("suspected", Cell(words=_group(row, "suspected"))),
+        ("held out", Cell(words=_group(row, "held_out"))),
+        ("effect", Cell(*estimate(row), signed=True) if "value" in row else Cell()),
         ("p", Cell(words=None if p is None else f"{p:.2g}", bold=p is not None and p <= LEVEL)),
         ("smallest effect", Cell(number(row["smallest_effect"]))),
         ("believed", Cell(words=believed)),
     ]
+    if sized:
+        size, low, high = (number(row.get(key)) for key in ("size", "size_low", "size_high"))
+        cells.insert(-1, ("size", Cell(size, low, high)))
+    return cells
+
+
+def _group(row: Record, group: str) -> str | None:
+    """Units of a class; of CoDeC the share of the class's texts."""
+    if group not in row:
+        return None
+    share = row.get(f"{group}_share")
+    return str(row[group]) if share is None else f"{100 * share:.0f} % of {row[group]}"
 
 
 def _reading(rows: Mapping[str, Record], believed: str) -> str:
