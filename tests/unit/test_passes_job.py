@@ -12,6 +12,7 @@ import tiny_models
 from pretrace.models import load_tokenizer
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import STATISTICS, Request
+from pretrace.passes.store import Store
 from pretrace.runtime.errors import InputError
 
 
@@ -96,6 +97,20 @@ def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
         ):
             assert own <= highest <= top <= 1e-6
             assert (rank == 0) == (own == pytest.approx(highest, abs=1e-6))
+
+
+def test_a_pass_that_another_job_stores_meanwhile_is_not_run(job, monkeypatch):
+    """Two benchmarks with the same texts start at once: neither finds the pass, then one of them stores it."""
+    first = rows(job, job())
+    record, asked = Store.record, []
+
+    def late(self, key):
+        asked.append(key)
+        return record(self, key) if len(asked) > 1 else None
+
+    monkeypatch.setattr(Store, "record", late)
+    monkeypatch.setattr(Engine, "_run", None)
+    assert rows(job, job()) == first
 
 
 def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):

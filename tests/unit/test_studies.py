@@ -58,7 +58,7 @@ def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
 
 
 def test_altered_views_are_read_only_where_a_method_needs_them(load):
-    runs = [RUN | {"methods": ["loss"]}, RUN | {"methods": ["lowercase"], "lengths": [64]}]
+    runs = [RUN | {"methods": ["loss"]}, RUN | {"methods": ["lowercase"], "lengths": [32]}]
     loaded = load(study(runs=runs))
     assert [item["method"] for item in loaded.runs[0].methods] == ["loss", "blind"], (
         "a control always stands beside"
@@ -66,7 +66,7 @@ def test_altered_views_are_read_only_where_a_method_needs_them(load):
     requests = plan.pass_requests(loaded, "smollm2-135m", "sotu")
     assert [request["statistics"] for request in requests if not request["altered"]] == ["full", "full"]
     lowered = [request for request in requests if request["altered"] == "lowercase"]
-    assert [request["lengths"] for request in lowered] == [[64]]
+    assert [request["lengths"] for request in lowered] == [[32]]
     assert {request["statistics"] for request in lowered} == {"logprobs"}
 
 
@@ -90,7 +90,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]), ["methods.0", "epsilon", "mean 'eps'"]),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
-        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[64]"]),
+        (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
         (study(study="my study"), ["study", "my study", "right form"]),
         (study(study="passes"), ["study", "reserved"]),
@@ -145,8 +145,8 @@ def test_run_wide_settings_are_checked(load, key, value):
 
 
 def test_yaml_merge_keys_work(load):
-    text = "study: mine\nruns:\n  - &first {model: smollm2-135m, benchmark: sotu}\n  - {<<: *first, lengths: [64]}\n"
-    assert [run.lengths for run in load(text).runs] == [None, [64]]
+    text = "study: mine\nruns:\n  - &first {model: smollm2-135m, benchmark: sotu}\n  - {<<: *first, lengths: [32]}\n"
+    assert [run.lengths for run in load(text).runs] == [None, [32]]
 
 
 def test_more_shots_than_are_drawn_are_refused(load):

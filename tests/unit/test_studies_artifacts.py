@@ -18,11 +18,11 @@ def load(tmp_path):
 
 
 def test_a_study_without_artifacts_gets_the_results_tables(load):
-    shown = load(study(runs=[RUN | {"lengths": [64]}, RUN, RUN | {"lengths": [64]}])).artifacts
+    shown = load(study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
     panels = [panel | {"start_token": None, "references": None} for panel in shown["results_auc"]["panels"]]
     at = AT | {"start_token": None, "references": None}
-    assert panels == [at | {"length": 64}, at], "each once, in the order of the runs"
+    assert panels == [at | {"length": 32}, at], "each once, in the order of the runs"
 
 
 def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
 from pretrace.benchmarks.sources import LOADERS, VIEW_LOADERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
@@ -22,6 +21,7 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
     `other` draws, so that a model trained on the one has the other's members. Another number of rows than
     `expected` says is warned of. Raises `InputError` on a source that is missing or broken.
     """
+    from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
     from pretrace.benchmarks.table import finish, warn_of_counts
 
     texts = LOADERS[entry["source"]](entry, sources, seed_of("benchmark", entry.get("split", name), seed))
@@ -34,6 +34,8 @@ def imported(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mappin
 
     Raises `InputError` where the source holds no such view.
     """
+    from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
+
     views = VIEW_LOADERS[entry["source"]](entry, sources) if entry["source"] in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(

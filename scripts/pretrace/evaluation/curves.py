@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.cells import Column, EvaluationSet, Scores
-from pretrace.evaluation.evaluate import KEYS
+from pretrace.evaluation.metrics import KEYS
 from pretrace.evaluation.roc import Flags, Floats
 
 COLUMNS = [*KEYS, "curve", "label", "x", "y", "low", "high", "weight"]

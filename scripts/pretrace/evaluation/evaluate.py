@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, Shown, cells, text_units
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
-from pretrace.evaluation.metrics import METRICS, level_of
+from pretrace.evaluation.metrics import KEYS, METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import Flags
@@ -29,10 +29,6 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress, log
 
-KEYS = [
-    "unit", "method", "setting", "view", "start_token", "draw", "reference",
-    "subset", "length", "evaluation_set", "selection",
-]  # fmt: skip
 METRIC_COLUMNS = [*KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
 TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
 

@@ -1,7 +1,13 @@
-"""The names of all metrics, and of all subsets together. Light to import."""
+"""The names of all metrics, of their keys, and of all subsets together. Light to import."""
 
 EACH = "*"
 """A subset that stands for every one."""
+
+KEYS = [
+    "unit", "method", "setting", "view", "start_token", "draw", "reference",
+    "subset", "length", "evaluation_set", "selection",
+]  # fmt: skip
+"""What tells the rows of metrics, tests and curves apart."""
 
 LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""

@@ -13,12 +13,11 @@ def written(
     temperature: float = 0.0,
     top_k: int = 0,
 ) -> list[list[int]]:
-    """The token ids that the model adds to each of `prompts`, token ids of one length: at most `most`.
+    """The token ids that the model adds to each of `prompts`, token ids read as one batch: at most `most`.
 
-    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary, or
-    from the `top_k` likeliest tokens. Of the checkpoint's
-    generation_config.json only the tokens that end a text count: its penalties and filters, which no digest of
-    a checkpoint names, do not. A text that ends before the longest is padded.
+    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary, or from the `top_k`
+    likeliest tokens. Of the checkpoint's generation_config.json only the tokens that end a text count: its penalties
+    and filters, which no digest of a checkpoint names, do not. A text that ends before the longest is padded.
     """
     import torch
     import transformers
@@ -27,23 +26,24 @@ def written(
     # generate() fills from here whatever it is not told
     model.generation_config = transformers.GenerationConfig(eos_token_id=ends)
     padding = tokenizer.pad_token_id
+    if padding is None:
+        padding = ends[0] if isinstance(ends, list) else ends
     drawing = (
         {"do_sample": True, "temperature": temperature, "top_k": top_k}
         if temperature
         else {"do_sample": False}
     )
-    inputs = torch.tensor(prompts, device=model.device)
+    longest = max(map(len, prompts))
+    missing = [longest - len(prompt) for prompt in prompts]
+    rows = [[padding or 0] * less + list(prompt) for less, prompt in zip(missing, prompts, strict=True)]
+    seen = [[0] * less + [1] * (longest - less) for less in missing]
     with torch.inference_mode():
         texts = model.generate(
-            inputs,
-            attention_mask=torch.ones_like(inputs),
+            torch.tensor(rows, device=model.device),
+            attention_mask=torch.tensor(seen, device=model.device),
             generation_config=transformers.GenerationConfig(
-                max_new_tokens=most,
-                pad_token_id=padding
-                if padding is not None
-                else (ends[0] if isinstance(ends, list) else ends),
-                **drawing,
+                max_new_tokens=most, pad_token_id=padding, **drawing
             ),
         )
-    added: list[list[int]] = texts[:, inputs.shape[1] :].tolist()
+    added: list[list[int]] = texts[:, longest:].tolist()
     return added

@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
-from pretrace.evaluation.evaluate import KEYS as CURVE_KEYS
-from pretrace.evaluation.metrics import EACH
+from pretrace.evaluation.metrics import EACH, KEYS
 from pretrace.questions.known import is_control
 from pretrace.render.names import ordered, panel_label, place_label, where
 from pretrace.render.phrases import joined
@@ -126,7 +125,7 @@ class Results:
         """The points of a metrics row's curve (`evaluation.curves`); raises where there are none."""
         frame = self._read("curves", pair_of(panel))
         frame = frame[frame["curve"] == curve]
-        for key in CURVE_KEYS:
+        for key in KEYS:
             frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
         if frame.empty:
             raise InputError(

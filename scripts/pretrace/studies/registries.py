@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.corpora.sources import CORPORA
 from pretrace.models.entries import MODELS, Api

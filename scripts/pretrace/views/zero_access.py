@@ -39,10 +39,10 @@ def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.
     fewer where the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
     """
     model, tokenizer = target.load(), target.tokenizer
+    openings = [list(tokenizer(prompt)["input_ids"]) for prompt in prompts]
+    completions = written(model, tokenizer, openings, max(lengths))
     rows = []
-    for position, prompt in enumerate(prompts):
-        ids = list(tokenizer(prompt)["input_ids"])
-        [added] = written(model, tokenizer, [ids], max(lengths))
+    for position, (prompt, ids, added) in enumerate(zip(prompts, openings, completions, strict=True)):
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)
         for length in lengths:
             whole = tokenizer.decode(ids + added[:length], skip_special_tokens=True)
