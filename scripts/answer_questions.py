@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from pretrace import models
+from pretrace.models.settings import torch_settings
+from pretrace.models.target import load_checkpoint
 from pretrace.questions.job import answer_questions
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.prompts import read_wording
@@ -10,9 +11,9 @@ from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
-with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
+with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
-    target = models.load_checkpoint(
+    target = load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.params.device,
         gpus=snakemake.resources.gpu,

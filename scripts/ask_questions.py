@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pretrace import models
 from pretrace.models.api.client import connected
+from pretrace.models.tokens import load_tokenizer
 from pretrace.questions.job import answer_questions
 from pretrace.questions.over_api import ApiAnswerer
 from pretrace.questions.prompts import read_wording
@@ -26,7 +26,7 @@ with (
         benchmark=read_parquet(snakemake.input.benchmark),
         kind=snakemake.params.kind,
         views=read_views(snakemake.input.views),
-        answerer=ApiAnswerer(client, models.load_tokenizer(Path(tokenizer)) if tokenizer else None),
+        answerer=ApiAnswerer(client, load_tokenizer(Path(tokenizer)) if tokenizer else None),
         wording=read_wording(Path(snakemake.input.prompts)),
         name=f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}",
     )

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-from pretrace import models
+from pretrace.models.settings import torch_settings
+from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.zero_access import complete, read_prompts
 
-with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
-    target = models.load_checkpoint(
+with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
+    target = load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.params.device,
         gpus=snakemake.resources.gpu,

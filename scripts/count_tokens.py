@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from pretrace import models
 from pretrace.corpora.counts import count_tokens
+from pretrace.models.tokens import load_encoder
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
     count_tokens(
         Path(snakemake.input.segments),
         Path(snakemake.input.documents),
-        models.load_encoder(Path(snakemake.input.checkpoint)),
+        load_encoder(Path(snakemake.input.checkpoint)),
         Path(snakemake.output[0]),
         max_tokens=snakemake.params.max_tokens,
     )

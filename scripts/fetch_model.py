@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from pretrace import models
+from pretrace.models.fetching import fetch_model
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     entry = snakemake.params.entry
-    models.fetch_model(
+    fetch_model(
         entry["hub"],
         entry["revision"] or "main",
         Path(snakemake.output[0]),

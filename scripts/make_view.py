@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pretrace.models import torch_settings
+from pretrace.models.settings import torch_settings
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import stored

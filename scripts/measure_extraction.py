@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pretrace import models
 from pretrace.evaluation.extraction import summary, windows_of
+from pretrace.models.tokens import load_decoder
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 
@@ -14,7 +14,7 @@ with job_log(snakemake.log[0]):
         Path(snakemake.params.store),
         read_parquet(snakemake.input.benchmark),
         extraction["start_token"],
-        models.load_decoder(Path(snakemake.input.checkpoint)),
+        load_decoder(Path(snakemake.input.checkpoint)),
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)

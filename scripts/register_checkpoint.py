@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pretrace import models
+from pretrace.models.checkpoint import register_local
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    models.register_local(
+    register_local(
         Path(snakemake.params.path), Path(snakemake.output[0]), remote_code=snakemake.params.remote_code
     )

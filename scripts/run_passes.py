@@ -2,20 +2,22 @@
 
 from pathlib import Path
 
-from pretrace import models, passes
+from pretrace.models.settings import torch_settings
+from pretrace.models.target import load_checkpoint
+from pretrace.passes.job import run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.stored import read_views
 
-with job_log(snakemake.log[0]), models.torch_settings(snakemake.params.threads):
+with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
-    passes.run(
+    run(
         snakemake.params.requests,
         benchmark=benchmark,
         names=dict(snakemake.wildcards),
-        target=models.load_checkpoint(
+        target=load_checkpoint(
             Path(snakemake.input.checkpoint),
             device=snakemake.params.device,
             gpus=snakemake.resources.gpu,

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from pretrace import models, passes
 from pretrace.models.api.client import connected
+from pretrace.models.target import load_checkpoint
 from pretrace.passes.echo import echo_target
+from pretrace.passes.job import run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
@@ -22,13 +23,13 @@ with (
     tokenizer = snakemake.input.tokenizer
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
-    passes.run(
+    run(
         snakemake.params.requests,
         benchmark=benchmark,
         names=dict(snakemake.wildcards),
         target=echo_target(
             client,
-            models.load_checkpoint(Path(tokenizer), dtype="float32", device="cpu") if tokenizer else None,
+            load_checkpoint(Path(tokenizer), dtype="float32", device="cpu") if tokenizer else None,
             snakemake.params.max_length,
         ),
         store=Path(snakemake.params.store),

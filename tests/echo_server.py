@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from pretrace import models
+from pretrace.models.target import load_checkpoint
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
@@ -28,7 +28,7 @@ class EchoServer:
     def __init__(
         self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False
     ) -> None:
-        target = models.load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
+        target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
         self.tokenizer, self.model = target.tokenizer, target.load()
         self.engine = Engine(self.model, "server", 4096)
         self.shifted, self.garbled, self.ignored = shifted, garbled, ignored

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from measuring import parser_of
 
-from pretrace import models
 from pretrace.models.speeds import attention, faster, products, timed
+from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import read_json
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     options = parser_of(__doc__, texts=8, repetitions=3).parse_args()
     torch.set_num_threads(options.threads)
     kinds = ("float32", "bfloat16")
-    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype, device="cpu")
+    target = load_checkpoint(options.checkpoint, dtype=options.dtype, device="cpu")
     shapes = target.checkpoint.matrix_shapes()
     with tempfile.TemporaryDirectory() as folder:
         took = timed(
@@ -33,7 +33,7 @@ def main() -> None:
         print(f"measured in {took:.2f} s (type) and {also:.2f} s (attention)")
         for found in map(read_json, sorted(Path(folder, "speeds").iterdir())):
             print(found)
-    loaded = [models.load_checkpoint(options.checkpoint, dtype=kind, device="cpu").load() for kind in kinds]
+    loaded = [load_checkpoint(options.checkpoint, dtype=kind, device="cpu").load() for kind in kinds]
     drawn = np.random.default_rng(0).integers(0, target.vocabulary, (options.texts, options.tokens))
     ids = torch.from_numpy(drawn)
     with torch.inference_mode():

@@ -21,10 +21,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from llama_server import llama_server
-from pretrace import models
 from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
+from pretrace.models.target import load_checkpoint
 from pretrace.questions.answering import Letters, Prompt
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.over_api import ApiAnswerer
@@ -70,7 +70,7 @@ def main() -> None:
     options = parser.parse_args()
 
     asked = prompts()
-    target = models.load_checkpoint(options.checkpoint, dtype="float32")
+    target = load_checkpoint(options.checkpoint, dtype="float32")
     local = table(LocalAnswerer(target, "local", 2048).letters(asked, lambda answered: None))
     free = {"input": 0, "output": 0}
     about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20, "price": free}

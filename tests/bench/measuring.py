@@ -35,10 +35,10 @@ def loaded(options: argparse.Namespace) -> tuple[Any, Any]:
     """The checkpoint that the options name, and its model; torch has the threads that they give."""
     import torch
 
-    from pretrace import models
+    from pretrace.models.target import load_checkpoint
 
     torch.set_num_threads(options.threads)
-    target = models.load_checkpoint(options.checkpoint, dtype=options.dtype)
+    target = load_checkpoint(options.checkpoint, dtype=options.dtype)
     print(f"{target.dtype} on {target.device}, {options.threads} threads")
     return target, target.load()
 

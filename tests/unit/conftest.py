@@ -58,7 +58,7 @@ def store(tmp_path, benchmark_table):
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory):
     """Gives the record of a tiny checkpoint of a kind, whose folder is `model` beside it; made once."""
-    from pretrace.models import register_local
+    from pretrace.models.checkpoint import register_local
     from tiny_models import tiny_model
 
     @cache

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pretrace import models, passes
-from pretrace.passes.manifest import PLAIN
+from pretrace.models.target import load_checkpoint
+from pretrace.passes import job
+from pretrace.passes.manifest import PLAIN, read
 from pretrace.passes.requests import Request
 
 TEXTS = [
@@ -48,7 +49,7 @@ def benchmark_of(texts, length=None, subset=""):
 
 def target_of(record, **how):
     """The target that a record names, in float32 on the CPU unless it is said how."""
-    return models.load_checkpoint(record, **({"dtype": "float32", "device": "cpu"} | how))
+    return load_checkpoint(record, **({"dtype": "float32", "device": "cpu"} | how))
 
 
 def runner(tiny_checkpoint, folder):
@@ -64,7 +65,7 @@ def runner(tiny_checkpoint, folder):
             "batch_tokens": 64,
             "threads": 1,
         }
-        return passes.run(requests or [full_request()], **(arguments | changes))
+        return job.run(requests or [full_request()], **(arguments | changes))
 
     run.store = folder / "passes" / "store"
     run.manifest = folder / "passes" / "tiny" / "texts" / "study.json"
@@ -74,7 +75,7 @@ def runner(tiny_checkpoint, folder):
 def rows(job, manifest, start_token="tokenizer", **at):
     """The rows that a job stored of a pass, as dictionaries."""
     plain = {"view": "original", "subset": "", "length": None}
-    return passes.read(manifest, job.store, start_token=start_token, **(plain | at)).to_pylist()
+    return read(manifest, job.store, start_token=start_token, **(plain | at)).to_pylist()
 
 
 def requests_of(texts, inner=()):

@@ -17,9 +17,10 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from spoiling import JUNK, damaged, refuses, seeds, spoiled
 
 import tiny_models
-from pretrace import models, passes
 from pretrace.models.api.client import MalformedAnswerError, _usage
+from pretrace.models.checkpoint import register_local
 from pretrace.passes.alignment import echo_of
+from pretrace.passes.job import run
 from pretrace.questions.over_api import _letter_of_logprobs, _letter_of_text, reply_of
 
 ODD_TEXTS = [
@@ -48,8 +49,8 @@ def folder(good, tmp_path) -> Path:
 def used(folder: Path, *, start_token: str = "none", max_length: int | None = None) -> dict:
     """Register a checkpoint, load it and read odd texts with it; the manifest."""
     record = folder.parent / "checkpoint.json"
-    models.register_local(folder, record)
-    return passes.run(
+    register_local(folder, record)
+    return run(
         [request(statistics="full", start_token=start_token)], benchmark=benchmark_of(ODD_TEXTS), names=NAMES,
         target=target_of(record, max_length=max_length),
         store=folder.parent / "store", manifest=folder.parent / "manifest.json", batch_tokens=512, threads=1,

@@ -10,7 +10,7 @@ from made_up_jobs import benchmark_of, request
 
 import tiny_models
 from pretrace.evaluation.extraction import SUMMARY, WINDOWS, longest_run, summary, windows_of
-from pretrace.models import load_decoder, load_tokenizer, start_token_ids
+from pretrace.models.tokens import load_decoder, load_tokenizer, start_token_ids
 from pretrace.runtime.errors import InputError
 
 TEXT = "The state of the union is strong, and the people of the United States know it. " * 3

@@ -11,7 +11,7 @@ from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
 from pretrace.methods import Inputs, inputs, score, scoring
 from pretrace.methods.inputs import PassReader
-from pretrace.passes import read_batches
+from pretrace.passes.manifest import read_batches
 from pretrace.passes.requests import STATISTICS
 from pretrace.runtime.files import sha256_file, write_parquet
 from pretrace.views.prefixes import draw_prefixes

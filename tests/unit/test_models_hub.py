@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from pretrace.models import fetch_model, load_checkpoint, read_checkpoint
+from pretrace.models.checkpoint import read_checkpoint
+from pretrace.models.fetching import fetch_model
+from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
 from pretrace.studies.registries import Registry, override
 

@@ -11,7 +11,8 @@ import torch
 import transformers
 from made_up_jobs import target_of
 
-from pretrace.models import load_checkpoint, speeds, target
+from pretrace.models import speeds, target
+from pretrace.models.target import load_checkpoint
 from pretrace.passes.features import Features
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import log

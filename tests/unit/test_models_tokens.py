@@ -3,7 +3,7 @@
 import pytest
 
 import tiny_models
-from pretrace.models import start_token_ids
+from pretrace.models.tokens import start_token_ids
 from pretrace.runtime.errors import InputError
 
 

@@ -15,8 +15,8 @@ from made_up_speeches import numbered, split_benchmark
 
 import tiny_models
 from pretrace import benchmarks
-from pretrace.models import register_local, start_token_ids
-from pretrace.models.checkpoint import read_checkpoint
+from pretrace.models.checkpoint import read_checkpoint, register_local
+from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.build import continue_model, fit, tokenizer_of, train_model
 from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
 from pretrace.models.training.stream import held_out, training_stream, windows

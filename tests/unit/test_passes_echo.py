@@ -7,11 +7,11 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from echo_server import EchoServer
 from llama_server import llama_server
 from loopback import Loopback
-from pretrace import passes
 from pretrace.models.api import faults as faults_module
 from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
+from pretrace.passes import job
 from pretrace.passes.alignment import Echo, after, span_of
 from pretrace.passes.echo import echo_target
 from pretrace.passes.probe import Probe
@@ -52,7 +52,7 @@ def run(tiny_checkpoint, tmp_path):
                 api = {"base_url": url, "model": kind, "endpoint": "completions", "price": free, "echo": True}
                 client = ApiClient(Endpoint("echoing", **api), store, budget_usd=0)
                 local = echo_target(client, local if known else None)
-            manifest = passes.run(
+            manifest = job.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=local, store=where / "store",
                 manifest=where / "manifest.json", batch_tokens=64, threads=1, shots=some_shots,
             )  # fmt: skip

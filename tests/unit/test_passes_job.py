@@ -9,7 +9,7 @@ from made_up_jobs import TEXTS, benchmark_of, expected_statistics, rows
 from made_up_jobs import full_request as request
 
 import tiny_models
-from pretrace.models import load_tokenizer
+from pretrace.models.tokens import load_tokenizer
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import STATISTICS, Request
 from pretrace.passes.store import Store

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made_up_jobs import expected_statistics, rows
 
-from pretrace.models import load_tokenizer
+from pretrace.models.tokens import load_tokenizer
 from pretrace.passes.engine import Engine
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError

@@ -5,7 +5,8 @@ from made_up_jobs import TEXTS, rows, target_of
 from made_up_jobs import full_request as request
 
 import tiny_models
-from pretrace import models
+from pretrace.models.checkpoint import register_local
+from pretrace.models.target import Target
 from pretrace.passes.engine import Engine
 from pretrace.runtime.errors import InputError
 
@@ -14,13 +15,13 @@ from pretrace.runtime.errors import InputError
 def loaded(monkeypatch):
     """The number of times that weights were loaded, in a list of one."""
     count = [0]
-    load = models.Target.load
+    load = Target.load
 
     def counted(self):
         count[0] += 1
         return load(self)
 
-    monkeypatch.setattr(models.Target, "load", counted)
+    monkeypatch.setattr(Target, "load", counted)
     return count
 
 
@@ -31,7 +32,7 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_pa
     usual = key()
     assert key() == key(batch_tokens=32, threads=2) == usual
     reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
-    models.register_local(reseeded, tmp_path / "reseeded.json")
+    register_local(reseeded, tmp_path / "reseeded.json")
     others = [
         key(texts=[*TEXTS[:-1], TEXTS[-1] + "."]),
         key(texts=[*TEXTS[:-2], TEXTS[-1], TEXTS[-2]]),

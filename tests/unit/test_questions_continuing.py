@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from loopback import Loopback, completion, message
-from pretrace.models import load_checkpoint
+from pretrace.models.target import load_checkpoint
 from pretrace.questions.continuing import continue_texts
 from pretrace.questions.prompts import read_wording
 from pretrace.questions.sampling import LocalWriter

@@ -8,8 +8,8 @@ import torch
 
 import tiny_models
 from loopback import Loopback, message
-from pretrace import models
 from pretrace.models.api import faults as faults_module
+from pretrace.models.checkpoint import register_local
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.paraphrasing import ROUNDS, paraphrase, paraphrases_in, read_prompts
 from pretrace.questions.writing import writer_of
@@ -148,7 +148,7 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
 
 
 def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
-    models.register_local(tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json")
+    register_local(tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json")
     prompts = [Prompt("The state"), Prompt("In 1934 the"), Prompt("word " * 400)]
 
     def written(which, again):

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from pretrace.benchmarks.snownlp import lines_of
-from pretrace.models import load_checkpoint
 from pretrace.models.checkpoint import register_local
 from pretrace.models.gguf import convert_gguf
+from pretrace.models.target import load_checkpoint
 from pretrace.render.tables.table import Block, Cell, Row, Table, latex, markdown, page
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError

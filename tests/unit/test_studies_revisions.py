@@ -9,7 +9,7 @@ import yaml
 import hub_datasets as made
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.corpora.readers.shards import stream_shard
-from pretrace.models import fetch_model
+from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
 from pretrace.runtime.hub import names_in, pinned, repositories_of

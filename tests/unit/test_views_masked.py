@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny_checkpoints import SPECIAL, causal_checkpoint, masked_model
 
-from pretrace.models import read_checkpoint, register_local
+from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.views.masked import (
     DROPOUT,
     _candidates,

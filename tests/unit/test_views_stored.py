@@ -10,7 +10,7 @@ import pytest
 from made_up_jobs import target_of
 from tiny_checkpoints import causal_checkpoint, masked_model
 
-from pretrace.models import register_local
+from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.views import VIEWS

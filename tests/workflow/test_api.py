@@ -12,7 +12,7 @@ import yaml
 
 from echo_server import EchoServer
 from loopback import Loopback, message
-from pretrace import models
+from pretrace.models.checkpoint import register_local
 from tiny_models import tiny_model
 
 KEY = "sk-a-very-secret-key-0815"
@@ -49,7 +49,7 @@ def served(project):
     folder = project.path / "mine"
     folder.mkdir()
     tiny_model("llama", folder / "tiny")
-    models.register_local(folder / "tiny", project.path / "tiny.json")
+    register_local(folder / "tiny", project.path / "tiny.json")
     draw = random.Random(0)
     rows = [
         {"id": f"d{document}-{passage}", "text": " ".join(draw.choices(WORDS.split(), k=24)) + f" {document}.",

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+import torch
+
 from pretrace.runtime.logs import log
 
 _POLL = 1.0  # seconds between two looks at GPUs that are taken
@@ -21,8 +23,6 @@ def hold_gpus(count: int = 1) -> list[int]:
     are free the process waits; where the machine has fewer, it takes all. A scheduler that hands out GPUs shows
     a job only its own, so that these are free. A second call keeps the first one's GPUs.
     """
-    import torch
-
     if not _held:
         names = [
             str(torch.cuda.get_device_properties(index).uuid) for index in range(torch.cuda.device_count())

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+import transformers
+
 
 def written(
     model: Any,
@@ -19,9 +22,6 @@ def written(
     likeliest tokens. Of the checkpoint's generation_config.json only the tokens that end a text count: its penalties
     and filters, which no digest of a checkpoint names, do not. A text that ends before the longest is padded.
     """
-    import torch
-    import transformers
-
     ends = model.generation_config.eos_token_id
     # generate() fills from here whatever it is not told
     model.generation_config = transformers.GenerationConfig(eos_token_id=ends)

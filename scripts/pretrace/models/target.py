@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import transformers
+from safetensors import safe_open
 
 from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
 from pretrace.models.devices import hold_gpus
@@ -11,10 +17,6 @@ from pretrace.models.speeds import MEASURABLE, attention, faster, products
 from pretrace.models.tokens import load_tokenizer
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
@@ -57,9 +59,6 @@ class Target:
 
     def load(self) -> Any:
         """The model on its device, in evaluation mode; the weights' files are verified first."""
-        import torch
-        import transformers
-
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
@@ -88,10 +87,8 @@ class Target:
         log.info("loaded %s: %s on %s", self.checkpoint.path, self.dtype, devices)
         return model.eval()
 
-    def embeddings(self) -> "npt.NDArray[np.float32]":
+    def embeddings(self) -> npt.NDArray[np.float32]:
         """The input embedding table [vocabulary, width]; the other weights are read only where its name is unknown."""
-        from safetensors import safe_open
-
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         tables = [
             (file, name)
@@ -106,9 +103,6 @@ class Target:
 
     def _placement(self) -> dict[str, Any]:
         """The arguments that make transformers place and quantise the weights while loading."""
-        import torch
-        import transformers
-
         bits = self.dtype.partition("-int")[2]
         gpus = self._gpus()
         placement: dict[str, Any] = {}
@@ -128,8 +122,6 @@ class Target:
 
     def _gpus(self) -> list[int]:
         """The GPUs that the weights may lie on; `cuda` takes them for this process, `cuda:N` is shared on purpose."""
-        import torch
-
         if self.device == "cuda":
             return hold_gpus(self.gpus if self.device_map else 1)
         index = torch.device(self.device).index
@@ -155,8 +147,6 @@ def load_checkpoint(
     Raises `InputError` for a checkpoint that cannot be used, and where the job asked for GPUs, `device` is auto and
     there is none.
     """
-    import transformers
-
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
     with explain_failure(checkpoint.path / "config.json", "read"):
@@ -199,8 +189,6 @@ def _check_vocabulary(path: Path, tokenizer: Any, size: int) -> None:
 
 
 def _device(device: str, gpus: int) -> str:
-    import torch
-
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -224,8 +212,6 @@ def _heads(config: Any) -> tuple[int, int, int] | None:
 
 
 def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str:
-    import torch
-
     if dtype not in DTYPES:
         raise InputError(f"dtype '{dtype}' is unknown: {nearest(dtype, DTYPES)}")
     if dtype != "auto":

@@ -5,6 +5,8 @@ import sys
 import time
 from typing import Any
 
+import torch
+
 
 class Cost:
     """Counts of one part and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
@@ -48,6 +50,4 @@ def _peak_memory_mb() -> float:
 
 
 def _peak_gpu_memory_mb() -> float | None:
-    import torch
-
     return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None

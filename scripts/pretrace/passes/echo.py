@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pretrace.models import Target
 from pretrace.models.api.client import ApiClient
 from pretrace.models.api.target import ApiTarget, CodePoints
+from pretrace.models.target import Target
 from pretrace.models.tokens import SERVER_START
 from pretrace.passes.alignment import Echo, after, echo_of, span_of
 from pretrace.passes.probe import Probe, Prompt, echo_request

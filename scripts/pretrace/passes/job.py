@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
+import torch
 
-from pretrace.models import Target, start_token_ids, torch_settings
+from pretrace.models.settings import torch_settings
+from pretrace.models.target import Target
+from pretrace.models.tokens import start_token_ids
 from pretrace.passes.cost import Cost
+from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix, Shots, prompt_prefix_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
@@ -30,7 +34,6 @@ from pretrace.views.stored import StoredView
 if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
     from pretrace.passes.echo import EchoScorer
-    from pretrace.passes.engine import Engine
 
 
 def run(
@@ -153,15 +156,11 @@ def gpu_name(device: str) -> str | None:
     """The name of the GPU that `device` stands for in this process, None for any other device."""
     if not device.startswith("cuda"):
         return None
-    import torch
-
     return str(torch.cuda.get_device_name(device))
 
 
 def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engine | EchoScorer":
     if isinstance(target, Target):
-        from pretrace.passes.engine import Engine
-
         return Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
     from pretrace.passes.echo import EchoScorer
 

@@ -15,8 +15,8 @@ from pretrace.runtime.errors import InputError, nearest
 from pretrace.views.stored import StoredView, sent
 
 if TYPE_CHECKING:
-    from pretrace.models import Target
     from pretrace.models.api.target import ApiTarget
+    from pretrace.models.target import Target
 
 ENGINE_VERSION = 2  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.models import Target, start_token_ids
 from pretrace.models.generation import written
+from pretrace.models.target import Target
+from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids

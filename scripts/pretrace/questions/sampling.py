@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from pretrace.models import start_token_ids
 from pretrace.models.generation import written
+from pretrace.models.tokens import start_token_ids
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.questions import continuing
 from pretrace.questions.answering import Prompt, Reply

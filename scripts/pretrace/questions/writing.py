@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.models import load_checkpoint, torch_settings
 from pretrace.models.api.client import ApiClient, connected
+from pretrace.models.settings import torch_settings
+from pretrace.models.target import load_checkpoint
 from pretrace.questions import continuing
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.over_api import TOKENS_A_WORD, reply_of, request_of

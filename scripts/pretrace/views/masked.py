@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.models import Checkpoint
+from pretrace.models.checkpoint import Checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log

@@ -52,7 +52,9 @@ def make_view(
 def _made(
     view: View, texts: list[str], seeds: list[int], checkpoint_json: Path, device: str
 ) -> list[list[str]]:
-    from pretrace.models import load_checkpoint, load_tokenizer, read_checkpoint
+    from pretrace.models.checkpoint import read_checkpoint
+    from pretrace.models.target import load_checkpoint
+    from pretrace.models.tokens import load_tokenizer
     from pretrace.views.embeddings import neighbours_by_embeddings, synonyms_by_embeddings
     from pretrace.views.masked import is_masked, load_masked_model, neighbours_by_masked_model
 
