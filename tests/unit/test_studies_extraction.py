@@ -43,7 +43,7 @@ def test_a_run_with_methods_too_has_both_kinds_of_passes_and_artifacts(tmp_path)
     [
         (
             [{"extraction": {}}, {"extraction": {"suffix": 20}}],
-            r"runs\.1\.extraction: another run .* gives other values",
+            r"runs\.1\.extraction: another run .* gives a different one",
         ),
         (
             [{"extraction": {}}, {"extraction": {}, "start_token": "none"}],

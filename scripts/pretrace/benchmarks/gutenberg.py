@@ -9,10 +9,11 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.benchmarks.rows import jsonl_rows
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.logs import log
@@ -28,22 +29,18 @@ _END = re.compile(
     r"^.*(?:\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG EBOOK|End of (?:the )?Project Gutenberg).*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEEDED = ("Text#", "Type", "Issued", "Title", "Language", "Authors")
+_NEEDED = ("Text#", "Type", "Issued", "Language")
 
 
-@dataclass(frozen=True, slots=True)
-class Book:
-    """`id`: a name that is unique among the books of its source; `released`: YYYY-MM-DD, "" where unknown."""
+class Book(NamedTuple):
+    """`id`: a name that is unique among the books of its source."""
 
     id: str
-    title: str
-    author: str
-    released: str
-    text: str = ""
+    text: str
 
 
-def released_since(catalogue: Path, day: str) -> list[Book]:
-    """The English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
+def released_since(catalogue: Path, day: str) -> list[str]:
+    """The ids of the English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
@@ -51,7 +48,7 @@ def released_since(catalogue: Path, day: str) -> list[Book]:
                 f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
             )
         return [
-            Book(row["Text#"], row["Title"], row["Authors"], row["Issued"])
+            row["Text#"]
             for row in reader
             if row["Type"] == "Text"
             and row["Language"] == "en"
@@ -60,11 +57,12 @@ def released_since(catalogue: Path, day: str) -> list[Book]:
         ]
 
 
-def fetch_text(site: str, book: Book, folder: Path, fetcher: Fetcher) -> str:
-    """The book's text without header and licence; it is kept in `folder`, so that a later run does not ask again."""
-    path = folder / f"pg{book.id}.txt"
+def fetch_text(site: str, book: str, folder: Path, fetcher: Fetcher) -> str:
+    """The text of the book of that id without header and licence; it is kept in `folder`, so that a later run does not
+    ask again."""
+    path = folder / f"pg{book}.txt"
     if not path.exists():
-        fetcher.save(f"{site.rstrip('/')}/cache/epub/{book.id}/pg{book.id}.txt", path)
+        fetcher.save(f"{site.rstrip('/')}/cache/epub/{book}/pg{book}.txt", path)
     return without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
 
 
@@ -79,18 +77,10 @@ def without_licence(text: str) -> str:
 
 def books_in(path: Path) -> Iterator[Book]:
     """The documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
-    read = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                yield Book(str(row["id"]), "", "", "", without_licence(row["text"]))
-                read += 1
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: line {read + 1} cannot be read ({error}). "
-            f"{remedy(error, 'Delete the file and run again.')}"
-        ) from error
+    for where, row in jsonl_rows(path):
+        if not isinstance(row.get("text"), str):
+            raise InputError(f"{where}: there is no 'text'. Delete the file and run again.")
+        yield Book(str(row.get("id")), without_licence(row["text"]))
 
 
 def write_books(books: list[Book], out: Path) -> None:
@@ -101,5 +91,5 @@ def write_books(books: list[Book], out: Path) -> None:
         gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file,
     ):
         for book in books:
-            file.write(json.dumps(asdict(book), ensure_ascii=False).encode() + b"\n")
+            file.write(json.dumps(book._asdict(), ensure_ascii=False).encode() + b"\n")
     log.info("%s: %d books", out, len(books))

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, ValidationError, with_config
 from typing_extensions import TypedDict
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.schema import adapter, key_texts
 
 Row = dict[str, Any]
@@ -60,10 +60,8 @@ def lines(path: Path) -> Iterator[str]:
             f"save the file as UTF-8."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}: cannot be read after line {number} ({error}); is it whole, readable for you "
-            f"and, where its name ends in .gz, gzipped?"
-        ) from error
+        advice = remedy(error, "Is it whole and, where its name ends in .gz, gzipped?")
+        raise InputError(f"{path}: cannot be read after line {number} ({error}). {advice}") from error
 
 
 def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:

@@ -27,21 +27,6 @@ _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
 
 
-@contextmanager
-def explain_failure(path: Path, doing: str) -> Iterator[None]:
-    """Whatever transformers raises while it reads a checkpoint's files becomes an `InputError` that names them.
-
-    Its parsers raise what they run into (TypeError, ZeroDivisionError, a bare Exception of Rust), so that no list of
-    kinds would do.
-    """
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:
-        raise InputError(f"transformers cannot {doing} {path}: {type(error).__name__}: {error}") from error
-
-
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The contents of `checkpoint.json`. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.

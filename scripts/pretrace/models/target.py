@@ -11,11 +11,11 @@ import torch
 import transformers
 from safetensors import safe_open
 
-from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
+from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.models.speeds import MEASURABLE, attention, faster, products
 from pretrace.models.tokens import load_tokenizer
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.logs import log
 
 DTYPES = ("auto", "bfloat16", "float16", "float32")
@@ -62,7 +62,7 @@ class Target:
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
-        with explain_failure(self.checkpoint.path, "load"):
+        with explain_failure(f"transformers cannot load {self.checkpoint.path}"):
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
                 self.checkpoint.path,
                 dtype=getattr(torch, self.dtype.partition("-")[0]),
@@ -149,7 +149,7 @@ def load_checkpoint(
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
-    with explain_failure(checkpoint.path / "config.json", "read"):
+    with explain_failure(f"transformers cannot read {checkpoint.path / 'config.json'}"):
         config = transformers.AutoConfig.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )

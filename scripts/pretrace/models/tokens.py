@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, explain_failure, read_checkpoint
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import read_json
 
 SERVER_START = -1
@@ -23,7 +23,7 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
-    with explain_failure(checkpoint.path, "load the tokenizer in"):
+    with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
         return transformers.AutoTokenizer.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
@@ -39,7 +39,7 @@ def load_encoder(checkpoint_json: Path) -> Any:
     import tokenizers
 
     checkpoint.verify(checkpoint.settings)
-    with explain_failure(checkpoint.path, "load the tokenizer in"):
+    with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
         return tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
 
 

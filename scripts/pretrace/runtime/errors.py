@@ -2,7 +2,8 @@
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class InputError(Exception):
@@ -23,6 +24,22 @@ _REMEDIES = {
 def remedy(error: BaseException, otherwise: str = "") -> str:
     """The advice if `error` comes from the machine and not from a file (no space, no permission); else `otherwise`."""
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
+
+
+@contextmanager
+def explain_failure(what: str) -> Iterator[None]:
+    """Whatever a library raises while it reads a user's files becomes an `InputError` that begins with `what`.
+
+    Parsers raise what they run into (TypeError, ZeroDivisionError, a bare Exception of Rust), so that no list of kinds
+    would do.
+    """
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:
+        cause = error.__cause__ or error
+        raise InputError(f"{what}: {type(cause).__name__}: {cause}") from error
 
 
 def nearest(name: object, valid: Iterable[str]) -> str:

@@ -7,7 +7,6 @@ from pretrace.methods import METHODS, settings
 from pretrace.questions.methods import QUESTION_METHODS, controls_of, question_settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.registries import Registry
-from pretrace.studies.runs import Run
 from pretrace.views import PARAPHRASING, VIEWS
 
 Entry = dict[str, Any]
@@ -156,39 +155,3 @@ def named_methods(run: dict[str, Any], where: str) -> tuple[list[Asked], list[As
             raise InputError(f"{at}: {error}") from error
         among.append({"method": name, "parameters": parameters or {}})
     return texts, asked
-
-
-def check_calibration(located: list[tuple[str, Run]]) -> None:
-    """Whether each model and benchmark have one calibration, and the same model reads each `calibrate_on` too.
-
-    `located`: file and key of each run, and the run.
-
-    Raises:
-        InputError: runs disagree, or no run of the same model reads the other benchmark or asks its questions.
-    """
-    reading = {(run.model, run.benchmark) for _, run in located if run.methods}
-    asking = {(run.model, run.benchmark) for _, run in located if _asks_de_cop(run)}
-    first: dict[tuple[str, str, str], Any] = {}
-    for where, run in located:
-        for key in ("calibration", "calibrate_on"):
-            given = getattr(run, key)
-            if given is None:
-                continue
-            if first.setdefault((run.model, run.benchmark, key), given) != given:
-                raise InputError(
-                    f"{where}.{key}: another run of {run.model} on {run.benchmark} gives a different "
-                    "one; give one, or put them into two studies."
-                )
-        other = run.calibrate_on
-        if other is not None and _asks_de_cop(run) and (run.model, other) not in asking:
-            raise InputError(
-                f"{where}.calibrate_on: no run asks {run.model} de_cop's questions on {other}; add one."
-            )
-        if other is not None and run.methods and (run.model, other) not in reading:
-            raise InputError(
-                f"{where}.calibrate_on: no run has {run.model} read {other}; add one with the same methods."
-            )
-
-
-def _asks_de_cop(run: Run) -> bool:
-    return any(item["method"] == "de_cop" for item in run.questions)

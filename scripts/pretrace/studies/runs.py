@@ -1,7 +1,7 @@
 """A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Chosen = dict[str, Any]
@@ -11,25 +11,25 @@ Extraction = dict[str, Any]
 """The keys of `keys.Windows`, with their defaults."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run of one model and benchmark, with the defaults of `keys.WrittenRun` filled in; None chooses all."""
+    """A run of one model and benchmark, with the defaults of `keys.WrittenRun`; None chooses all."""
 
-    id: str
+    id: str = ""
     serves: list[str]
     model: str
     benchmark: str
-    subsets: list[str] | None
-    lengths: list[int] | None
-    start_token: str
-    inner_start: bool
-    views: list[str]
+    subsets: list[str] | None = None
+    lengths: list[int] | None = None
+    start_token: str = "tokenizer"
+    inner_start: bool = False
+    views: list[str] = field(default_factory=lambda: ["original"])
     draws: list[int]
     corpora: list[str]
-    references: list[str]
-    neighbours: list[str]
-    continuations: list[str]
-    shadows: list[str]
+    references: list[str] = field(default_factory=list)
+    neighbours: list[str] = field(default_factory=list)
+    continuations: list[str] = field(default_factory=list)
+    shadows: list[str] = field(default_factory=list)
     extraction: Extraction | None
     methods: list[Chosen]
     """Those that score texts, the controls among them."""

@@ -8,6 +8,7 @@ from pretrace.methods import METHODS, most_shots, obstacle, prefix_needs
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Slug, check, read_yaml
+from pretrace.studies.agreement import check_agreement
 from pretrace.studies.apis import check_api_run, is_api, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
@@ -17,10 +18,8 @@ from pretrace.studies.artifacts import (
     resolve_artifact,
     written_artifacts,
 )
-from pretrace.studies.extraction import check_extraction, resolve_extraction
 from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile
 from pretrace.studies.questions import (
-    check_calibration,
     check_paraphraser,
     check_view,
     named_methods,
@@ -28,7 +27,7 @@ from pretrace.studies.questions import (
     resolve_questions,
 )
 from pretrace.studies.registries import SOURCES, Registry, is_overridden, load_registry, override
-from pretrace.studies.runs import Run
+from pretrace.studies.runs import Extraction, Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
 
@@ -98,9 +97,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     # every run is checked, also those that are not selected
     resolved = [_resolve_run(run, where, models, benchmarks, corpora) for where, run in written]
     located = [(where, run) for (where, _), run in zip(written, resolved, strict=True)]
-    check_calibration(located)
-    check_extraction(located)
-    _check_inner_start(located)
+    check_agreement(located)
     shown = written_artifacts(given.get("artifacts", _default(resolved)), resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
     runs, shown = select(resolved, shown, registered, models, config, str(path))
@@ -246,27 +243,29 @@ def _resolve_run(
         check_paraphraser(run, where, asked, models, benchmark)
     scored, left_out = _resolve_methods(run, where, model, benchmark, texts, corpora=chosen)
     check_api_run(where, run, models, corpora=chosen, methods=scored)
-    return Run(
-        id=run.get("id", ""),
-        serves=run.get("for", []),
-        model=run["model"],
-        benchmark=run["benchmark"],
-        subsets=run.get("subsets"),
-        lengths=run.get("lengths"),
-        start_token=run.get("start_token", "tokenizer"),
-        inner_start=run.get("inner_start", False),
-        views=run.get("views", ["original"]),
-        draws=run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
-        corpora=chosen,
-        references=run.get("references", []),
-        neighbours=run.get("neighbours", []),
-        continuations=run.get("continuations", []),
-        shadows=run.get("shadows", []),
-        extraction=resolve_extraction(run, where, model),
-        methods=scored,
-        **resolve_questions(run, where, model, benchmark, asked),
-        left_out=left_out | questions_left_out(run, where, benchmark, asked),
-    )
+    given = {key: run[key] for key in run.keys() & Run.__annotations__.keys()}
+    found = {
+        "serves": run.get("for", []),
+        "draws": run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
+        "corpora": chosen,
+        "extraction": _resolve_extraction(run, where, model),
+        "methods": scored,
+        "left_out": left_out | questions_left_out(run, where, benchmark, asked),
+    }
+    return Run(**given | found | resolve_questions(run, where, model, benchmark, asked))
+
+
+def _resolve_extraction(run: WrittenRun, where: str, model: dict[str, Any]) -> Extraction | None:
+    """A run's key `extraction` with its defaults, None where the run has none."""
+    if "extraction" not in run:
+        return None
+    if model["source"] in ("answers", "openai"):
+        raise InputError(
+            f"{where}.extraction: {run['model']} does not run here, and extraction needs the 40 most likely tokens at "
+            "each position. Take extraction out, or name a model whose weights can be loaded."
+        )
+    windows = {"prefix": 50, "suffix": 50, "threshold": 0.001, "tries": 100} | run["extraction"]
+    return {"stride": windows["suffix"]} | windows
 
 
 def _check_shadows(run: WrittenRun, models: Registry, slug: str, where: str) -> None:
@@ -357,32 +356,6 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
     """The first draw, and every placebo's."""
     draws = prefix.get("draws", 1)
     return [0, *range(draws, draws + prefix.get("placebos", 0))]
-
-
-def _check_inner_start(runs: list[tuple[str, Run]]) -> None:
-    """Runs that score the same texts agree in `inner_start`, because scores do not record it.
-
-    Raises:
-        InputError: two do not.
-    """
-    first: dict[tuple[Any, ...], list[Run]] = {}
-    for where, run in runs:
-        alike = first.setdefault((run.model, run.benchmark, run.start_token), [])
-        for other in alike if run.methods else []:
-            shared = all(
-                _share(getattr(run, key), getattr(other, key)) for key in ("views", "subsets", "lengths")
-            )
-            if shared and run.inner_start != other.inner_start:
-                raise InputError(
-                    f"{where}.inner_start: another run of {run.model} on the same texts of "
-                    f"{run.benchmark} differs in it, but scores do not record it; put them into two studies."
-                )
-        alike += [run] if run.methods else []
-
-
-def _share(one: list[Any] | None, other: list[Any] | None) -> bool:
-    """Whether two choices have something in common; None chooses all."""
-    return one is None or other is None or not set(one).isdisjoint(other)
 
 
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ all its rows.
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Required
 from pretrace.benchmarks.loaders.local import checked, numbered
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Count, Keys, Some, Unique
@@ -94,7 +93,10 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     split and row of the first bad value, or with the names that there are where an unknown one is asked for.
     """
     folder = _folder(entry, sources[0])
-    with tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache, _explain_failure(folder):
+    with (
+        tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
+        explain_failure(f"datasets cannot read {folder}"),
+    ):
         found = _splits(folder, entry.get("hub_config"), cache)
         chosen = _chosen(entry, found, folder)
         rows = [
@@ -132,18 +134,6 @@ def _folder(entry: Mapping[str, Any], source: Path) -> Path:
             f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its path; rename it."
         )
     return folder
-
-
-@contextmanager
-def _explain_failure(folder: Path) -> Iterator[None]:
-    """Whatever `datasets` raises while it reads becomes an `InputError`; its parsers raise what they run into."""
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:
-        cause = error.__cause__ or error
-        raise InputError(f"datasets cannot read {folder}: {type(cause).__name__}: {cause}") from error
 
 
 def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]":

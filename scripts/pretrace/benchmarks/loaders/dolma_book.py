@@ -104,16 +104,16 @@ def _gutenberg(
     found: list[Book] = []
     without: list[str] = []
     with Progress("Project Gutenberg", wanted, "books") as progress:
-        for book in sorted(listed, key=lambda book: seed_of("dolma_book", seed, book.id)):
+        for book in sorted(listed, key=lambda book: seed_of("dolma_book", seed, book)):
             if len(found) == wanted:
                 break
             try:
                 text = fetch_text(entry["gutenberg"], book, folder / "gutenberg", fetcher)
             except NotFoundError:
-                without.append(book.id)
+                without.append(book)
                 continue
             if len(text.split()) >= needed:
-                found.append(Book(book.id, book.title, book.author, book.released, text))
+                found.append(Book(book, text))
                 progress.update()
     if without:
         log.warning("%d books of the catalogue have no plain text: %s", len(without), ", ".join(without[:5]))
