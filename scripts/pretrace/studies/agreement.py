@@ -6,7 +6,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.studies.runs import Run
 
 KEPT_ONCE = ("calibration", "calibrate_on", "extraction")
-"""Keys of which a model and benchmark have one value; None gives none."""
+"""Keys that have one value for a model and benchmark; None gives none."""
 
 
 def check_agreement(located: list[tuple[str, Run]]) -> None:
