@@ -86,13 +86,6 @@ def test_counts_equal_encoding_every_document_on_odd_texts(name, tokenizers, tmp
     assert pipeline(tmp_path, texts, tokenizer) == counts_of(tokenizer, texts)
 
 
-def test_special_tokens_that_a_text_spells_are_not_counted(tokenizers, tmp_path):
-    tokenizer = tokenizers("byte-level, added")
-    special = tokenizer.token_to_id("<|sep|>")
-    assert special in tokenizer.encode("x<|sep|>y").ids
-    assert special not in pipeline(tmp_path, ["x<|sep|>y", "a b"], tokenizer)
-
-
 def test_shards_add_up_to_the_whole(tokenizers, tmp_path):
     tokenizer = tokenizers("llama, added")
     whole = pipeline(tmp_path, TEXTS, tokenizer)

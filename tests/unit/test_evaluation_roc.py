@@ -38,12 +38,6 @@ def tied_scores(draw):
     return scores, label
 
 
-@settings(max_examples=200, deadline=None)
-@given(tied_scores())
-def test_tied_scores_agree_with_scikit_learn(drawn):
-    np.testing.assert_allclose(metrics_of(*drawn)[:, 0], from_sklearn(*drawn), atol=1e-12)
-
-
 @settings(max_examples=100, deadline=None)
 @given(tied_scores(), st.integers(0, 2**32 - 1))
 def test_weights_are_repeated_texts(drawn, seed):

@@ -13,6 +13,8 @@ from pretrace.studies import load_study, plan
 from pretrace.studies.keys import SHARED_FOLDERS
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
+FREE = {"base_url": "http://h/v1", "model": "m", "endpoint": "chat", "price": {"input": 0, "output": 0}}
+FAR = {"source": "openai", "api": FREE}
 
 
 @pytest.fixture
@@ -115,6 +117,11 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
             study(benchmarks={"b": {"source": "local", "path": "gone"}}),
             ["benchmarks.b.path", "does not exist"],
         ),
+        (
+            study(models={"far": FAR}, runs=[RUN | {"references": ["far"]}]),
+            ["far gives no log-probabilities of a text's tokens"],
+        ),
+        (study(runs=[RUN | {"paraphraser": "paraphrase_by_nobody"}]), ["unknown model 'nobody'"]),
         ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
         ("study: mine\nstudy: yours\n", ["line 2", "'study' is given twice"]),
         ("", ["nothing", "a mapping of keys is needed"]),

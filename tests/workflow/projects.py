@@ -105,7 +105,7 @@ def write_smoke(project: Project) -> Project:
                        for name in ("target", "reference")},
             "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],
                                      "prefix": {"pool": 3, "draws": 2}}},
-            "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
+            "corpora": {"web": {"source": "local", "path": "corpus.txt"}},
             "runs": [
                 {"model": "target", "benchmark": "texts", "corpus": "web", "references": ["reference"],
                  "start_token": "<|endoftext|>",
@@ -117,8 +117,7 @@ def write_smoke(project: Project) -> Project:
                  "views": ["delete-50"], "methods": ["loss"]},
             ],
             "artifacts": {"headline": {"panels": panels}, "results_auc": {"panels": panels},
-                          "surp_figure3": {"panels": panels[:1]},
-                          "selection_gap": {"panels": panels}},
+                          "surp_figure3": {"panels": panels[:1]}},
         }
     )  # fmt: skip
     return project
