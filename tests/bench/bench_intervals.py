@@ -14,6 +14,8 @@ from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.significance import (
     bootstrap_test,
+    delong_test,
+    delong_variance,
     percentile_interval,
     permutation_test,
     placements,
@@ -70,7 +72,8 @@ def simulate(name, share, shift, repetitions, resamples):
         label = np.tile(np.arange(TEXTS), len(members)) < members[document]
         scores = share**0.5 * rng.normal(size=len(members))[document] + shift * label
         scores += (1 - share) ** 0.5 * rng.normal(size=len(label))
-        values.append(placements(scores, label)[0].mean())
+        per_member, per_nonmember = placements(scores, label)
+        values.append(per_member.mean())
         truth = expected_auc(document, label, share, shift)
         for way, of_document in (("apart", 2 * document + label), ("jointly", document)):
             draws = bootstrap(scores, of_document, label, resamples, seed)
@@ -78,6 +81,10 @@ def simulate(name, share, shift, repetitions, resamples):
             spread.setdefault(way, []).append(draws.std())
             covers.setdefault(way, []).append(low[0] <= truth <= high[0])
             rejects.setdefault(way, []).append(bootstrap_test(draws - 0.5).p[0] <= 0.05)
+        variance = np.array([delong_variance(per_member, per_nonmember)])
+        rejects.setdefault("delong", []).append(
+            delong_test(values[-1:] - np.array([0.5]), variance).p[0] <= 0.05
+        )
         if ((members > 0) & (members < TEXTS)).any():
             exact = permutation_p(scores, document, label, 199, seed)
             rejects.setdefault("permutation", []).append(exact <= 0.05)
@@ -97,7 +104,7 @@ def main():
             coverage = [f"{100 * np.mean(covers[way]):.0f} %" for way in ("apart", "jointly")]
             size = [
                 f"{100 * np.mean(rejects[test]):.0f} %" if test in rejects else ""
-                for test in ("apart", "jointly", "permutation")
+                for test in ("apart", "jointly", "delong", "permutation")
             ]
             print(f"| {name} | {share:g} | {' | '.join([*ratios, *coverage, *size])} |", flush=True)
 

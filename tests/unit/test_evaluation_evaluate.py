@@ -56,10 +56,11 @@ def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     both = slice(50, None)
     expected = auc(full[both], LABEL[both]) - auc(partial[both], LABEL[both])
     of = {"method": "plain", "selection": "default", "metric": "auc"}
-    row = only(tests, **of, baseline="other")
-    assert row["difference"] == pytest.approx(expected)
-    assert row["low"] < expected < row["high"]
-    alone = only(tests, **of, baseline="chance")
+    for test in ("bootstrap", "delong"):
+        row = only(tests, **of, baseline="other", test=test)
+        assert row["difference"] == pytest.approx(expected)
+        assert row["low"] < expected < row["high"]
+    alone = only(tests, **of, baseline="chance", test="delong")
     assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
     assert "use only the texts that both methods score" in log_lines.text
 

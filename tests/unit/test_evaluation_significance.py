@@ -4,20 +4,49 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import norm, ttest_1samp, ttest_rel
 
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.significance import (
     bootstrap_test,
     chance,
+    delong_test,
+    delong_variance,
     holm,
     percentile_interval,
     placements,
+    t_test_as_published,
 )
 
 
 def auc(members, nonmembers):
     return np.mean([(m > n) + 0.5 * (m == n) for m, n in itertools.product(members, nonmembers)])
+
+
+def jackknife_variance(members, nonmembers, statistic):
+    """Two-sample jackknife of a statistic of members and non-members; DeLong's variance is that of an AUC."""
+    total = 0.0
+    for sample, rebuild in (
+        (members, lambda part: statistic(part, nonmembers)),
+        (nonmembers, lambda part: statistic(members, part)),
+    ):
+        left_out = np.array([rebuild(np.delete(sample, at, axis=0)) for at in range(len(sample))])
+        total += (len(sample) - 1) / len(sample) * ((left_out - left_out.mean()) ** 2).sum()
+    return total
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 8])
+def test_delong_variance_is_the_jackknife_of_one_auc_and_of_a_difference(decimals):
+    rng = np.random.default_rng(decimals)
+    label = np.arange(23) < 9
+    both = np.round(rng.normal(size=(23, 2)) + rng.normal(size=(23, 1)) + label[:, None], decimals)
+    (a, b), (c, d) = placements(both[:, 0], label), placements(both[:, 1], label)
+    members, nonmembers = both[label], both[~label]
+    one = jackknife_variance(members, nonmembers, lambda m, n: auc(m[:, 0], n[:, 0]))
+    two = jackknife_variance(members, nonmembers, lambda m, n: auc(m[:, 0], n[:, 0]) - auc(m[:, 1], n[:, 1]))
+    assert delong_variance(a, b) == pytest.approx(one, rel=1e-9)
+    assert delong_variance(a - c, b - d) == pytest.approx(two, rel=1e-9)
 
 
 def test_placements_average_to_the_auc():
@@ -31,8 +60,10 @@ def test_placements_average_to_the_auc():
 
 
 def test_equal_scores_differ_by_nothing():
-    result = bootstrap_test(np.zeros((1, 100)))
+    result = delong_test(np.zeros(1), np.zeros(1))
     assert (result.p[0], result.low[0], result.high[0]) == (1, 0, 0)
+    assert bootstrap_test(np.zeros((1, 100))).p[0] == 1
+    assert t_test_as_published(np.zeros((1, 100))).p[0] == 1
 
 
 def test_bootstrap_p_counts_both_tails_and_is_never_zero():
@@ -48,8 +79,29 @@ def test_resamples_without_pairs_do_not_count():
 
 
 def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
-    assert np.isnan(bootstrap_test(np.full((1, 100), np.nan)).p).all()
+    draws = np.random.default_rng(0).normal(0.1, 0.1, size=(4, 100))
+    draws[0] = np.nan
+    draws[1, 9:] = np.nan
+    draws[2, [0, 5]] = np.nan
+    published = t_test_as_published(draws)
+    assert np.isnan(published.p).tolist() == [True, True, False, False]
+    assert published.p[2] == pytest.approx(ttest_1samp(np.delete(draws[2], [0, 5])[:10], 0).pvalue)
+    assert np.isnan(bootstrap_test(draws[:1]).p).all()
+    delong = delong_test(
+        np.array([np.nan, 0.1, np.nan, 0.1, 0.0]), np.array([0.0, np.nan, np.nan, 0.01, np.nan])
+    )
+    assert np.isnan(delong.p).tolist() == [True, True, True, False, True]
     assert holm(np.array([np.nan, 0.03, 0.01])).tolist() == pytest.approx([np.nan, 0.03, 0.02], nan_ok=True)
+
+
+def test_t_as_published_is_the_paired_t_test_over_ten_resamples():
+    rng = np.random.default_rng(3)
+    ours, theirs = rng.normal(0.6, 0.02, size=(2, 1, 500))
+    expected = ttest_rel(ours[0, :10], theirs[0, :10])
+    result = t_test_as_published(ours - theirs)
+    assert result.p[0] == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval()
+    assert (result.low[0], result.high[0]) == pytest.approx((interval.low, interval.high))
 
 
 def test_holm_by_hand():
@@ -74,3 +126,11 @@ def test_chance_is_what_random_scores_reach(nonmembers):
     np.testing.assert_allclose(reached, expected, atol=5 * 0.08 / np.sqrt(2000))
     if nonmembers == 67:
         assert expected[METRICS.index("tpr_at_5_fpr")] == pytest.approx(4 / 68)
+
+
+def test_delongs_test_is_normal():
+    difference, variance = np.array([0.1, -0.02]), np.array([0.002, 0.0005])
+    result = delong_test(difference, variance)
+    expected = norm(difference, np.sqrt(variance))
+    assert np.stack([result.low, result.high]) == pytest.approx(np.stack(expected.interval(0.95)))
+    assert result.p == pytest.approx(2 * norm.sf(np.abs(difference) / np.sqrt(variance)))

@@ -9,13 +9,17 @@ import numpy as np
 from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.selection import Estimate, Rankings
+from pretrace.evaluation.selection import Estimate, Part, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
     chance,
+    delong_test,
+    delong_variance,
     holm,
     permutation_test,
+    placements,
+    t_test_as_published,
 )
 from pretrace.runtime.logs import log
 
@@ -112,20 +116,29 @@ def compare(
     rankings: Rankings,
     values: dict[Estimate, float],
     draws: dict[Estimate, Floats],
+    widening: Floats,
     relabelled: Mapping[Estimate, Floats],
 ) -> list[Tested]:
     """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names.
 
-    `relabelled` holds the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
+    `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
+    the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
     """
     tested: list[Tested] = []
     for group in groups:
+        first = group[0].row
         baselines = np.array([_baseline_value(one, rankings, values) for one in group])
         differences = np.array([values[one.ours] for one in group]) - baselines
         drawn = np.stack([draws[one.ours] for one in group])
         drawn -= np.stack([draws[one.theirs] if one.theirs else np.full(drawn.shape[1], baselines[at])
                            for at, one in enumerate(group)])  # fmt: skip
-        tested += _rows(group, "bootstrap", differences, bootstrap_test(drawn))
+        results = {"bootstrap": bootstrap_test(drawn)}
+        if first.selection == "default":
+            results["t_as_published"] = t_test_as_published(drawn)
+            if METRICS[first.metric] == "auc":
+                results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
+        for test, result in results.items():
+            tested += _rows(group, test, differences, result)
         exact = [one for one in group if one.baseline is None and one.row in relabelled]
         if exact:
             found = permutation_test(np.stack([relabelled[one.row] for one in exact]))
@@ -141,6 +154,27 @@ def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, 
     if not pairs.any():
         return np.nan  # no fold holds both classes
     return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=pairs))
+
+
+def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
+    known: dict[Part, tuple[Floats, Floats]] = {}
+
+    def components(estimate: Estimate) -> tuple[Floats, Floats]:
+        part = estimate.parts[0]
+        if part not in known:
+            rows = rankings.rows(part)
+            found = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
+            known[part] = found[0] * widening[part.column], found[1] * widening[part.column]
+        return known[part]
+
+    variances = []
+    for one in group:
+        per_member, per_nonmember = components(one.ours)
+        if one.theirs is not None:
+            their_member, their_nonmember = components(one.theirs)
+            per_member, per_nonmember = per_member - their_member, per_nonmember - their_nonmember
+        variances.append(delong_variance(per_member, per_nonmember))
+    return np.array(variances)
 
 
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:

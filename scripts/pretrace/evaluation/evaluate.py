@@ -60,9 +60,9 @@ def evaluate(
     one subset, length, evaluation set and draw. They redraw documents (or texts), each keeping its fold: redrawn within
     folds, which hold few documents, they would scatter too little.
 
-    Tests: `bootstrap` on default and held-out. `randomised`: members were drawn at random within each document, so that
-    default and held-out AUCs are tested against chance by as many relabellings, too: `permutation`. Texts without a
-    score, for one method, and without a label, for all, are left out.
+    Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default. `randomised`: members were
+    drawn at random within each document, so that default and held-out AUCs are tested against chance by as many
+    relabellings, too: `permutation`. Texts without a score, for one method, and without a label, for all, are left out.
 
     Raises InputError where labels or scores leave nothing to evaluate.
     """
@@ -162,7 +162,7 @@ def _evaluate_cell(
         metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
     of_texts = randomised and cell.unit == "text"
     relabelled = relabelled_aucs(cell, choices, settings, resamples, seed) if of_texts else {}
-    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), relabelled)
+    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
         for estimate, *found in document_metrics(cell, [*wanted, *chosen], weights):
