@@ -8,24 +8,6 @@ from pretrace.methods import altered_views, obstacle, prefix_needs
 
 
 @pytest.mark.parametrize(
-    ("id", "key", "reason"),
-    [
-        ("neighbor", "neighbours", "the run names no view of neighbours"),
-        ("recall", "", "no prefixes are drawn from the benchmark"),
-        ("prefix_similarity", "", "no prefixes are drawn from the benchmark"),
-        ("ref", "references", "the run names no reference model"),
-        ("rmia", "shadows", "the run names no model with shadow models"),
-        ("dc_pdd", "corpora", "the run names no corpus"),
-    ],
-)
-def test_a_method_applies_where_the_run_offers_its_need(id: str, key: str, reason: str) -> None:
-    hindered = obstacle(id, {}, language="en")
-    assert hindered
-    assert hindered.reason == reason
-    assert obstacle(id, {key: ["one"]}, language="en", has_prefixes=not key) is None
-
-
-@pytest.mark.parametrize(
     ("lacking", "without"),
     [
         ({}, set()),

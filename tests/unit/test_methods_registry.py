@@ -1,8 +1,5 @@
 """The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +18,6 @@ def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     copy = dict(METHODS)
     monkeypatch.setattr(registry, "METHODS", copy)
     return copy
-
-
-def test_one_new_file_in_the_folder_is_a_new_method(tmp_path: Path) -> None:
-    room = tmp_path / "pretrace"
-    shutil.copytree(SCRIPTS / "pretrace", room)
-    (room / "methods" / "length.py").write_text(
-        "from pretrace.methods.registry import method\n"
-        "@method('length', needs=('token_ids',))\n"
-        "def length(text): return float(len(text.token_ids))\n"
-    )
-    code = "import pretrace.methods as m; print('length' in m.METHODS, m.settings('length'))"
-    command, env = [sys.executable, "-c", code], {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "True [{}]"
 
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> None:

@@ -122,6 +122,8 @@ def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
     [
         ("ref", {}, "the run names no reference model"),
         ("dc_pdd", {}, "the run names no corpus"),
+        ("rmia", {}, "the run names no model with shadow models"),
+        ("neighbor", {}, "the run names no view of neighbours"),
         (
             "ref",
             {"references": ["small"]},

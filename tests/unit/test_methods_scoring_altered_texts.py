@@ -154,8 +154,3 @@ def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store: Store) -> Non
     )
     of_blind = scores["blind"].groupby("view").size().to_dict()
     assert of_blind == {"delete-20": 20, "original": 20, "paraphrase": 19}
-
-
-def test_a_stored_view_that_is_not_given_is_an_error(store: Store) -> None:
-    with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
-        score_of(store.add(view="paraphrase"), a_run("zlib", views=["paraphrase"]))

@@ -10,7 +10,6 @@ from made_up_jobs import target_of
 
 from pretrace.models.checkpoint import register_local
 from pretrace.models.generation import written
-from pretrace.views.zero_access import complete
 
 MOST = 12
 OWN_DECODING = {
@@ -57,14 +56,6 @@ def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(
             expected = greedy(model, ids, {0})
             assert added[: len(expected)] == expected
             assert set(added[len(expected) :]) <= {target.tokenizer.pad_token_id}
-
-
-def test_an_opening_is_completed_alike_whatever_the_checkpoint_says_of_decoding(good, tmp_path):
-    plain, other = (
-        complete(target_with(good, tmp_path / own, OWN_DECODING[own]), ["The state of"], [MOST])
-        for own in ("none", "penalty")
-    )
-    assert plain["text"].tolist() == other["text"].tolist()
 
 
 def test_a_text_ends_where_the_checkpoint_says_that_texts_end(good, tmp_path):

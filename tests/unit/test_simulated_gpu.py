@@ -256,12 +256,6 @@ def test_what_a_model_says_that_shares_no_prefix_is_logged_once(load, caplog, mo
     assert caplog.text.count("not shared by its keys and values (TypeError: no such cache)") == 1
 
 
-def test_a_model_without_keys_and_values_is_asked_each_question_by_itself(load):
-    _, model, *_ = load("mamba")
-    root = Reader(Features(model), "tiny", BUDGET).tree([(5, 6, 7), (5, 6, 8)], 0)
-    assert [(branch.ids, branch.branches) for branch in root.branches] == [((5, 6, 7), []), ((5, 6, 8), [])]
-
-
 @pytest.mark.parametrize(
     ("error", "lacks"),
     [

@@ -1,9 +1,5 @@
 """Views are found by name and depend on nothing but the text and the seed."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
@@ -81,21 +77,6 @@ def test_a_name_outside_its_family_is_no_view(name: str) -> None:
 def test_an_unknown_view_names_the_nearest_one() -> None:
     with pytest.raises(InputError, match="no view 'lower-case': did you mean 'lowercase'"):
         VIEWS["lower-case"]
-
-
-@pytest.mark.parametrize(
-    "module",
-    ["pretrace.views", "pretrace.models", "pretrace.benchmarks", "pretrace.benchmarks.loaders.local"],
-)
-def test_what_the_snakefile_imports_loads_no_heavy_library(module: str) -> None:
-    code = f"""
-import sys, {module}
-heavy = {{"torch", "pandas", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "transformers", "jieba"}}
-sys.exit(", ".join(heavy & set(sys.modules)) or 0)
-"""
-    scripts = Path(__file__).parents[2] / "scripts"
-    run = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(scripts)}, capture_output=True)
-    assert run.returncode == 0, run.stderr.decode()
 
 
 def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts() -> None:

@@ -73,16 +73,6 @@ def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table: t
     assert seen == set(expected)
 
 
-def test_a_view_of_a_text_depends_on_its_seed_and_not_on_other_texts(table: tuple[Any, Any]) -> None:
-    others = [" ".join(KIND), "no duke", "a county"]
-    together = synonyms_by_embeddings([*others, TEXT], *table, 20, [1, 2, 3, 4], variants=3)
-    assert synonyms_by_embeddings([TEXT], *table, 20, [4], variants=3) == together[3:]
-    assert synonyms_by_embeddings([TEXT], *table, 20, [5], variants=3) != together[3:]
-    assert len(set(together[3])) == 3
-    near = neighbours_by_embeddings([*others, TEXT], *table, 6, [1, 2, 3, 4])
-    assert neighbours_by_embeddings([TEXT], *table, 6, [4]) == near[3:]
-
-
 def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table: tuple[Any, Any]) -> None:
     long = " ".join([TEXT] * 3)
     short, longer, none = neighbours_by_embeddings([TEXT, long, "nothing here"], *table, 25, [0, 1, 2])

@@ -33,7 +33,8 @@ sys.path.insert(0, "scripts")
 {imports}
 study = load_study(yaml.safe_load(open("config/config.yaml", encoding="utf-8")))
 assert [request for pair in plan.pass_pairs(study) for request in plan.pass_requests(study, *pair)]
-heavy = {{"torch", "pandas", "scipy", "sklearn", "matplotlib"}} & set(sys.modules)
+libraries = "torch transformers pandas scipy sklearn pyarrow matplotlib jieba"
+heavy = {{*libraries.split()}} & {{*sys.modules}}
 assert not heavy, heavy
 """
 
