@@ -46,7 +46,7 @@ def test_speeches_are_the_marked_addresses_by_year(wheel):
     found = speeches(wheel)
     assert [speech.fileid for speech in found] == [f"{year}-Someone-1" for year in sorted(WORDS)]
     assert found[0].text.startswith("2005w0 2005w1  2005w2\n\n2005w3")
-    assert (found[0].year, found[0].president, found[0].sotu_type) == (2005, "Someone", "spoken")
+    assert (found[0].year, found[0].speaker) == (2005, "Someone")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None])

@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_tables import LABEL, noise, run, scores, texts
+from evaluation_tables import LABEL, noise, scores, texts
 
 from pretrace.evaluation.cells import Column, scores_of, text_units
-from pretrace.runtime.errors import InputError
 
 BENCHMARK = texts(np.where(np.arange(200) == 5, np.nan, LABEL))
 TABLE = pd.concat(
@@ -44,11 +43,3 @@ def test_a_column_holds_each_labelled_texts_own_score_wherever_the_parts_end(row
     }
     assert held == expected
     assert set(map(type, found.scores)) == {Column}
-
-
-@pytest.mark.parametrize("rows", [100, 10_000])
-def test_a_score_that_is_given_twice_is_refused_in_whichever_part_it_is(rows):
-    again = pd.concat([TABLE, TABLE[450:451]], ignore_index=True)
-    told = f"score of text '{TABLE['id'][450]}' by tuned k=3 is there twice"
-    with pytest.raises(InputError, match=told):
-        run(parts_of(again, rows), BENCHMARK)

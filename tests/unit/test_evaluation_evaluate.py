@@ -40,13 +40,6 @@ def test_scores_of_another_benchmark_are_an_error():
         run(scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)}), benchmark)
 
 
-def test_a_score_that_is_no_number_is_an_error():
-    table = scores(texts(LABEL), {("plain", ""): noise(200)})
-    table.loc[3, "score"] = np.nan
-    with pytest.raises(InputError, match="is not a number"):
-        run(table)
-
-
 def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     full, partial = noise(200) + LABEL, noise(200, seed=1)
     partial[:50] = np.nan

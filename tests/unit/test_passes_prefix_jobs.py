@@ -195,8 +195,6 @@ def test_a_cell_has_equal_bytes_whichever_cells_run_with_it(job, tmp_path, dtype
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"shots": 5}, "'nonmember', draw 0 has 4 shots, and a pass asks for 5"),
-        ({"shots": None}, "with None shots"),
         ({"prefix": "nonmembers"}, "no prefix 'nonmembers'.*did you mean 'nonmember'"),
         (
             {"prefix": "nonmember;separator=start_token", "start_token": "none"},

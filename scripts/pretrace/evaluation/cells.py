@@ -13,7 +13,6 @@ import pandas as pd
 from pretrace.evaluation.resampling import Groups, codes, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.questions.documents import document_units
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 
@@ -79,7 +78,7 @@ UNITS = {"text": text_units, "document": labelled_documents}
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
     """The scores of a benchmark, from its table or from parts in any order; one part is in memory at a time.
 
-    Scores of unlabelled units are dropped. Raises `InputError` for a score that is given twice or is not a number.
+    Scores of unlabelled units are dropped.
     """
     found: Scores = {}
     places: dict[str, pd.Index] = {}
@@ -90,33 +89,18 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
                 found[kind] = UnitScores(UNITS[kind](benchmark), {})
                 places[kind] = pd.Index(found[kind].units["id"])
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
-            _add(kind, rows, places[kind], found[kind].scores)
+            _add(rows, places[kind], found[kind].scores)
     return found
 
 
-def _add(unit: str, rows: pd.DataFrame, places: pd.Index, scores: ScoresByColumn) -> None:
-    _refuse(unit, rows, rows["score"].isna().to_numpy(), "is not a number")
-    ids, values = pd.Index(rows["id"]), rows["score"].to_numpy(np.float64)
-    place = places.get_indexer(ids)
+def _add(rows: pd.DataFrame, places: pd.Index, scores: ScoresByColumn) -> None:
+    place, values = places.get_indexer(pd.Index(rows["id"])), rows["score"].to_numpy(np.float64)
     for key, at in rows.groupby(list(Column._fields), sort=False).indices.items():
         column = Column(*cast("tuple[Any, ...]", key))
         if column not in scores:
             scores[column] = np.full(len(places), np.nan)
-        values_of = scores[column]
         known = place[at] >= 0
-        again = ids[at].duplicated()
-        again[known] |= ~np.isnan(values_of[place[at][known]])
-        _refuse(unit, rows.iloc[np.asarray(at)], again, "is there twice")
-        values_of[place[at][known]] = values[at][known]
-
-
-def _refuse(unit: str, rows: pd.DataFrame, wrong: Flags, what: str) -> None:
-    for at in np.flatnonzero(wrong)[:1]:
-        row = rows.iloc[at]
-        raise InputError(
-            f"the score of {unit} '{row['id']}' by {row['method']} {row['setting']} {what}. "
-            "Delete the scores file and run the same command again."
-        )
+        scores[column][place[at][known]] = values[at][known]
 
 
 @dataclass(frozen=True)

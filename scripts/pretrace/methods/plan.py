@@ -1,7 +1,7 @@
 """The cells of a benchmark that runs name, and the settings to score in each cell."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.methods.needs import PREFIXES, obstacle
@@ -58,22 +58,12 @@ def plan(
         for cell in _cells(run, found):
             for key, named in wanted.items():
                 cells.setdefault(cell, {}).setdefault(key, {}).update(named)
-    _check_inner_start(cells)
     return {
         cell: {key: dict(sorted(named.items())) for key, named in sorted(cells[cell].items())}
         for cell in sorted(
             cells, key=lambda cell: (cell.view, cell.start_token, cell.subset, cell.length or 0)
         )
     }
-
-
-def _check_inner_start(cells: Mapping[TextGroup, Wanted]) -> None:
-    for cell in cells:
-        if cell.inner_start and replace(cell, inner_start=False) in cells:
-            raise InputError(
-                f"runs on the same texts (start token {cell.start_token}, view {cell.view}) differ in "
-                "inner_start, but scores do not record it: put them into two studies."
-            )
 
 
 def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted:

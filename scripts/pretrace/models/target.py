@@ -15,10 +15,9 @@ from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.models.speeds import MEASURABLE, attention, faster, products
 from pretrace.models.tokens import load_tokenizer
-from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import log
 
-DTYPES = ("auto", "bfloat16", "float16", "float32")
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
 _EMBEDDINGS = tuple(
     f"{name}.weight" for name in ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
@@ -212,8 +211,6 @@ def _heads(config: Any) -> tuple[int, int, int] | None:
 
 
 def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str:
-    if dtype not in DTYPES:
-        raise InputError(f"dtype '{dtype}' is unknown: {nearest(dtype, DTYPES)}")
     if dtype != "auto":
         return dtype
     if device.startswith("cuda"):

@@ -67,7 +67,10 @@ def prompt_prefix_of(
     If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All
     texts of a part have the same prefix, so their scores are comparable.
     """
-    texts = _texts(at, shots)
+    if shots is None:
+        name = f"prefix '{at['prefix']}', draw {at['draw']}"
+        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
+    texts = list(shots(at))[: at["shots"]]
     inner = start if at["inner_start"] else ()
     separator = Prefix.named(at["prefix"]).separator
     if separator == START_TOKEN:
@@ -83,18 +86,6 @@ def prompt_prefix_of(
             at["prefix"], at["draw"], len(used), len(texts), context, longest,
         )  # fmt: skip
     return PromptPrefix(start, used, inner if used else ())
-
-
-def _texts(at: dict[str, Any], shots: Shots | None) -> list[str]:
-    name = f"prefix '{at['prefix']}', draw {at['draw']}"
-    if shots is None:
-        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
-    if not at["shots"] or at["shots"] < 1:
-        raise InputError(f"a pass asks for {name} with {at['shots']} shots; ask for 1 or more.")
-    texts = list(shots(at))[: at["shots"]]
-    if len(texts) < at["shots"]:
-        raise InputError(f"{name} has {len(texts)} shots, and a pass asks for {at['shots']}.")
-    return texts
 
 
 def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
