@@ -113,7 +113,7 @@ def test_each_start_token_has_its_own_rows(store: Store) -> None:
 
 
 def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
-    with pytest.raises(InputError, match=r"'tiny' on 'made_up'.*no 33 among its lengths.*'32'"):
+    with pytest.raises(InputError, match=r"the benchmark has no length '33'.*'32'"):
         score_of(store, a_run("loss", lengths=[33]))
 
 

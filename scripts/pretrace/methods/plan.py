@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pretrace.benchmarks.sources import Part, chosen_parts
 from pretrace.methods.needs import PREFIXES, obstacle
 from pretrace.methods.registry import REFERENCES, Value, find
 from pretrace.methods.settings import setting_name, settings
-from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
@@ -83,26 +83,13 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
     return wanted
 
 
-def _cells(run: Mapping[str, Any], found: list[tuple[str, int | None]]) -> Iterator[TextGroup]:
-    for key, known in (
-        ("subsets", {subset for subset, _ in found}),
-        ("lengths", {length for _, length in found}),
-    ):
-        for value in set(run.get(key) or []) - known:
-            where = f"run of '{run['model']}' on '{run['benchmark']}'"
-            hint = nearest(str(value), map(str, known))
-            raise InputError(f"{where}: the benchmark has no {value!r} among its {key}: {hint}")
+def _cells(run: Mapping[str, Any], found: list[Part]) -> Iterator[TextGroup]:
     for view in run["views"]:
-        for subset, length in found:
-            if _chosen(subset, run.get("subsets")) and _chosen(length, run.get("lengths")):
-                yield TextGroup(view, run["start_token"], subset, length, bool(run.get("inner_start")))
+        for subset, length in chosen_parts(found, run):
+            yield TextGroup(view, run["start_token"], subset, length, bool(run.get("inner_start")))
 
 
-def _chosen(value: Any, choice: list[Any] | None) -> bool:
-    return choice is None or value in choice
-
-
-def _subset_lengths(benchmark: "pd.DataFrame") -> list[tuple[str, int | None]]:
+def _subset_lengths(benchmark: "pd.DataFrame") -> list[Part]:
     """The (subset, length) cells of a benchmark table, sorted; length None where the texts have none."""
     found = set(zip(benchmark["subset"], whole_numbers(benchmark["length"]), strict=True))
     return sorted(found, key=lambda pair: (pair[0], pair[1] or 0))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.sources import Part as BenchmarkPart
+from pretrace.benchmarks.sources import chosen_parts
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError
 from pretrace.views.stored import StoredView, sent
 
 if TYPE_CHECKING:
@@ -26,7 +28,6 @@ STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
 
 WINDOW = 50_000  # requests that are alive at one time
-Group = tuple[str, int | None]  # subset and length
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
 _ASKED = ("view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
@@ -116,7 +117,7 @@ def expand(
     parts: dict[str, Part] = {}
     for request in requests:
         read = after_prefix.get(request["draw"], groups) if request["prefix"] else groups
-        for subset, length in _chosen(request, groups):
+        for subset, length in chosen_parts(groups, request):
             if (subset, length) not in read:
                 continue
             at = {**{key: request[key] for key in _ASKED}, "subset": subset, "length": length}
@@ -131,11 +132,11 @@ def expand(
     return sorted(parts.values(), key=order)
 
 
-def _groups(benchmark: pd.DataFrame) -> dict[Group, tuple[list[str], list[str]]]:
+def _groups(benchmark: pd.DataFrame) -> dict[BenchmarkPart, tuple[list[str], list[str]]]:
     """(subset, length) -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
     lengths = ordered["length"].astype("Int64").astype(object).where(ordered["length"].notna(), None)
-    groups: dict[Group, tuple[list[str], list[str]]] = {}
+    groups: dict[BenchmarkPart, tuple[list[str], list[str]]] = {}
     for text_id, text, subset, length in zip(
         ordered["text_id"], ordered["text"], ordered["subset"], lengths, strict=True
     ):
@@ -143,20 +144,6 @@ def _groups(benchmark: pd.DataFrame) -> dict[Group, tuple[list[str], list[str]]]
         ids.append(text_id)
         texts.append(text)
     return groups
-
-
-def _chosen(request: dict[str, Any], groups: Iterable[Group]) -> list[Group]:
-    for key, position in (("subsets", 0), ("lengths", 1)):
-        present = {str(group[position]) for group in groups}
-        for value in request[key] or ():
-            if str(value) not in present:
-                raise InputError(f"the benchmark has no {key[:-1]} '{value}': {nearest(str(value), present)}")
-    return [
-        (subset, length)
-        for subset, length in groups
-        if (request["subsets"] is None or subset in request["subsets"])
-        and (request["lengths"] is None or length in request["lengths"])
-    ]
 
 
 class Texts:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from pretrace.benchmarks.sources import Part, chosen_parts
 from pretrace.methods.plan import whole_numbers
 from pretrace.questions.answering import LETTERS, Answerer, Letters, Prompt, Reply
 from pretrace.questions.cloze import UNITS, mask, matches
@@ -16,7 +17,7 @@ from pretrace.questions.completion import similar
 from pretrace.questions.controls import CHOICES
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import StoredView
@@ -101,7 +102,7 @@ def answer_questions(
 
 def _by_length(task: Task) -> Iterator[Task]:
     """The task in parts of one subset and length, in the order of its passages."""
-    for _, passages in groupby(task.passages, key=lambda one: (one.about["subset"], one.about["length"])):
+    for _, passages in groupby(task.passages, key=_part):
         yield replace(task, passages=list(passages))
 
 
@@ -235,7 +236,8 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        ids |= {one.text_id for one in _asked(request, passages)}
+        parts = chosen_parts({_part(one) for one in passages}, request)
+        ids |= {one.text_id for one in passages if _part(one) in parts}
     order = list(QUESTION_METHODS)
     return [
         Task(method, parameters, setting, paraphraser, [one for one in passages if one.text_id in ids])
@@ -245,20 +247,8 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     ]
 
 
-def _asked(request: Mapping[str, Any], passages: list[Passage]) -> list[Passage]:
-    """The passages of the request's subsets and lengths; `InputError` where the benchmark has no such."""
-    left = passages
-    for key, column in (("subsets", "subset"), ("lengths", "length")):
-        chosen = request[key]
-        if chosen is None:
-            continue
-        there = {str(one.about[column]) for one in passages}
-        if unknown := [value for value in chosen if str(value) not in there]:
-            raise InputError(
-                f"the benchmark has no {column} '{unknown[0]}': {nearest(str(unknown[0]), there)}"
-            )
-        left = [one for one in left if one.about[column] in chosen]
-    return left
+def _part(passage: Passage) -> Part:
+    return passage.about["subset"], passage.about["length"]
 
 
 def _passages(benchmark: pd.DataFrame) -> list[Passage]:
