@@ -73,7 +73,7 @@ def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
 
     Units of one size are ordered by the seed and their ids, not by the order of the texts.
     """
-    members = units.subsets()
+    members = sorted(map(sorted, units.subsets()))
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
     sizes = Counter(stratum for pair in strata for stratum in pair)
     loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
