@@ -11,7 +11,7 @@ with job_log(snakemake.log[0]):
     paths: dict[str, dict] = defaultdict(dict)
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark
-        paths["manifests" if kind == "passes" else kind][key] = Path(path)
+        paths[kind][key] = Path(path)
     results = Results(**paths, entries=snakemake.params.entries)
     artifact = snakemake.params.artifact
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.rows import named_variant
+from pretrace.evaluation.grids import named_variant
 
 KEYS = [
     "unit", "method", "view", "start_token", "draw", "reference", "subset", "length", "evaluation_set", "selection",

@@ -115,7 +115,7 @@ def make_study(folder: Path) -> Results:
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
     paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
-    return Results(**paths, manifests={PAIR: folder / "manifest.json"}, entries=entries)
+    return Results(**paths, passes={PAIR: folder / "manifest.json"}, entries=entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:

@@ -239,8 +239,8 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
             write_parquet(paths[kind][MODEL, benchmark], typed(frame))
         paths["benchmarks"][benchmark] = folder / "benchmarks" / f"{benchmark}.parquet"
         write_parquet(paths["benchmarks"][benchmark], texts_frame())
-        paths["manifests"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
-        write_json(paths["manifests"][MODEL, benchmark], {"views": [VIEW]})
+        paths["passes"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
+        write_json(paths["passes"][MODEL, benchmark], {"views": [VIEW]})
     return Results(**paths, entries=ENTRIES)
 
 

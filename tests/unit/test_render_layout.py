@@ -9,16 +9,15 @@ from pretrace.render.phrases import signed
 from pretrace.render.tables.table import (
     Block,
     Cell,
-    Placed,
     Row,
     Table,
     best,
     latex,
-    lay_out,
     levelled,
     markdown,
     page,
-    without_repeats,
+    rows_of,
+    table_of,
 )
 
 HOSTILE = r"a_b & c|d * <e> [f] \g 5 %"
@@ -40,15 +39,13 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
     assert not best(alone, ["panel"]).any(), "nothing is bold where one row alone competes"
 
 
-def test_rows_and_columns_stand_in_their_order_and_a_dash_where_nothing_is():
-    placed = [
-        Placed("block", (1, "late"), (0, "x"), Cell(0.1)),
-        Placed("block", (0, "early"), (1, "x"), Cell(0.2), control=True),
-    ]
-    (block,) = lay_out(placed, "Stub")
-    assert (block.stub, block.columns) == ("Stub", (("x",), ("x",))), "equal headers are two columns"
-    assert [(row.label, row.control) for row in block.rows] == [("early", True), ("late", False)]
-    assert [cell.value for cell in block.rows[0].cells] == [None, 0.2]
+def test_rows_and_columns_keep_their_order_and_a_dash_is_where_nothing_is():
+    rows = [("late", [("x", Cell(0.1))], False), ("early", [("x", Cell(0.2)), ("y", Cell(0.3))], True)]
+    (block,) = rows_of("block", rows, "Stub")
+    assert (block.stub, block.columns) == ("Stub", (("x",), ("y",)))
+    assert [(row.label, row.control) for row in block.rows] == [("late", False), ("early", True)]
+    assert [cell.value for cell in block.rows[0].cells] == [0.1, None]
+    assert rows_of("block", []) == []
 
 
 def test_every_format_shows_the_same_and_escapes_what_would_be_markup():
@@ -87,15 +84,17 @@ def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
     assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
 
 
-def test_what_every_number_carries_is_said_once():
+def test_a_mark_on_every_number_of_a_column_is_in_its_header():
     def row(*signs: tuple[str, ...]) -> Row:
         return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
 
-    rows = (row(("a",), ("a", "d")), row(("a", "e"), ("a", "d")), Row("b", (Cell(), Cell())))
-    (shown,), notes = without_repeats([Block("", "", (("x",), ("y",)), rows)])
-    assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[(), ()], [("e",), ()]]
-    assert shown.columns == (("x",), ("y (d)",))
-    assert [note.split(":")[0] for note in notes] == ["Of every number", "d", "e"]
+    rows = (row(("a",), ("a", "d")), row(("e",), ("a", "d")), Row("b", (Cell(), Cell())))
+    artifact = {"artifact": "marked", "title": "Marked"}
+    table = table_of(artifact, [Block("", "", (("x",), ("y",)), rows)], ["first"], pd.DataFrame())
+    (shown,) = table.blocks
+    assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[("a",), ()], [("e",), ()]]
+    assert shown.columns == (("x",), ("y (a) (d)",))
+    assert [note.split(":")[0] for note in table.notes] == ["first", "a", "d", "e"]
 
 
 def test_headers_say_once_what_changes_least_and_the_last_line_stays_apart():

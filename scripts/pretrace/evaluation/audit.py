@@ -17,6 +17,7 @@ from pretrace.evaluation.evidence import (
 )
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.shift import MATERIAL, shifts
+from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.weights import WEIGHTED, weighted_rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -150,6 +151,17 @@ def cross_p_values(rows: pd.DataFrame) -> Floats:
         here = folds == fold
         p[here] = p_values(rows[here], rows[~here & nonmember])
     return p
+
+
+def low_shares(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row for each `unit` and `method` of an audit: how many units have p <= `LEVEL` (`low_p`), of how many (`n`),
+    their share with Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`).
+    """
+    units = frame[~frame["unit"].isin(["share", "control"])]
+    counts = units["p"].le(LEVEL).groupby([units["unit"], units["method"]]).agg(low_p="sum", n="size")
+    shares = [wilson(int(low), int(n)) for low, n in counts.itertuples(index=False)]
+    counts[["value", "low", "high"]] = np.array(shares, dtype=np.float64).reshape(-1, 3)
+    return counts.assign(too_many=counts["low"] > LEVEL).reset_index()
 
 
 def tied_methods(nonmembers: pd.DataFrame) -> set[str]:

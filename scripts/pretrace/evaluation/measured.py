@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import pandas as pd
 
 from pretrace.evaluation.averages import average
+from pretrace.evaluation.grids import variant
 from pretrace.evaluation.metrics import EACH
-from pretrace.evaluation.selection import variant_of
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS
 
@@ -41,9 +41,7 @@ class Evaluated(Protocol):
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]: ...
 
-    def benchmark(self, benchmark: str) -> pd.DataFrame: ...
-
-    def every_row(self, pair: Pair, what: str = "metrics") -> pd.DataFrame: ...
+    def read(self, kind: str, key: Pair | str, /) -> pd.DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ class Measured:
     def _p_value(self, pair: Pair, lookup: Lookup) -> Found | None:
         if pair not in self._results.tests:
             return None
-        tests = self._results.every_row(pair, "tests")
+        tests = self._results.read("tests", pair)
         length = tests["length"].isna() if lookup.length is None else tests["length"].eq(lookup.length)
         rows = tests[
             (tests["test"] == "welch")
@@ -196,7 +194,7 @@ class Measured:
             & length.fillna(False).astype(bool)
             & tests["reference"].isin([lookup.reference, ""])
         ]
-        rows = rows[[_variant(lookup.method, setting) == lookup.variant for setting in rows["setting"]]]
+        rows = rows[[variant(lookup.method, setting) == lookup.variant for setting in rows["setting"]]]
         if len(rows) != 1:
             return None
         return Found(float(rows["p"].iloc[0]), setting=str(rows["setting"].iloc[0]), benchmark=pair[1])
@@ -204,7 +202,7 @@ class Measured:
     def _count(self, benchmark: str, lookup: Lookup) -> Found | None:
         if benchmark not in self._results.benchmarks:
             return None
-        texts = self._results.benchmark(benchmark)
+        texts = self._results.read("benchmarks", benchmark)
         if lookup.subset:
             texts = texts[texts["subset"] == lookup.subset]
         if lookup.length is not None and texts["length"].notna().any():
@@ -218,7 +216,7 @@ class Measured:
     def _index(self, pair: Pair) -> dict[tuple[Any, ...], pd.DataFrame]:
         """The rows of a pair by `_KEYS`, of every draw, those with a chosen setting first."""
         if pair not in self._indexed:
-            frame = self._results.every_row(pair)
+            frame = self._results.read("metrics", pair)
             frame = frame[frame["selection"].isin(SELECTIONS)]
             order = frame["selection"].map({name: place for place, name in enumerate(SELECTIONS)})
             frame = frame.assign(length=frame["length"].fillna(_NO_LENGTH).astype(int), order=order)
@@ -227,14 +225,9 @@ class Measured:
         return self._indexed[pair]
 
 
-def _variant(method: str, setting: str) -> str:
-    known = METHODS.get(method)
-    return variant_of(setting, known.grid if known else ())
-
-
 def _is_meant(lookup: Lookup, setting: str) -> bool:
     """Whether a setting is of the variant, has the fixed parameters, and lies in the grid without what is left out."""
-    if _variant(lookup.method, setting) != lookup.variant:
+    if variant(lookup.method, setting) != lookup.variant:
         return False
     method = METHODS.get(lookup.method)
     given = {

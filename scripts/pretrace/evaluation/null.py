@@ -1,8 +1,10 @@
 """Where there is nothing to find: do more intervals miss chance than they may, and does any exact test find it?"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.roc import Flags, Floats
@@ -56,3 +58,45 @@ def misses(
         p_count=float(binom.sf(missed.sum() - 1, len(value), LEVEL)),
         most_allowed=int(binom.isf(LEVEL, len(value), LEVEL)),
     )
+
+
+def null_tests(frame: pd.DataFrame, chance: float) -> pd.DataFrame:
+    """Rows of metrics with `control, value, low, high, p_permutation` -> the same with `chance`, `missed`, `p_holm`
+    and `p_permutation_holm`. Controls are not tested.
+    """
+    models = frame[~frame["control"]]
+    found = _misses(models, chance)
+    missed = (frame["low"] > chance) | (frame["high"] < chance)
+    corrected = {
+        name: pd.Series(getattr(found, name), models.index) for name in ("p_holm", "p_permutation_holm")
+    }
+    return frame.assign(chance=chance, missed=missed, **corrected)
+
+
+def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Counts over rows of `null_tests`, by `block` and `panel`: the `models` of each panel, those of all panels (`all`,
+    without a panel), and the `controls` of each panel.
+
+    `methods` and `misses`; `expected` and `allowed` (`Misses.most_allowed`) misses; `p`, the chance of as many; the
+    least `p_holm` and `p_permutation_holm`; `farthest`, the row that is farthest from chance.
+    """
+    models, controls = frame[~frame["control"]], frame[frame["control"]]
+    return [
+        *(_counted("models", panel, own) for panel, own in models.groupby("panel")),
+        _counted("all", None, models),
+        *(_counted("controls", panel, own) for panel, own in controls.groupby("panel")),
+    ]
+
+
+def _counted(block: str, panel: Any, own: pd.DataFrame) -> dict[str, Any]:
+    found = _misses(own, own["chance"].max())
+    far = own.iloc[int((own["value"] - own["chance"]).abs().to_numpy().argmax())]
+    counts = {"methods": len(own), "misses": found.count, "expected": LEVEL * len(own)}
+    limits = {"allowed": found.most_allowed, "p": found.p_count}
+    least = {name: own[name].min() for name in ("p_holm", "p_permutation_holm")}
+    return {"block": block, "panel": panel} | counts | limits | least | {"farthest": far.to_dict()}
+
+
+def _misses(own: pd.DataFrame, chance: float) -> Misses:
+    columns = (own[name].to_numpy(np.float64) for name in ("value", "low", "high", "p_permutation"))
+    return misses(*columns, chance=chance)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -288,3 +289,21 @@ def rates(compared: Sequence[Compared]) -> list[Compared]:
 def judged(compared: Sequence[Compared]) -> list[bool]:
     """Whether each number agrees, for the numbers that can be judged."""
     return [one.agreement.agrees for one in compared if one.agreement.agrees is not None]
+
+
+def summary(compared: Sequence[Compared]) -> dict[str, Any]:
+    """Of some numbers: how many there are, were `measured`, can be `judged` and `agree`, and by which `criteria`; of
+    their rates the `median` difference, the `largest` one and the median `distance`, None where none was measured.
+    """
+    apart = [one.difference for one in rates(compared) if one.difference is not None]
+    criteria = {one.agreement.criterion for one in compared}
+    return {
+        "numbers": len(compared),
+        "measured": sum(one.found is not None for one in compared),
+        "judged": len(judged(compared)),
+        "agree": sum(judged(compared)),
+        "criteria": [words for criterion, words in CRITERIA.items() if criterion in criteria],
+        "median": median(apart) if apart else None,
+        "largest": max(apart, key=abs) if apart else None,
+        "distance": median(map(abs, apart)) if apart else None,
+    }

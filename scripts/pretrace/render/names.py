@@ -55,6 +55,9 @@ VARIANT_LABELS = {
 }
 """Methods with a parameter outside their grid off its default; any other shows that parameter."""
 
+CLASSES = {1: "members", 0: "non-members"}
+"""By label; a text without a label is unlabelled."""
+
 SELECTION_LABELS = {"held_out": "Held out", "default": "Default", "best_on_test": "Best on test"}
 SELECTION_NOTES = {
     "held_out": "settings chosen on the other folds; the headline",
@@ -93,15 +96,12 @@ MARK_NOTES = {
 MARK_SIGNS = dict(zip(MARK_NOTES, "abcdef", strict=True))
 
 PARAMETER_LABELS = {
-    ("dc_pdd", "a"): "upper bound a",
-    ("surp", "eps"): "entropy threshold (nats)",
-    ("surp", "percentile"): "log-probability percentile (%)",
-    ("min_k", "k"): "share of tokens k",
-    ("min_k_pp", "k"): "share of tokens k",
-    ("con_recall", "gamma"): "weight of the member prefix \N{GREEK SMALL LETTER GAMMA}",
-    ("con_recall", "shots"): "shots in the prefix",
-    ("recall", "shots"): "shots in the prefix",
-    ("completion", "k"): "tokens given",
+    "a": "upper bound a",
+    "eps": "entropy threshold (nats)",
+    "percentile": "log-probability percentile (%)",
+    "k": "share of tokens k",
+    "gamma": "weight of the member prefix \N{GREEK SMALL LETTER GAMMA}",
+    "shots": "shots in the prefix",
 }
 
 METRIC_LABELS = {
@@ -109,6 +109,7 @@ METRIC_LABELS = {
     "auc_as_published": "AUC as published",
     "accuracy_members": "accuracy, members",
     "accuracy_nonmembers": "accuracy, non-members",
+    "p_value": "p",
 }
 
 CALIBRATION_LABELS = {
@@ -138,14 +139,9 @@ def method_label(method: str) -> str:
     return ", ".join([METHOD_LABELS.get(name, name), *(part.replace("=", " ") for part in parameters)])
 
 
-def legend_label(method: str) -> str:
-    """A method as a legend names it, where a control says what it is."""
+def marked_label(method: str) -> str:
+    """A method as a row or a legend names it, where a control says what it is."""
     return method_label(method) + " (no model)" * is_control(method)
-
-
-def row_label(method: str) -> str:
-    """A method as the label of a table's row, where a control says what it is."""
-    return method_label(method) + (" (control, no model)" if is_control(method) else "")
 
 
 def view_label(view: str) -> str:
@@ -197,10 +193,6 @@ def chance_level(metric: str) -> float | None:
     return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
 
 
-def parameter_label(method: str, parameter: str) -> str:
-    return PARAMETER_LABELS.get((method, parameter), parameter)
-
-
 def place_label(panel: Mapping[str, Any]) -> str:
     """The subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
     subset = f" {panel['subset']}" if panel.get("subset") else ""
@@ -210,13 +202,8 @@ def place_label(panel: Mapping[str, Any]) -> str:
 
 def across_labels(panel: Mapping[str, Any]) -> list[str]:
     """What tells a panel apart from others of one model, benchmark, subset and length."""
-    labels = {
-        "view": lambda: view_label(panel["view"]),
-        "draw": lambda: f"draw {panel['draw']}",
-        "reference": lambda: view_label(str(panel["reference"])),
-        "separator": lambda: f"separator {panel['separator']}",
-    }
-    return [label() for key, label in labels.items() if key in panel]
+    labels = {"view": "{}", "draw": "draw {}", "reference": "{}", "separator": "separator {}"}
+    return [label.format(view_label(str(panel[key]))) for key, label in labels.items() if key in panel]
 
 
 def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:

@@ -1,14 +1,14 @@
 """Words for numbers: the pieces that readings and notes are made of."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import mode
 from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
-from pretrace.questions.known import is_question
+from pretrace.questions.known import is_control, is_question
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
     METRIC_NOTES,
@@ -18,7 +18,7 @@ from pretrace.render.names import (
     view_label,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import STAR_LEVEL, Panel, records_of
+from pretrace.render.rows import Panel, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -47,14 +47,17 @@ def with_interval(estimate: Estimate, digits: int = 3) -> str:
     return f"{value:.{digits}f}{interval}"
 
 
-def multiplicity_note(families: int, what: str = "column") -> list[str]:
-    """What Holm's correction inside each of several families leaves to chance."""
-    if families < 2:
-        return []
-    return [
-        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
-        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
-    ]
+def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
+    """Which methods rank first among their placebos, of rows `method, control, rank, placebos`."""
+    first = frame.loc[~frame["control"] & frame["rank"].eq(1), "method"]
+    names, count = (
+        joined([method_label(method) for method in first] or ["none"]),
+        int(frame["placebos"].max()),
+    )
+    return (
+        f"On {panel_label(panel)}, methods above all {count} placebos: {names}. If the non-members' document were "
+        f"like the others, each method would be above them with probability {1 / (count + 1):.2f}."
+    )
 
 
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
@@ -69,6 +72,17 @@ def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
 
 
+def without_controls(methods: Iterable[str]) -> list[str]:
+    """The note of a table of questions without controls on its options."""
+    asked = [method for method in methods if is_question(method)]
+    if not asked or any(map(is_control, asked)):
+        return []
+    return [
+        "No control is shown: longest option and odd one out need the texts of the options, which these answers "
+        "do not have. How much of an accuracy the options give away is unknown."
+    ]
+
+
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
     metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
@@ -76,35 +90,19 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {DOCUMENTS}"]
     else:
-        notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
+        sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
+        texts = joined([f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets])
+        notes = [f"{named}; evaluation set{'s' * (len(sets) > 1)} {texts}."]
     notes += [
         f"{metric_label(metric)}: {METRIC_NOTES[metric]}." for metric in metrics if metric in METRIC_NOTES
     ]
-    shown = sorted({row["start_token"] for row in rows} - {""})
-    if shown:
-        notes.append(f"Start token: {joined([_start_token(token) for token in shown])}.")
-    asked = [row for row in rows if is_question(row["method"])]
-    if paraphrasers := sorted({row["reference"] for row in asked} - {""}):
-        notes.append(f"Wrong options: {joined([view_label(view) for view in paraphrasers])}.")
-    if references := sorted({row["reference"] for row in rows} - {"", *paraphrasers}):
-        notes.append(f"Reference corpus or model: {joined(references)}.")
-    return notes
-
-
-def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The evaluation sets in words; of several, each with its benchmarks."""
-    sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
-    texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
-    if len(sets) == 1:
-        return f"evaluation set {texts[sets[0]]}"
-    benchmarks = {
-        name: sorted({row["benchmark"] for row in rows if row["evaluation_set"] == name}) for name in sets
+    asked = {row["reference"] for row in rows if is_question(row["method"])}
+    read = {
+        "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows},
+        "Wrong options": {view_label(view) for view in asked},
+        "Reference corpus or model": {row["reference"] for row in rows} - asked,
     }
-    return "evaluation sets " + joined([f"{texts[name]} of {joined(benchmarks[name])}" for name in sets])
-
-
-def _start_token(token: str) -> str:
-    return {"none": "none", "tokenizer": "the tokenizer's own"}.get(token, token)
+    return notes + [f"{what}: {joined(sorted(of - {''}))}." for what, of in read.items() if of - {""}]
 
 
 DASHES = "A dash means that a method does not apply or was not run there."

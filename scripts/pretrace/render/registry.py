@@ -17,7 +17,7 @@ Artifact = Mapping[str, Any]
 """An artifact as a study resolves it.
 
 Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
-start_token, selection, baseline, methods, options, inferred, unavailable`. A panel has `model, benchmark` and, each
+selection, baseline, methods, options, inferred, unavailable`. A panel has `model, benchmark` and, each
 optional, `subset, length, start_token, references, label, settings`; without
 subset or length it shows every one. `missing` has the panels of models that could not be asked, each
 with its `reason`; `cautions` are sentences that are printed under it.
@@ -26,11 +26,11 @@ with its `reason`; `cautions` are sentences that are printed under it.
 SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
 """The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
 SELECTIONS = ("held_out", "default", "best_on_test")
-COMMON_OPTIONS = frozenset({"references", "view", "draw", "unit", "across"})
+COMMON_OPTIONS = frozenset({"unit", "across"})
 CHOICES = {
     "unit": ("text", "document"),
-    "blocks": ("model", "benchmark", "subset", "length", "view", "draw", "reference"),
-    "average": ("model", "subset", "length", "view", "draw", "panel"),
+    "blocks": ("model", "length"),
+    "average": ("model", "subset", "draw", "panel"),
 }
 """Options that are one of a few words."""
 
@@ -145,23 +145,15 @@ def check(artifact: Artifact) -> Renderer:
         raise InputError(
             f"artifact {name}: it has no panel; give at least one model and benchmark under panels"
         )
+    metrics = [artifact.get("metric", "auc"), *options.get("metrics", ())]
     given: list[tuple[str, Any, Sequence[str]]] = []
     given += [("selection", one, SELECTIONS) for one in artifact.get("selection", ())]
-    given += [
-        ("metric", one, SHOWN_METRICS)
-        for one in [artifact.get("metric", "auc"), *_listed(options, "metrics")]
-    ]
+    given += [("metric", one, SHOWN_METRICS) for one in metrics]
     given += [(f"option {key}", options[key], valid) for key, valid in CHOICES.items() if key in options]
     for key, value, valid in given:
         if value not in valid:
             raise InputError(f"artifact {name}: unknown {key} '{value}': {nearest(value, valid)}")
     return chosen
-
-
-def _listed(options: Mapping[str, Any], key: str) -> Sequence[Any]:
-    """The values of an option that may be a list of them or one."""
-    value = options.get(key, ())
-    return value if isinstance(value, list | tuple) else (value,)
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:

@@ -9,18 +9,19 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
+from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, KEYS
+from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
-from pretrace.render.names import ordered, panel_label, place_label, where
+from pretrace.render.names import BLIND, ordered, panel_label, place_label, where
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
-    is_starred,
     long_frame,
-    named_variant,
     number_record,
+    one_setting,
     panel_record,
     records_of,
 )
@@ -43,7 +44,7 @@ class Results:
     estimates: Mapping[Pair, Path] = field(default_factory=dict)
     curves: Mapping[Pair, Path] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
-    manifests: Mapping[Pair, Path] = field(default_factory=dict)
+    passes: Mapping[Pair, Path] = field(default_factory=dict)
     times: Mapping[Pair, Path] = field(default_factory=dict)
     audit: Mapping[Pair, Path] = field(default_factory=dict)
     windows: Mapping[Pair, Path] = field(default_factory=dict)
@@ -59,60 +60,32 @@ class Results:
     def _path(self, kind: str, key: Pair | str) -> Path:
         paths: Mapping[Any, Path] = getattr(self, kind)
         if key not in paths:
-            there = ", ".join(_slashed(known) for known in sorted(paths)) or "none"
-            raise InputError(f"no {kind} of {_slashed(key)} were given; there are: {there}")
+            raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
         return Path(paths[key])
 
-    def _read(self, kind: str, key: Pair | str) -> pd.DataFrame:
+    def read(self, kind: str, key: Pair | str, /) -> pd.DataFrame:
+        """A whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
         path = self._path(kind, key)
         if path not in self._frames:
             self._frames[path] = read_parquet(path)
         return self._frames[path]
 
-    def benchmark(self, benchmark: str) -> pd.DataFrame:
-        return self._read("benchmarks", benchmark)
-
-    def every_row(self, pair: Pair, what: str = "metrics") -> pd.DataFrame:
-        """All metrics or tests of a (model, benchmark)."""
-        return self._read(what, pair)
-
-    def loss_curve(self, model: str) -> pd.DataFrame:
-        """The columns step, tokens, loss, heldout_loss of a controlled model's training."""
-        return self._read("training", model)
-
-    def audit_of(self, panel: Panel) -> pd.DataFrame:
-        """The columns of `evaluation.audit`, of a panel's model and benchmark."""
-        return self._read("audit", pair_of(panel))
-
-    def windows_of(self, panel: Panel) -> pd.DataFrame:
-        """The windows of a panel's texts (`evaluation.extraction.WINDOWS`)."""
-        frame = self._read("windows", pair_of(panel))
-        return frame[in_place(frame, panel)]
-
-    def extraction_of(self, panel: Panel) -> pd.DataFrame:
-        """The extractable shares of a panel's documents and classes (`evaluation.extraction.SUMMARY`)."""
-        frame = self._read("extraction", pair_of(panel))
+    def in_panel(self, kind: str, panel: Panel) -> pd.DataFrame:
+        """The rows of a panel's subset and length in the table of its model and benchmark."""
+        frame = self.read(kind, pair_of(panel))
         return frame[in_place(frame, panel)]
 
     def estimates_of(
         self, artifact: Artifact, panel: Panel, *quantities: str, hint: str = ""
     ) -> pd.DataFrame:
         """A panel's rows of `evaluation.estimates`, of some quantities and one paraphraser; raises if none."""
-        frame = self._read("estimates", pair_of(panel))
-        rows = frame[frame["quantity"].isin(quantities)]
-        rows = rows[in_place(rows, panel)]
-        named = [panel["reference"]] if "reference" in panel else panel.get("references")
-        if named is not None:
-            rows = rows[rows["reference"].isin([*named, ""])]
+        rows = self.in_panel("estimates", panel)
+        rows = rows[rows["quantity"].isin(quantities)]
+        rows = rows[_referred(rows, panel)]
         what = " and ".join(quantities).replace("_", " ")
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: {hint or f'there is no {what}'}")
-        there = sorted(rows["reference"].unique())
-        if len(there) > 1:
-            raise InputError(
-                f"{where(artifact, panel)}: there is {what} of several paraphrasers: {', '.join(there)}; name one "
-                "under the panel's references"
-            )
+        _check_one_reference(what, rows, artifact, panel)
         return rows
 
     def asked_of(self, artifact: Artifact, panel: Panel, *quantities: str, hint: str) -> pd.DataFrame:
@@ -123,7 +96,7 @@ class Results:
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
         """The points of a metrics row's curve (`evaluation.curves`); raises where there are none."""
-        frame = self._read("curves", pair_of(panel))
+        frame = self.read("curves", pair_of(panel))
         frame = frame[frame["curve"] == curve]
         for key in KEYS:
             frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
@@ -136,9 +109,9 @@ class Results:
 
     def token_curves_of(self, artifact: Artifact, panel: Panel, setting: str) -> pd.DataFrame:
         """The curves of a panel's surprising tokens (`evaluation.tokens`); raises where there are none."""
-        frame = self._read("curves", pair_of(panel))
+        frame = self.in_panel("curves", panel)
         frame = frame[frame["curve"].isin(["share", "token", "mean"]) & frame["setting"].eq(setting)]
-        frame = frame[in_place(frame, panel) & _fixed(frame, artifact, panel)]
+        frame = frame[_fixed(frame, artifact, panel)]
         if frame.empty:
             raise InputError(f"{where(artifact, panel)}: there are no tokens with {setting}")
         return frame
@@ -152,8 +125,7 @@ class Results:
         """The rows of `evaluation.placebos` beside a metrics row of a panel; none where it has no placebos."""
         if pair_of(panel) not in self.placebos:
             return pd.DataFrame()
-        rows = self._read("placebos", pair_of(panel))
-        rows = rows[in_place(rows, panel)]
+        rows = self.in_panel("placebos", panel)
         for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
             rows = rows[rows[key] == row[key]]
         return rows
@@ -178,7 +150,7 @@ class Results:
     def _expanded(self, panel: Panel) -> list[Panel]:
         """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
         pair = (panel.get("model", ""), panel["benchmark"])
-        frame = self._read("metrics", pair) if pair in self.metrics else self.benchmark(pair[1])
+        frame = self.read("metrics", pair) if pair in self.metrics else self.read("benchmarks", pair[1])
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
         if "subset" in panel:
             meant = there["subset"].ne("") if panel["subset"] == EACH else there["subset"].eq(panel["subset"])
@@ -201,7 +173,7 @@ class Results:
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
         or where rows of one method differ in a key that the artifact does not fix.
         """
-        frame = self.every_row(pair_of(panel), what)
+        frame = self.read(what, pair_of(panel))
         metric = artifact.get("metric", "auc")
         rows = frame[(frame["metric"] == metric) & in_place(frame, panel)]
         evaluation_set = artifact.get("evaluation_set", "all")
@@ -219,8 +191,30 @@ class Results:
             rows = rows[~rows["method"].str.contains(";")]
         if rows.empty and what == "metrics":
             raise InputError(_nothing(artifact, panel, frame, metric, evaluation_set))
-        _check_unambiguous(rows, artifact, panel)
+        for method, own in rows.groupby("method"):
+            _check_one_reference(str(method), own, artifact, panel)
         return rows
+
+    def along_parameter(
+        self, artifact: Artifact, panel: Panel, parameter: str
+    ) -> list[tuple[str, str, Record]]:
+        """(value, method, row): methods with the parameter at each value; the others at their setting, with value "".
+
+        Every other parameter is at its default or, where the artifact's selection is `best_on_test`, at its best for
+        each value.
+        """
+        selection = one_setting(artifact)
+        chosen = self.selected(artifact, panel, selection)
+        found: list[tuple[str, str, Record]] = []
+        for method in ordered(artifact, chosen):
+            if parameter in written_parameters(chosen[method]["setting"]):
+                default = chosen[method]["setting"] if selection == "default" else None
+                rows = along(self.grid(artifact, panel, method), parameter, method, default)
+                found += [(value, method, row) for value, row in rows]
+        if not found:
+            raise InputError(f"{where(artifact, panel)}: no method has a parameter '{parameter}'")
+        along_it = {method for _, method, _ in found}
+        return found + [("", method, row) for method, row in chosen.items() if method not in along_it]
 
     def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
         """The metrics row of each method; empty where the selection has none."""
@@ -237,13 +231,6 @@ class Results:
             )
         return _by(rows, "setting", artifact, panel)
 
-    def default_setting(self, artifact: Artifact, panel: Panel, method: str) -> str:
-        """The method's default setting on that panel; raises where it has none."""
-        rows = self.selected({**artifact, "methods": [method]}, panel, "default")
-        if method not in rows:
-            raise InputError(f"{where(artifact, panel)}: {method} has no row with selection 'default'")
-        return str(rows[method]["setting"])
-
     def held_out_tests(
         self, artifact: Artifact, panel: Panel, baseline: str, test: str = "bootstrap"
     ) -> dict[str, Record]:
@@ -254,7 +241,7 @@ class Results:
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """The panel's texts, unlabelled ones too; raises where there are none."""
-        frame = self.benchmark(panel["benchmark"])
+        frame = self.read("benchmarks", panel["benchmark"])
         texts = frame[in_place(frame, panel)]
         if texts.empty:
             there = _listing(frame[["subset", "length"]])
@@ -270,7 +257,7 @@ class Results:
 
     def manifest(self, pair: Pair) -> Any:
         """The manifest of the passes of a model over a benchmark."""
-        return read_json(self._path("manifests", pair))
+        return read_json(self._path("passes", pair))
 
 
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
@@ -311,14 +298,21 @@ def estimates(
     records = over_draws(records, len(draws)) if draws else records
     records += averages_of(records, panels, options.get("average", ""), options.get("blocks", ""))
     frame = long_frame(records)
+    frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
     order = {method: at for at, method in enumerate(ordered(artifact, frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
     )
 
 
+def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
+    """`estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
+    frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], results.among_placebos)
+    return frame.assign(beats_blind=above_baseline(frame))
+
+
 def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each estimate is above the baseline, as of `rows.is_starred`; missing where there is no test."""
+    """Whether each estimate is significantly above the baseline; missing where there is no test."""
     above = (frame["difference"] > 0) & (frame["p_holm"] <= STAR_LEVEL)
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
@@ -347,17 +341,13 @@ def _of_panel(
                 | {"average": "", "selection": selection}
                 | {"metric": artifact.get("metric", "auc"), **number_record(row), "sd": None}
                 | test_record(tested.get(method))
-                | {"star": is_starred(tested, method) and not is_control(method)}
+                | {"star": False}
                 | beside(panel, row)
             )
 
 
 def pair_of(panel: Panel) -> Pair:
     return panel["model"], panel["benchmark"]
-
-
-def _slashed(key: Pair | str) -> str:
-    return key if isinstance(key, str) else "/".join(key)
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
@@ -371,37 +361,29 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
 
 def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
     """Rows that agree with what the panel or else the artifact fixes; "" and null mean that a key does not apply."""
-    options = artifact.get("options", {})
-    fixed = {"draw": 0, "view": "original", "start_token": artifact.get("start_token"), **options, **panel}
-    keep = frame["unit"] == options.get("unit", "text")
+    fixed = {"draw": 0, "view": "original", "start_token": None, **panel}
+    keep = frame["unit"] == artifact.get("options", {}).get("unit", "text")
     keep &= frame["view"].isin([fixed["view"], ""])
     keep &= frame["draw"].isna() | (frame["draw"] == fixed["draw"])
     if fixed["start_token"] is not None:
         keep &= frame["start_token"].isin([fixed["start_token"], ""])
-    references = [fixed["reference"]] if "reference" in fixed else fixed.get("references")
-    if references is not None:
-        keep &= frame["reference"].isin([*references, ""])
-    return keep.fillna(False).astype(bool)
+    return (keep & _referred(frame, panel)).fillna(False).astype(bool)
 
 
-_WHERE_TO_FIX = {
-    "unit": "as options.unit",
-    "view": "as options.view",
-    "start_token": "as start_token",
-    "draw": "as options.draw",
-    "reference": "under the panel's references or options.references",
-}
+def _referred(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
+    """Rows of the references that the panel names, and rows that need none."""
+    named = [panel["reference"]] if "reference" in panel else panel.get("references", frame["reference"])
+    return frame["reference"].isin([*named, ""])
 
 
-def _check_unambiguous(rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
-    """Raise `InputError` where rows of one method differ in a key that nothing fixes."""
-    for key, place in _WHERE_TO_FIX.items():
-        for method, values in rows.dropna(subset=key).groupby("method")[key].unique().items():
-            if len(values) > 1:
-                raise InputError(
-                    f"{where(artifact, panel)}: {method} has rows of several {key}: "
-                    f"{', '.join(sorted(map(str, values)))}; name one {place}"
-                )
+def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
+    """Raise `InputError` where rows have several references."""
+    there = sorted(rows["reference"].unique())
+    if len(there) > 1:
+        raise InputError(
+            f"{where(artifact, panel)}: {what} has rows of several references: {', '.join(there)}; name one under the "
+            "panel's references"
+        )
 
 
 def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
@@ -420,10 +402,8 @@ def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str,
     """The message if no row matches."""
     keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
     wanted = f"metric {metric}, evaluation set {evaluation_set}"
-    if "start_token" in artifact:
-        wanted += f", start token {artifact['start_token']}"
-    if "methods" in artifact:
-        wanted += f", methods {', '.join(artifact['methods'])}"
+    wanted += f", start token {panel['start_token']}" if "start_token" in panel else ""
+    wanted += f", methods {', '.join(artifact['methods'])}" if "methods" in artifact else ""
     return f"{where(artifact, panel)}: no row with {wanted}; there are: {_listing(frame[keys])}"
 
 

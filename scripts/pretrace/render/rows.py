@@ -6,9 +6,6 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.selection import variant_of
-from pretrace.methods.settings import written_parameters, written_value
-from pretrace.questions.known import METHODS
 from pretrace.render.registry import Artifact
 from pretrace.runtime.errors import InputError
 
@@ -31,51 +28,6 @@ def one_setting(artifact: Artifact) -> str:
             "drawn as one; use default or best_on_test"
         )
     return selection
-
-
-def named_variant(method: str, setting: str) -> str:
-    """The method with what no selection chooses: `con_recall;access=zero`."""
-    known = METHODS.get(method)
-    variant = variant_of(setting, known.grid if known else ())
-    return f"{method};{variant}" if variant else method
-
-
-def by_parameter(grid: Mapping[str, Record], parameter: str, default: Mapping[str, str]) -> dict[str, Record]:
-    """Grid rows that differ from the default setting in one parameter at most, by its value."""
-    rows = {}
-    for setting, row in grid.items():
-        parsed = written_parameters(setting)
-        if parameter in parsed and parsed | {parameter: ""} == {**default, parameter: ""}:
-            rows[parsed[parameter]] = row
-    return rows
-
-
-def best_by_parameter(grid: Mapping[str, Record], parameter: str, method: str) -> dict[str, Record]:
-    """For each value of a parameter, the grid row in which the others are at their best among the method's own grid.
-
-    Of equal values, the one that has an interval.
-    """
-    rows: dict[str, Record] = {}
-    for setting, row in sorted(
-        grid.items(), key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"]))
-    ):
-        if in_grid(setting, method.split(";")[0], free=parameter):
-            rows.setdefault(written_parameters(setting)[parameter], row)
-    return rows
-
-
-def in_grid(setting: str, method: str, free: str = "") -> bool:
-    """Whether a setting has the parameters of the method's own grid and their values; of `free`, any value will do."""
-    parsed, grid = written_parameters(setting), METHODS[method].grid if method in METHODS else {}
-    return parsed.keys() == grid.keys() and all(
-        name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
-    )
-
-
-def is_starred(tests: Mapping[str, Record], method: str) -> bool:
-    """Whether a method is significantly above the baseline: positive difference, Holm-corrected p <= 0.05."""
-    test = tests.get(method)
-    return test is not None and bool(test["difference"] > 0 and test["p_holm"] <= STAR_LEVEL)
 
 
 def panel_record(panel: Panel) -> dict[str, Any]:

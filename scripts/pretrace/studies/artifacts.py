@@ -17,7 +17,7 @@ Panel = dict[str, Any]
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
 
-PARAMETERS = ("x", "y", "parameter")
+PARAMETERS = ("x", "y")
 """Options that name parameters of methods."""
 
 PLACES = {"model", "length", "subset"}

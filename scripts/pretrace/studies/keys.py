@@ -280,8 +280,6 @@ class ArtifactEntry(ArtifactKeys, total=False):
     evaluation_set: Literal["all", "without_prefixes", "balanced"]
     """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
     otherwise `without_prefixes`)."""
-    start_token: str
-    """Show only rows with this start token (default, the run's)."""
     baseline: str
     """The method to compare with: a star marks a significant gain over it."""
 

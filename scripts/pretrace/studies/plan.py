@@ -249,7 +249,7 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     asked = {"without_prefixes": set(every)}
     for artifact, _ in _shown(study, model, benchmark):
         options = artifact.get("options", {})
-        shown = options.get("draws", options.get("across", {}).get("draw", [options.get("draw", 0)]))
+        shown = options.get("draws", options.get("across", {}).get("draw", [0]))
         for name in options.get("evaluation_sets", []):
             asked.setdefault(name, set()).update(every)
         asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(shown)

@@ -10,7 +10,6 @@ from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
 from pretrace.render.figures.drawing import (
     CHANCE,
-    CLASSES,
     GREEN,
     ORANGE,
     PAGE,
@@ -22,7 +21,8 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import (
     CALIBRATION_LABELS,
-    legend_label,
+    CLASSES,
+    marked_label,
     method_label,
     metric_label,
     panel_lines,
@@ -72,7 +72,7 @@ def draw_bars(
     def draw(axis: Any, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: _key(*FILLS[at % len(FILLS)]) for at, name in enumerate(series)}
+        handles: dict[str, Any] = {name: Patch(**_fill(at)) for at, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
     facets, widths = list(map(Facet, titles, frames)), (3.6, PAGE * 2 / 3, PAGE)
@@ -86,11 +86,7 @@ def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
     for row in records_of(frame):
         at = series.index(row["series"]) if series else groups.index(row["group"])
         place = groups.index(row["group"]) + ((at - (len(series) - 1) / 2) * width if series else 0.0)
-        color, hatch = FILLS[at % len(FILLS)]
-        axis.bar(
-            place, row["value"], width=width * 0.94, color=color, hatch=hatch, edgecolor="white", linewidth=0
-        )
-        axis.bar(place, row["value"], width=width * 0.94, facecolor="none", edgecolor="black", linewidth=0.6)
+        axis.bar(place, row["value"], width=width * 0.94, **_fill(at))
         one = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], one, "black", ground=True)
         axis.annotate(f"{row['value']:.3f}", (place, one[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
@@ -100,12 +96,10 @@ def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
 
-def _key(color: str, hatch: str) -> Any:
-    """A bar as the legend shows it."""
-    return (
-        Patch(facecolor=color, hatch=hatch, edgecolor="white", linewidth=0),
-        Patch(facecolor="none", edgecolor="black", linewidth=0.6),
-    )
+def _fill(place: int) -> dict[str, Any]:
+    """How the bars of a series look."""
+    color, hatch = FILLS[place % len(FILLS)]
+    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
 
 
 @figure("ablation_bars", needs=("metrics",), required=("method", "settings"))
@@ -138,7 +132,7 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
 def by_calibration(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
-    order = [*CALIBRATION_LABELS.values(), *map(legend_label, CONTROLS)]
+    order = [*CALIBRATION_LABELS.values(), *map(marked_label, CONTROLS)]
     frames = []
     for panel in panels:
         rows = []
@@ -154,40 +148,30 @@ def by_calibration(artifact: Artifact, results: Results) -> Drawing:
 
 def _series(row: Mapping[str, Any]) -> str:
     if row["method"] in CONTROLS:
-        return legend_label(row["method"])
+        return marked_label(row["method"])
     return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
 
 
+ORDERS = (0, 14)
+"""Of the options: the true text first, and third, with options A and C swapped."""
+
+
 @figure(
-    "position_bars",
-    needs=("metrics", "estimates"),
-    required=("permutations",),
-    optional=("document",),
-    statistic="accuracy_by_order",
+    "position_bars", needs=("metrics", "estimates"), optional=("document",), statistic="accuracy_by_order"
 )
 def by_place(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel: accuracy of each class in each of the orders `options.permutations`, one bar each.
+    """One facet for each panel: accuracy of each class in each of the two `ORDERS`, one bar each.
 
     Every bar has the same passages. With `options.document`, the bars show one document.
     """
-    panels, orders = results.panels(artifact), artifact["options"]["permutations"]
-    document = artifact["options"].get("document", "")
+    panels, document = results.panels(artifact), artifact["options"].get("document", "")
     frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
-        for order in orders:
-            letters = sorted(set("".join(rows.loc[rows["order"] == order, "letter"])))
-            if len(letters) != 1:
-                raise InputError(
-                    f"{where(artifact, panel)}: in permutation {order} the true text has "
-                    f"{', '.join(letters) or 'no letter'}; it must have one"
-                )
-        rows = rows[rows["order"].isin(orders)]
-        rows = rows.assign(place=rows["order"].map(orders.index))
-        rows = rows.sort_values(["place", "label"], ascending=[True, False])
+        rows = rows[rows["order"].isin(ORDERS)]
+        rows = rows.sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
-        frame = rows[["value", "low", "high"]].assign(series=series, group=groups)
-        frames.append(frame)
+        frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
 
 
@@ -201,9 +185,9 @@ def by_letter(artifact: Artifact, results: Results) -> Drawing:
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: no non-member has answers with probabilities")
-        place = rows["calibration"].map(list(CALIBRATION_LABELS).index)
-        rows = rows.assign(place=place).sort_values(["place", "letter"])
-        series = rows["calibration"].map(CALIBRATION_LABELS)
+        calibration = pd.Categorical(rows["calibration"], list(CALIBRATION_LABELS))
+        rows = rows.assign(calibration=calibration).sort_values(["calibration", "letter"])
+        series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
         frame = rows[["value", "low", "high"]].assign(document=document, group=rows["letter"], series=series)
         frames.append(frame)
     y_label = f"mean probability of the letter{'' if document else ', 95 % interval'}"

@@ -10,7 +10,6 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
 from pretrace.render.figures.drawing import (
-    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -21,7 +20,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     sheet,
 )
-from pretrace.render.names import legend_label, method_label, ordered, panel_label, panel_lines
+from pretrace.render.names import CLASSES, marked_label, method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
@@ -93,7 +92,7 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
     by_value = sorted(rows, key=lambda method: -float(rows[method]["value"]))
     handles = [
         Line2D(
-            [], [], **styles[name].line, label=f"{legend_label(name)}\n{with_interval(estimate(rows[name]))}"
+            [], [], **styles[name].line, label=f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
         )
         for name in by_value
     ]

@@ -10,7 +10,6 @@ import pandas as pd
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     CHANCE,
-    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -22,20 +21,19 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
 )
 from pretrace.render.names import (
-    legend_label,
-    method_label,
+    CLASSES,
+    marked_label,
     metric_label,
     ordered,
     panel_label,
     panel_lines,
-    row_label,
     where,
 )
-from pretrace.render.phrases import joined
+from pretrace.render.phrases import exceeding_placebos
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, of_panels
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.render.rows import of_panels, records_of
+from pretrace.runtime.errors import InputError
 
 NAMED = 30
 """As many lines have a name each; more are ranked side by side."""
@@ -99,9 +97,9 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str,
     return handles
 
 
-@figure("document_accuracies", needs=("metrics", "estimates"), optional=("documents",))
+@figure("document_accuracies", needs=("metrics", "estimates"))
 def of_documents(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: a dot a document of `options.documents` (default, all), by class and rising accuracy.
+    """A facet a panel: a dot a document, by class and rising accuracy.
 
     Upright lines are what the controls reach over the same documents.
     """
@@ -110,19 +108,12 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
     for panel in panels:
         rows = results.estimates_of(artifact, panel, "accuracy")
         frame = rows[rows["document"] != ""]
-        there = set(frame["document"])
-        for name in artifact["options"].get("documents", ()):
-            if name not in there:
-                raise InputError(
-                    f"{where(artifact, panel)}: unknown document '{name}': {nearest(name, there)}"
-                )
-        frame = frame[frame["document"].isin(artifact["options"].get("documents", there))]
         frame = frame.sort_values(["label", "value", "document"], ignore_index=True)
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {at: name.replace("_", " ")[:40] for at, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
-            legend_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
+            marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
             for control, dashes in CONTROLS.items()
             if control in levels
         }
@@ -141,7 +132,7 @@ PLACEBO, OWN = "a member document as the non-members", "the non-members"
 def of_placebos(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel, a line a method: a dot for each placebo, a diamond for the benchmark's own non-members.
 
-    At the right, the diamond's rank from the top. The reading says which methods rank first.
+    At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
     """
     selection, metric = artifact.get("selection", ["held_out"])[0], artifact.get("metric", "auc")
     panels, facets, frames, readings = results.panels(artifact), [], [], []
@@ -157,28 +148,17 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
                 f"{where(artifact, panel)}: the benchmark has no placebos; set `placebos: true` in its entry, or leave "
                 "the panel out."
             )
-        own = frame[~frame["placebo"].astype(bool)].set_index("method")
+        own = frame[~frame["placebo"].astype(bool)].assign(
+            control=lambda rows: rows["method"].map(is_control)
+        )
         frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
-        readings.append(_reading(panel, own))
+        readings.append(exceeding_placebos(panel, own.astype({"control": bool})))
         series = frame["placebo"].map({True: PLACEBO, False: OWN})
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
-        ranks = {method: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for method, row in own.iterrows()}
-        lines = {method: row_label(str(method)) for method in own.index}
+        ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
+        lines = {method: marked_label(method) for method in own["method"]}
         across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
         facets.append(Facet(panel_label(panel), lines, dots, across, ranks))
     styles = {PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6), OWN: LineStyle(VERMILION, "", 4.5, "D")}
     drawn = draw_dots(facets, styles, metric_label(metric))
     return Drawing(drawn, of_panels(frames, panels), " ".join(readings))
-
-
-def _reading(panel: Panel, own: pd.DataFrame) -> str:
-    seeing = own[[not is_control(str(method)) for method in own.index]]
-    first = [method_label(str(method)) for method in seeing.index[seeing["rank"] == 1]]
-    count = int(seeing["placebos"].max())
-    who = (
-        f"{joined(first)} {'rank' if len(first) > 1 else 'ranks'} first" if first else "no method ranks first"
-    )
-    return (
-        f"On {panel_label(panel)}, {who} of {count + 1}. If the non-members' document were like the others, a method "
-        f"would rank first with probability {1 / (count + 1):.2f}."
-    )

@@ -34,7 +34,6 @@ BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 """M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its yellow."""
 GREY = "#6B6B6B"
 MEMBER, NONMEMBER = BLUE, VERMILION
-CLASSES = {1: "members", 0: "non-members"}
 
 STYLE = {
     "font.size": 7.5,

@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from pretrace.render.figures.drawing import PAGE, Drawing, letter, sheet
-from pretrace.render.names import panel_label
+from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
@@ -23,7 +23,7 @@ PASSAGES = 3
 """Printed under the figure, of each panel and class."""
 LEAST = -6
 """The power of ten of the probability at which colour begins."""
-CLASSES = {1: "members", 0: "non-members", -1: "unlabelled"}
+GROUPS = {**CLASSES, -1: "unlabelled"}
 UNLIKELY = "#EEEEEE"
 COLORS = "YlOrRd"
 
@@ -32,7 +32,7 @@ COLORS = "YlOrRd"
 def render(artifact: Artifact, results: Results) -> Drawing:
     """A row of axes a panel, its classes side by side; the likeliest passages are the reading."""
     panels = results.panels(artifact)
-    frames = [_drawn(results.windows_of(panel)) for panel in panels]
+    frames = [_drawn(results.in_panel("windows", panel)) for panel in panels]
     if not any(map(len, frames)):
         raise InputError(f"artifact {artifact['artifact']}: none of its panels has a window")
     said = [line for panel, frame in zip(panels, frames, strict=True) for line in _passages(panel, frame)]
@@ -56,7 +56,7 @@ def _drawn(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    classes = [label for label in CLASSES if any(frame["label"].eq(label).any() for frame in frames)]
+    classes = [label for label in GROUPS if any(frame["label"].eq(label).any() for frame in frames)]
     rows = [int(frame["row"].max()) + 1 for frame in frames]
     norm = Normalize(LEAST, 0)
     with sheet(PAGE, sum(0.8 + 0.13 * count for count in rows)) as figure:
@@ -69,9 +69,9 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
                 _draw(axis, frame[frame["label"] == label], norm)
                 axis.set(xlim=(0, longest), ylim=(rows[at] - 0.4, -0.6))
                 axis.set_xlabel("token" if at == len(panels) - 1 else "")
-                axis.set_title(CLASSES[label], loc="left")
+                axis.set_title(GROUPS[label], loc="left")
             title = (letter(at) if len(panels) > 1 else "") + panel_label(panel)
-            grid[at, 0].set_title(f"{title}\n{CLASSES[classes[0]]}", loc="left")
+            grid[at, 0].set_title(f"{title}\n{GROUPS[classes[0]]}", loc="left")
         bar = figure.colorbar(
             ScalarMappable(norm, COLORS), ax=list(grid.flat), fraction=0.03, pad=0.015, aspect=24
         )
@@ -101,7 +101,7 @@ def _draw(axis: Any, windows: pd.DataFrame, norm: Normalize) -> None:
 
 def _passages(panel: Panel, frame: pd.DataFrame) -> Iterator[str]:
     """A line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
-    for label, title in CLASSES.items():
+    for label, title in GROUPS.items():
         of_class = frame[frame["label"].eq(label) & frame["log_p_top"].notna()]
         told: list[tuple[str, int]] = []
         for row in records_of(of_class.sort_values("log_p_top", ascending=False, kind="stable")):

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch, Rectangle
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
-from pretrace.render.names import EMPTY, metric_label, panel_label, parameter_label, where
+from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label, panel_label, where
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
@@ -29,7 +29,8 @@ def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """One row a cell: x, y, value, and whether it is hatched, the best, the default."""
     options = artifact["options"]
     grid = results.grid(artifact, panel, options["method"])
-    default = written_parameters(results.default_setting(artifact, panel, options["method"]))
+    (row,) = results.selected({**artifact, "methods": [options["method"]]}, panel, "default").values()
+    default = row["setting"]
     records = []
     for setting, row in grid.items():
         parsed = written_parameters(setting)
@@ -39,7 +40,7 @@ def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
                 | {"method": options["method"], "setting": setting, "metric": artifact.get("metric", "auc")}
                 | {options["x"]: float(parsed[options["x"]]), options["y"]: float(parsed[options["y"]])}
                 | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
-                | {"default": parsed == default}
+                | {"default": setting == default}
             )
     if not records:
         raise InputError(
@@ -60,8 +61,8 @@ def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.Dat
         for axis, panel, of in zip(grid, panels, frames, strict=True):
             image = _draw(axis, of, options, (values.min(), values.max()))
             axis.set_title(panel_label(panel), loc="left")
-            axis.set_xlabel(parameter_label(options["method"], options["x"]))
-            axis.set_ylabel(parameter_label(options["method"], options["y"]))
+            axis.set_xlabel(PARAMETER_LABELS.get(options["x"], options["x"]))
+            axis.set_ylabel(PARAMETER_LABELS.get(options["y"], options["y"]))
         bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)
         bar.set_label(metric_label(artifact.get("metric", "auc")))
         bar.outline.set_linewidth(0.5)

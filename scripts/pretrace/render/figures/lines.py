@@ -11,14 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.evaluation.averages import Record
 from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.evidence import LEVEL
-from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLACK,
-    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -31,24 +28,21 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import (
-    legend_label,
+    CLASSES,
+    PARAMETER_LABELS,
+    marked_label,
     method_label,
     metric_label,
     ordered,
     panel_label,
-    parameter_label,
-    where,
 )
 from pretrace.render.registry import SELECTIONS, Artifact, figure
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import (
     Panel,
-    best_by_parameter,
-    by_parameter,
     long_frame,
     number_record,
     of_panels,
-    one_setting,
     panel_record,
 )
 from pretrace.runtime.errors import InputError
@@ -73,7 +67,7 @@ THIN = ("P", "X")
 class Facet:
     """Axes of lines: rows of `frame` are points `series, x, value, low, high`; a row without x is a horizontal line.
 
-    `ticks` gives labels if x is not a number; `vertical` labels vertical lines; `across` are horizontal lines by name.
+    `ticks` gives labels if x is not a number; `across` are horizontal lines by name.
     """
 
     title: str
@@ -81,7 +75,6 @@ class Facet:
     y_label: str
     frame: pd.DataFrame
     ticks: Mapping[float, str] = field(default_factory=dict)
-    vertical: Mapping[float, str] = field(default_factory=dict)
     across: Mapping[str, float] = field(default_factory=dict)
     banded: bool | None = None
 
@@ -123,10 +116,6 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
             axis.fill_between(x, points["low"], points["high"], color=of.color, alpha=0.14, linewidth=0)
         else:
             draw_intervals(axis, x, points, of.color)
-    for place, label in facet.vertical.items():
-        axis.axvline(float(place), color="black", linewidth=0.8, linestyle=(0, (2, 1.5)))
-        axis.annotate(label, (float(place), 1), (2, -2), xycoords=("data", "axes fraction"), fontsize=6.5,
-                      textcoords="offset points", va="top")  # fmt: skip
     axis.set_xlabel(facet.x_label)
     if facet.ticks:
         crowded = sum(map(len, facet.ticks.values())) > CROWDED
@@ -138,14 +127,13 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
         axis.set_xticks(places, [f"{place:g}" for place in places])
 
 
-@figure("method_lines", needs=("metrics",), required=("x",), optional=("metrics", "vertical"))
+@figure("method_lines", needs=("metrics",), required=("x",), optional=("metrics",))
 def over_x(artifact: Artifact, results: Results) -> Drawing:
     """A line a method over `options.x`: model, length or subset, a facet each; or a parameter, then a facet a panel.
 
     `options.metrics`, in place of the artifact's one, have facets of their own side by side.
     Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
-    or (`best_on_test`) at its best for each value; methods without it are level lines. `options.vertical` maps places
-    on x to a label: lines that say what happens there.
+    or (`best_on_test`) at its best for each value; methods without it are level lines.
     """
     x = artifact["options"]["x"]
     metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
@@ -165,7 +153,7 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
         method: of if method in moving else replace(of, marker="")
         for method, of in line_styles(methods).items()
     }
-    names = {method: legend_label(method) for method in methods}
+    names = {method: marked_label(method) for method in methods}
     drawn = frame["x"].isna().map({True: "level", False: "line"})
     shown = frame.drop(columns=["series", "x"]).assign(drawn=drawn)
     return Drawing(draw_lines(facets, styles, names), long_frame(shown))
@@ -218,25 +206,11 @@ def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Pa
 
 
 def _over_parameter(artifact: Artifact, results: Results, x: str, panel: Panel) -> Facet:
-    selection = one_setting(artifact)
-    chosen = results.selected(artifact, panel, selection)
-    with_x = [
-        method for method in ordered(artifact, chosen) if x in written_parameters(chosen[method]["setting"])
+    records = [
+        (float(value) if value else None, float(value) if value else None, panel, method, row)
+        for value, method, row in results.along_parameter(artifact, panel, x)
     ]
-    if not with_x:
-        raise InputError(f"{where(artifact, panel)}: no method has a parameter '{x}'")
-    records: list[tuple[float | None, float | None, Panel, str, Record]] = []
-    for method in with_x:
-        usual = written_parameters(results.default_setting(artifact, panel, method))
-        rows = results.grid(artifact, panel, method)
-        grid = by_parameter(rows, x, usual) if selection == "default" else best_by_parameter(rows, x, method)
-        by_place = sorted((float(value), row) for value, row in grid.items())
-        records += [(place, place, panel, method, row) for place, row in by_place]
-    records += [(None, None, panel, method, row) for method, row in chosen.items() if method not in with_x]
-    vertical = artifact["options"].get("vertical", {})
-    return _metric_facet(
-        artifact, panel_label(panel), x, parameter_label(with_x[0], x), records, vertical=vertical
-    )
+    return _metric_facet(artifact, panel_label(panel), x, PARAMETER_LABELS.get(x, x), records)
 
 
 SHIFTS = {
@@ -350,7 +324,7 @@ def over_steps(artifact: Artifact, results: Results) -> Drawing:
     models, frames = [], []
     points: dict[str, list[pd.DataFrame]] = {}
     for model, benchmark in dict.fromkeys(map(pair_of, artifact["panels"])):
-        curve = results.loss_curve(model)[["step", "tokens", "loss", "heldout_loss"]]
+        curve = results.read("training", model)[["step", "tokens", "loss", "heldout_loss"]]
         models.append(model)
         frames.append(curve.assign(model=model, benchmark=benchmark))
         curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)

@@ -13,7 +13,6 @@ from pretrace.evaluation.published import NAMES, frame_of, rates, read_names
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
-    CLASSES,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -26,7 +25,7 @@ from pretrace.render.figures.drawing import (
     letter,
     sheet,
 )
-from pretrace.render.names import panel_label
+from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels

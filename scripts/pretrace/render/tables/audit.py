@@ -4,19 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit import COMBINED, low_shares
 from pretrace.evaluation.audit_scores import is_control
-from pretrace.evaluation.averages import Record, grouped, number
+from pretrace.evaluation.averages import Record, estimate, grouped, number
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.shift import SIZES, WORDS
-from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.weights import WEIGHTED
-from pretrace.render.names import in_order, method_label, row_label
+from pretrace.render.names import in_order, marked_label, method_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results
+from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
-from pretrace.render.tables.table import Block, Cell, Head, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
 
 MOST_ROWS = 50
 """Of texts and of documents, the strongest are printed; the CSV has all."""
@@ -33,7 +32,7 @@ CONTROL_LABELS = {
 def render(artifact: Artifact, results: Results) -> Table:
     """For each model and benchmark: documents, texts (strongest first) and controls, with scores, p and q."""
     pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
-    audits = [(panel, results.audit_of(panel)) for panel in pairs.values()]
+    audits = [(panel, results.read("audit", pair_of(panel))) for panel in pairs.values()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame)]
     cautions = results.cautions([{**panel, "subset": ""} for panel, _ in audits])
     named = [of.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, of in audits]
@@ -64,7 +63,7 @@ def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
         of = frame[frame["unit"] == unit]
         if len(of):
             found += _units(f"{title}: {name}", unit, of)
-    return found + lay_out(rows_of(f"Controls: {name}", _controls(frame)), "Control")
+    return found + rows_of(f"Controls: {name}", _controls(frame), "Control")
 
 
 def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
@@ -75,7 +74,7 @@ def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
     strongest = sorted(found, key=lambda id: found[id].get(COMBINED, {"p": 2.0})["p"])
     shown = f", the {MOST_ROWS} strongest of {len(found)}" if len(found) > MOST_ROWS else ""
     rows = ((id, _cells(found[id], methods), False) for id in strongest[:MOST_ROWS])
-    return lay_out(rows_of(title + shown, rows), unit.capitalize())
+    return rows_of(title + shown, rows, unit.capitalize())
 
 
 def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> Iterable[tuple[Head, Cell]]:
@@ -83,22 +82,16 @@ def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> Iterable[tuple[H
         if name == COMBINED or name in of:
             together = of.get(name, {})
             yield (method_label(name), "flagged"), _verdict(bool(together.get("flagged", False)))
-            yield (method_label(name), "p"), _p(together.get("p"))
-            yield (method_label(name), "q"), _p(together.get("q"))
+            yield (method_label(name), "p"), p_cell(together.get("p"))
+            yield (method_label(name), "q"), p_cell(together.get("q"))
     for method in methods:
         row = of.get(method, {})
-        yield (row_label(method), "score"), Cell(number(row.get("score")))
-        yield (row_label(method), "p"), _p(row.get("p"))
+        yield (marked_label(method), "score"), Cell(number(row.get("score")))
+        yield (marked_label(method), "p"), p_cell(row.get("p"))
 
 
 def _verdict(found: bool) -> Cell:
     return Cell(words="yes" if found else "no", bold=found)
-
-
-def _p(value: float | None) -> Cell:
-    if value is None or pd.isna(value):
-        return Cell()
-    return Cell(words=f"{value:.2g}" if value < 0.1 else f"{value:.2f}")
 
 
 def _controls(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
@@ -109,26 +102,18 @@ def _controls(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]
 
     for row in records_of(frame[frame["unit"] == "control"]):
         score = Cell() if pd.isna(row["score"]) else Cell(words=f"AUC {row['score']:.3f}")
-        yield CONTROL_LABELS[row["method"]], cells(score, _p(row["p"]), bool(row["flagged"])), True
+        yield CONTROL_LABELS[row["method"]], cells(score, p_cell(row["p"]), bool(row["flagged"])), True
     for row in records_of(frame[frame["unit"] == "share"]):
         label = f"{method_label(row['method'])}: estimated share of the audited texts that were trained on"
         yield label, cells(Cell(row["score"]), Cell(), False), is_control(row["method"])
+    shares = low_shares(frame)
     for unit, what in (("text", "audited texts"), ("nonmember", "known non-members, each as if audited")):
-        of = frame[frame["unit"] == unit]
-        together = [name for name in TOGETHER if unit == "nonmember" and of["method"].eq(name).any()]
-        controls = [method for method in in_order(of["method"]) if is_control(method)]
-        for method in together + controls:
-            share, too_many = _share(of[of["method"] == method])
-            label = method_label(method) if method in TOGETHER else row_label(method)
-            label += f": {what} with p at most {LEVEL:g}"
-            yield label, cells(Cell(words=share), Cell(), too_many), True
-
-
-def _share(of: pd.DataFrame) -> tuple[str, bool]:
-    """The share of units with p at most the level, in words, and whether its interval lies above the level."""
-    count = int((of["p"] <= LEVEL).sum())
-    value, low, high = wilson(count, len(of))
-    return f"{count} of {len(of)}: {with_interval((value, low, high))}", low is not None and low > LEVEL
+        of = {row["method"]: row for row in records_of(shares[shares["unit"] == unit])}
+        together = [name for name in TOGETHER if unit == "nonmember" and name in of]
+        for method in [*together, *filter(is_control, in_order(of))]:
+            row, label = of[method], f"{marked_label(method)}: {what} with p at most {LEVEL:g}"
+            share = Cell(words=f"{row['low_p']} of {row['n']}: {with_interval(estimate(row))}")
+            yield label, cells(share, Cell(), row["too_many"]), True
 
 
 def _reading(results: Results, panel: Panel, frame: pd.DataFrame) -> str:
@@ -136,30 +121,25 @@ def _reading(results: Results, panel: Panel, frame: pd.DataFrame) -> str:
     together = frame[frame["method"] == COMBINED]
     texts, documents = (together[together["unit"] == unit] for unit in ("text", "document"))
     known = frame[frame["unit"] == "nonmember"]["id"].nunique()
-    table = results.benchmark(panel["benchmark"])
-    unlabelled = int(table["label"].isna().sum())
-    left = unlabelled - texts["id"].nunique()
-    start = [f"{int(texts['flagged'].sum())} of {len(texts)} texts"] if len(texts) else []
-    start += [f"{int(documents['flagged'].sum())} of {len(documents)} documents"] if len(documents) else []
+    unlabelled = results.read("benchmarks", panel["benchmark"])["label"].isna().sum()
+    left = int(unlabelled) - texts["id"].nunique()
+    units = [(own, what) for own, what in ((texts, "texts"), (documents, "documents")) if len(own)]
+    flagged = [f"{int(own['flagged'].sum())} of {len(own)} {what}" for own, what in units] or ["nothing"]
     said = [
-        f"{panel['model']} on {panel['benchmark']}: {joined(start) if start else 'nothing'} flagged, compared with "
-        f"{known} known non-members."
+        f"{panel['model']} on {panel['benchmark']}: {joined(flagged)} flagged, compared with {known} known "
+        "non-members."
     ]
     if left > 0 and len(texts):
         said.append(
             f"{left} further texts without a label could not be audited (no score, or no comparable non-member)."
         )
-    flagged = bool(together.loc[together["unit"].isin(["text", "document"]), "flagged"].any())
-    said += [_low(of, what) for of, what in ((texts, "texts"), (documents, "documents")) if len(of)]
-    return " ".join([*said, *_conclusions(flagged, _doubts(results, panel, frame))])
-
-
-def _low(of: pd.DataFrame, what: str) -> str:
-    """How many have a low p before the correction for their number, beside what chance gives."""
-    return (
-        f"{int((of['p'] <= LEVEL).sum())} {what} have a p of at most {LEVEL:g}, where chance alone gives about "
-        f"{LEVEL * len(of):.0f}."
-    )
+    said += [
+        f"{int((own['p'] <= LEVEL).sum())} {what} have a p of at most {LEVEL:g}, where chance alone gives about "
+        f"{LEVEL * len(own):.0f}."
+        for own, what in units
+    ]
+    is_flagged = any(own["flagged"].any() for own, _ in units)
+    return " ".join([*said, *_conclusions(is_flagged, _doubts(frame))])
 
 
 def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
@@ -190,7 +170,7 @@ def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
     ]
 
 
-def _doubts(results: Results, panel: Panel, frame: pd.DataFrame) -> Sequence[str]:
+def _doubts(frame: pd.DataFrame) -> Sequence[str]:
     """Reasons why a low p may come from something else than training."""
     controls = {str(row["method"]): row for row in records_of(frame[frame["unit"] == "control"])}
     found: list[str] = []
@@ -200,9 +180,10 @@ def _doubts(results: Results, panel: Panel, frame: pd.DataFrame) -> Sequence[str
         )
     if controls[SIZES]["flagged"]:
         found.append(f"their sizes differ (AUC {controls[SIZES]['score']:.2f})")
-    checked = frame[(frame["unit"] == "nonmember") & (frame["method"] == COMBINED)]
-    if len(checked) and _share(checked)[1]:
-        found.append("too many known non-members would be flagged themselves")
-    if len(checked) and 1 / (1 + len(checked)) > LEVEL:
-        found.append(f"{len(checked)} known non-members are too few for any p-value of {LEVEL:g}")
+    shares = low_shares(frame)
+    for checked in records_of(shares[shares["unit"].eq("nonmember") & shares["method"].eq(COMBINED)]):
+        if checked["too_many"]:
+            found.append("too many known non-members would be flagged themselves")
+        if 1 / (1 + checked["n"]) > LEVEL:
+            found.append(f"{checked['n']} known non-members are too few for any p-value of {LEVEL:g}")
     return found

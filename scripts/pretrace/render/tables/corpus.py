@@ -13,15 +13,15 @@ from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
-from pretrace.render.tables.table import Cell, Head, Placed, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
 
 HALF = "fitted on the other half of the documents"
 LABELS = {
     REFERENCE: "Loss of the reference model",
     DIFFERENCE: "Loss of the model less that of the reference model",
     ENSEMBLE: f"Ensemble of methods, {HALF}",
-    BLIND: f"Words (control, no model), {HALF}",
-    CHARACTERS: "Number of characters (control, no model)",
+    BLIND: f"Words (no model), {HALF}",
+    CHARACTERS: "Number of characters (no model)",
     CODEC: "CoDeC: share of texts that context of their own class makes less likely",
 }
 """Scores in the order of the rows, after the score that is fixed beforehand."""
@@ -55,7 +55,7 @@ SIZE = (
 @table("corpus_test", needs=("estimates",), statistic="corpus")
 def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a score, with what is believed beside it."""
-    placed: list[Placed] = []
+    blocks: list[Block] = []
     records: list[dict[str, Any]] = []
     readings = []
     for panel in artifact["panels"]:
@@ -63,18 +63,19 @@ def render(artifact: Artifact, results: Results) -> Table:
         randomised = bool(results.entries[panel["benchmark"]].get("randomised"))
         believed = {name: _belief(row, randomised=randomised) for name, row in rows.items()}
         name = panel_label({"length": None, **panel})
-        placed += rows_of(
+        blocks += rows_of(
             f"{name}: {_documents(rows)}",
             (
                 (_label(of), _cells(row, believed[of], "redraws" in panel), of in CONTROLS)
                 for of, row in rows.items()
             ),
+            "Score",
         )
         records += [panel_record(panel) | row | {"believed": believed[of]} for of, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
     sized = [SIZE] if any("redraws" in panel for panel in artifact["panels"]) else []
     notes = [*NOTES, *sized, *results.cautions(artifact["panels"])]
-    return table_of(artifact, lay_out(placed, "Score"), notes, long_frame(records), " ".join(readings))
+    return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
 
 
 def _label(score: str) -> str:
@@ -130,7 +131,7 @@ def _cells(row: Record, believed: str, sized: bool) -> list[tuple[Head, Cell]]:
         ("suspected", Cell(words=_group(row, "suspected"))),
         ("held out", Cell(words=_group(row, "held_out"))),
         ("effect", Cell(*estimate(row), signed=True) if "value" in row else Cell()),
-        ("p", Cell(words=None if p is None else f"{p:.2g}", bold=p is not None and p <= LEVEL)),
+        ("p", p_cell(p, bold=p is not None and p <= LEVEL)),
         ("smallest effect", Cell(number(row["smallest_effect"]))),
         ("believed", Cell(words=believed)),
     ]

@@ -5,16 +5,15 @@ from collections.abc import Iterable
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
-from pretrace.render.names import panel_label
+from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels, records_of
-from pretrace.render.tables.table import Cell, Head, Placed, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
 MOST_ROWS = 20
 """Of the documents of a panel that are printed; the CSV has all."""
 
-CLASSES = {1: "members", 0: "non-members", None: "unlabelled"}
 COLUMNS: dict[str, Head] = {
     "extractable": ("top-40", "share"),
     "in_tries": ("top-40", "in n tries"),
@@ -27,16 +26,16 @@ COLUMNS: dict[str, Head] = {
 def render(artifact: Artifact, results: Results) -> Table:
     """The classes of each panel, then the documents with an extractable window."""
     panels = results.panels(artifact)
-    frames = [results.extraction_of(panel) for panel in panels]
+    frames = [results.in_panel("extraction", panel) for panel in panels]
     classes = [
         (f"{panel_label(panel)}: {_label(row)}", _cells(row), False)
         for panel, frame in zip(panels, frames, strict=True)
         for row in records_of(frame[frame["unit"] == "class"])
     ]
-    placed = rows_of("Classes", classes)
+    blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
-        placed += _documents(panel_label(panel), frame[frame["unit"] == "document"])
-    return table_of(artifact, lay_out(placed, "Of"), NOTES, of_panels(frames, panels))
+        blocks += _documents(panel_label(panel), frame[frame["unit"] == "document"])
+    return table_of(artifact, blocks, NOTES, of_panels(frames, panels))
 
 
 NOTES = (
@@ -51,15 +50,15 @@ NOTES = (
 )
 
 
-def _documents(title: str, frame: pd.DataFrame) -> list[Placed]:
+def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
     found = frame[frame["extractable"] > 0].sort_values("extractable", ascending=False, kind="stable")
     which = f"the first {MOST_ROWS} of {len(found)}" if len(found) > MOST_ROWS else f"{len(found)}"
     rows = ((_label(row), _cells(row), False) for row in records_of(found.iloc[:MOST_ROWS]))
-    return rows_of(f"Documents with an extractable window, {which} of {len(frame)}: {title}", rows)
+    return rows_of(f"Documents with an extractable window, {which} of {len(frame)}: {title}", rows, "Of")
 
 
 def _label(row: Record) -> str:
-    label = CLASSES[None if pd.isna(row["label"]) else int(row["label"])]
+    label: str = "unlabelled" if pd.isna(row["label"]) else CLASSES[int(row["label"])]
     return label if row["unit"] == "class" else f"{row['document']}, {label}"
 
 

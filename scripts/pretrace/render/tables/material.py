@@ -1,21 +1,20 @@
 """A study's material and cost: benchmarks, forward passes, seconds a document."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from pretrace.methods import METHODS, altered_views
-from pretrace.methods.needs import FULL_VOCABULARY
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes, summed
 from pretrace.questions.known import is_control
-from pretrace.questions.methods import QUESTION_METHODS
-from pretrace.render.names import panel_lines, view_label
+from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, long_frame, panel_record
+from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.questions import setting_label
-from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -26,34 +25,18 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """One row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
     panels = {tuple(panel[key] for key in keys): panel for panel in results.panels(artifact)}
-    records = [_record(panel, results) for panel in panels.values()]
+    records = []
+    for panel in panels.values():
+        entry = results.entries[panel["benchmark"]]
+        about = {key: entry.get(key, "") for key in ("title", "source", "language")}
+        counts = class_counts(results.every_text(panel))
+        records.append({key: panel[key] for key in keys} | about | counts)
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
         (f"{row['benchmark']} {row['subset']}".strip(), _cells(row, unlabelled), False) for row in records
     )
-    notes = ["Length: words a text. Documents: those the members come from + those of the non-members."]
-    titles = {record["benchmark"]: record["title"] for record in records if record["title"]}
-    notes += [f"{benchmark}: {title}." for benchmark, title in titles.items()]
-    return table_of(artifact, lay_out(rows_of("", rows), "Benchmark"), notes, long_frame(records))
-
-
-def _record(panel: Panel, results: Results) -> dict[str, Any]:
-    texts, entry = results.every_text(panel), results.entries[panel["benchmark"]]
-    label = texts["label"]
-    documents = texts["document"].where(texts["document"] != "")
-    return {
-        "benchmark": panel["benchmark"],
-        "subset": panel["subset"],
-        "length": panel["length"],
-        "title": entry.get("title", ""),
-        "source": entry["source"],
-        "language": entry.get("language", ""),
-        "n_members": int((label == 1).sum()),
-        "n_nonmembers": int((label == 0).sum()),
-        "n_unlabelled": int(label.isna().sum()),
-        "member_documents": documents[label.eq(1).fillna(False)].nunique(),
-        "nonmember_documents": documents[label.eq(0).fillna(False)].nunique(),
-    }
+    note = "Length: words a text. Documents: those the members come from + those of the non-members."
+    return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
 
 
 def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
@@ -75,37 +58,39 @@ SHOTS = {
 }
 
 
+SUMS = {
+    "By model and benchmark": ["model", "benchmark"],
+    "By model and what it read": ["model", "read"],
+    "Together": ["every"],
+}
+"""The blocks, and by what each sums."""
+
+
 @table("pass_costs", needs=("passes",))
 def pass_costs(artifact: Artifact, results: Results) -> Table:
     """Rows by model and benchmark, then by what the model read (text, altered text, prefix); every pass in the CSV."""
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
-    read = [pair for pair in pairs if pair in results.manifests]
+    read = {pair: results.manifest(pair) for pair in pairs if pair in results.passes}
     if not read:
         raise InputError(f"{artifact['artifact']}: no run has a model that reads texts; remove the artifact.")
-    frame = pd.concat([_passes(results, *pair) for pair in read], ignore_index=True)
-    cells = [
-        *rows_of("By model and benchmark", _sums(frame, ["model", "benchmark"])),
-        *rows_of("By model and what it read", _sums(frame, ["model", "read"])),
-        *rows_of("Together", [("All passes shown", _costs_cells(frame), False)]),
-    ]
+    frames = []
+    for (model, benchmark), manifest in read.items():
+        passes = passes_of(manifest)
+        passes.insert(2, "read", [_read(entry) for entry in manifest["views"]])
+        passes.insert(0, "benchmark", benchmark)
+        passes.insert(0, "model", model)
+        frames.append(passes)
+    frame = pd.concat(frames, ignore_index=True)
+    blocks = []
+    for title, keys in SUMS.items():
+        sums = records_of(summed(frame.assign(every="All passes shown"), keys))
+        rows = ((": ".join(row[key] for key in keys), _cost_cells(row), False) for row in sums)
+        blocks += rows_of(title, rows, "Passes of")
     notes = _notes(frame, [pair for pair in pairs if pair not in read])
-    return table_of(artifact, lay_out(cells, "Passes of"), notes, frame)
+    return table_of(artifact, blocks, notes, frame)
 
 
-def _passes(results: Results, model: str, benchmark: str) -> pd.DataFrame:
-    manifest = results.manifest((model, benchmark))
-    kept = ("view", "altered", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped",
-            "truncated", "tokens", "seconds", "cpu_seconds", "tokens_per_second", "peak_memory_mb")  # fmt: skip
-    records = [
-        {"model": model, "benchmark": benchmark, "dtype": manifest["dtype"], "device": manifest["device"]}
-        | {"read": _read(entry)}
-        | {key: entry.get(key) for key in kept}
-        for entry in manifest["views"]
-    ]
-    return pd.DataFrame(records).astype(dict.fromkeys(["draw", "shots", "length"], "Int64"))
-
-
-def _read(entry: dict[str, Any]) -> str:
+def _read(entry: Mapping[str, Any]) -> str:
     """The model's input, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
     if entry["windows"]:
@@ -115,22 +100,18 @@ def _read(entry: dict[str, Any]) -> str:
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
 
 
-def _sums(frame: pd.DataFrame, keys: Sequence[str]) -> Iterable[tuple[str, Iterable[tuple[str, Cell]], bool]]:
-    for key, own in frame.groupby(list(keys), sort=False):
-        yield ": ".join(map(str, key)), _costs_cells(own), False
-
-
-def _costs_cells(of: pd.DataFrame) -> Iterable[tuple[str, Cell]]:
-    cpu = of["cpu_seconds"].astype("float64").sum(skipna=False)  # passes of before it was recorded have none
-    peak, seconds = of["peak_memory_mb"], float(of["seconds"].sum())
-    computed = float((of["tokens_per_second"] * of["seconds"]).sum())
-    yield "Passes", Cell(words=f"{len(of):,}")
-    yield "Texts", Cell(words=f"{int(of['texts'].sum()):,}")
-    yield "Tokens", Cell(words=f"{int(of['tokens'].sum()):,}")
-    yield "Seconds", Cell(words=f"{seconds:,.1f}")
-    yield "CPU seconds", Cell() if pd.isna(cpu) else Cell(words=f"{cpu:,.1f}")
-    yield "Tokens a second", Cell(words=f"{computed / seconds if seconds > 0 else 0:,.0f}")
-    yield "Peak memory (MB)", Cell(words=f"{peak.max():,.0f}") if peak.notna().any() else Cell()
+def _cost_cells(row: Record) -> Iterable[tuple[str, Cell]]:
+    numbers = {
+        "Passes": f"{row['passes']:,}",
+        "Texts": f"{row['texts']:,}",
+        "Tokens": f"{row['tokens']:,}",
+        "Seconds": f"{row['seconds']:,.1f}",
+        "CPU seconds": f"{row['cpu_seconds']:,.1f}",
+        "Tokens a second": f"{row['tokens_per_second']:,.0f}",
+        "Peak memory (MB)": f"{row['peak_memory_mb']:,.0f}",
+    }
+    for head, words in numbers.items():
+        yield head, Cell(words=None if words == "nan" else words)
 
 
 def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
@@ -150,8 +131,7 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
     return notes
 
 
-Times = dict[tuple[str, str], float]
-"""Seconds a document, by method and a setting of it that is timed apart."""
+SECONDS = "seconds_a_document"
 
 
 @table("document_times", needs=("passes", "times", "benchmarks"))
@@ -163,69 +143,34 @@ def document_times(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     records = [
-        {"panel": at} | panel_record(panel) | {"method": method, "setting": setting, "seconds": seconds}
+        {"panel": at, **panel_record(panel), "average": "", "metric": SECONDS}
+        | {"method": method, "setting": setting, "control": is_control(method), "value": seconds}
         for at, panel in enumerate(panels)
-        for times in (_of_passes(artifact, results, panel), _of_questions(artifact, results, panel))
-        for (method, setting), seconds in times.items()
+        for (method, setting), seconds in _seconds(artifact, results, panel).items()
     ]
     if not records:
         raise InputError(f"artifact {artifact['artifact']}: none of its methods was timed on its panels")
-    cells = [
-        Placed(
-            "",
-            ((artifact["methods"].index(row["method"]), row["setting"]), setting_label(row)),
-            (row["panel"], (*panel_lines(panels[row["panel"]]), "seconds a document")),
-            Cell(words=f"{row['seconds']:.2f}"),
-            is_control(row["method"]),
-        )
-        for row in records
-    ]
+    frame = long_frame(sorted(records, key=lambda row: artifact["methods"].index(row["method"])))
+    blocks = by_method(frame, panels, [SECONDS], label=setting_label, by=("method", "setting"))
     notes = [
         "Measured on one machine, on the run that computed each answer and pass: not reproducible to the byte. "
         "A method of token statistics takes as long as the passes that it reads; several share them.",
         *results.cautions(panels),
     ]
-    return table_of(artifact, lay_out(cells), notes, long_frame(records))
+    return table_of(artifact, blocks, notes, frame)
 
 
-def _of_passes(artifact: Artifact, results: Results, panel: Panel) -> Times:
-    """The seconds of the passes that each method reads over the panel's texts, by its number of documents."""
-    methods = [
-        method for method in artifact["methods"] if method in METHODS and METHODS[method].scope == "text"
-    ]
-    if not methods or pair_of(panel) not in results.manifests:
-        return {}
-    views = results.manifest(pair_of(panel))["views"]
-    documents = results.every_text(panel)["document"].nunique()
+def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[str, str], float]:
+    """Seconds a document, by method and a setting of it that is timed apart."""
+    methods, subset, length = artifact["methods"], panel["subset"], panel["length"]
     found = {}
-    for method in methods:
-        read = [_seconds(views, panel, altered) for altered in ("", *sorted(altered_views([method])))]
-        if not set(METHODS[method].needs) - BY_ITSELF and None not in read:
-            found[method, ""] = sum(one for one in read if one is not None) / documents
-    return found
-
-
-BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
-"""What the passes over a text and its lower-cased form answer."""
-
-
-def _seconds(views: Sequence[dict[str, Any]], panel: Panel, altered: str) -> float | None:
-    """The seconds of the passes over the panel's original texts, or over an altered form of them."""
-    own = [
-        view["seconds"]
-        for view in views
-        if view["view"] == "original" and view["altered"] == altered
-        if not view["prefix"] and not view["windows"]
-        if view.get("length") in (panel["length"], None) and view.get("subset") in (panel["subset"], "", None)
-    ]
-    return float(sum(own)) if own else None
-
-
-def _of_questions(artifact: Artifact, results: Results, panel: Panel) -> Times:
-    methods = [method for method in artifact["methods"] if method in QUESTION_METHODS]
-    return {
+    if pair_of(panel) in results.passes:
+        documents = results.every_text(panel)["document"].nunique()
+        seconds = seconds_by_passes(results.manifest(pair_of(panel)), methods, subset, length)
+        found = {(method, ""): value / documents for method, value in seconds.items()}
+    return found | {
         (one["task"], one["setting"]): one["seconds"] / one["documents"]
         for one in results.times_of(panel)
-        if one["task"] in methods and one["length"] == panel["length"] and one["subset"] == panel["subset"]
+        if one["task"] in methods and one["length"] == length and one["subset"] == subset
         if one["paraphraser"] in ("", *panel.get("references", [one["paraphraser"]]))
     }

@@ -1,25 +1,24 @@
 """Published against measured, number by number, and a summary for each paper."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from statistics import median
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pretrace.evaluation.published import (
-    CRITERIA,
     NAMES,
     Compared,
     Names,
     compare,
     frame_of,
-    judged,
     rates,
     read_names,
+    summary,
 )
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results
-from pretrace.render.tables.table import Cell, Placed, Table, lay_out, rows_of, table_of
+from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 FARTHEST = 10
@@ -39,11 +38,9 @@ def render(artifact: Artifact, results: Results) -> Table:
     compared = compared_of(artifact, results)
     names = read_names(results.published[NAMES])
     papers = list(dict.fromkeys(one.row["paper"] for one in compared))
-    summaries: list[Placed] = []
-    for paper in papers:
-        summaries += _summary(names, paper, [one for one in compared if one.row["paper"] == paper])
-    blocks = [*lay_out(summaries, "Table or figure"), *lay_out(_farthest(compared), "Number")]
-    reading = _reading(names, papers, compared)
+    summaries = [block for paper in papers for block in _summaries(names, paper, compared)]
+    blocks = [*summaries, *_farthest(compared)]
+    reading = " ".join(_reading(names, paper, compared) for paper in papers)
     return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
 
 
@@ -58,40 +55,34 @@ def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
     return compared
 
 
-def _summary(names: Names, paper: str, compared: Sequence[Compared]) -> list[Placed]:
+def _summaries(names: Names, paper: str, compared: Sequence[Compared]) -> list[Block]:
     """A row an artifact of the paper: under each protocol how many of its numbers agree, and how far they are apart."""
-    groups: dict[str, dict[str, list[Compared]]] = {}
-    for one in compared:
-        if not one.skipped:
-            empty: dict[str, list[Compared]] = {name: [] for name in names.papers[paper]["protocols"]}
-            groups.setdefault(one.row["artifact"], empty)[one.protocol].append(one)
-    rows = {
-        artifact: [
-            ((f"as the {protocol}", head), cell)
-            for protocol, own in of.items()
-            for head, cell in _counts(own)
-        ]
-        for artifact, of in groups.items()
-    }
-    return rows_of(names.papers[paper]["title"], ((name, cells, False) for name, cells in rows.items()))
+    of_paper = [one for one in compared if one.row["paper"] == paper and not one.skipped]
+    rows = []
+    for artifact in dict.fromkeys(one.row["artifact"] for one in of_paper):
+        cells: list[tuple[Head, Cell]] = []
+        for protocol in names.papers[paper]["protocols"]:
+            counts = summary(
+                [one for one in of_paper if (one.row["artifact"], one.protocol) == (artifact, protocol)]
+            )
+            cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
+        rows.append((artifact, cells, False))
+    return rows_of(names.papers[paper]["title"], rows, "Table or figure")
 
 
-def _counts(shown: Sequence[Compared]) -> Iterable[tuple[str, Cell]]:
-    agreeing = judged(shown)
-    criteria = dict.fromkeys(one.agreement.criterion for one in shown if one.agreement.criterion)
-    apart = [one.difference for one in rates(shown) if one.difference is not None]
-    named = ", ".join(words for criterion, words in CRITERIA.items() if criterion in criteria)
-    yield "numbers", Cell(words=str(len(shown)))
-    yield "measured", Cell(words=str(sum(one.found is not None for one in shown)))
-    yield "agree", Cell(words=f"{sum(agreeing)} of {len(agreeing)}") if agreeing else Cell()
-    yield "criterion", Cell(words=named) if named else Cell()
-    yield "median difference", Cell(median(apart), signed=True) if apart else Cell()
-    yield "largest difference", Cell(max(apart, key=abs), signed=True) if apart else Cell()
+def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
+    yield "numbers", Cell(words=str(counts["numbers"]))
+    yield "measured", Cell(words=str(counts["measured"]))
+    yield "agree", Cell(words=f"{counts['agree']} of {counts['judged']}" if counts["judged"] else None)
+    yield "criterion", Cell(words=", ".join(counts["criteria"]) or None)
+    yield "median difference", Cell(counts["median"], signed=True)
+    yield "largest difference", Cell(counts["largest"], signed=True)
 
 
-def _farthest(compared: Sequence[Compared]) -> list[Placed]:
+def _farthest(compared: Sequence[Compared]) -> list[Block]:
     apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))
-    return rows_of("The farthest apart", ((_place(one), _far_cells(one), False) for one in apart[:FARTHEST]))
+    rows = ((_place(one), _far_cells(one), False) for one in apart[:FARTHEST])
+    return rows_of("The farthest apart", rows, "Number")
 
 
 def _far_cells(one: Compared) -> Iterable[tuple[str, Cell]]:
@@ -113,13 +104,11 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
     notes = [
         "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of AUCs "
         "and true-positive rates.",
-        "Agree: on a released benchmark both numbers are of the same texts and share their sampling error, so no "
-        "interval is asked. The fixed tolerance is 0.005 where nothing is drawn (0 of counts). Where shots are drawn, "
-        "ours is the mean over draws and the tolerance is their standard deviation, where the paper resamples, the one "
-        "that it prints; 0.005 at least. Of numbers that differ by the draw alone, about half are so near to the mean "
-        "of three draws. To each tolerance the rounding of the paper's digits is added. A rate moves in steps of one "
-        "text, which may exceed it. On a rebuilt benchmark the texts are others: the published number has to lie in "
-        "our 95 % interval (bootstrap of our texts).",
+        "Agree: on a released benchmark both numbers are of the same texts, so no interval is asked. They may differ "
+        "by 0.005 where nothing is drawn (0 of counts), else by the standard deviation of our draws, or of the paper's "
+        "resamples, 0.005 at least; and by the rounding of the paper's digits. About half of the numbers that differ "
+        "by the draw alone are that near. On a rebuilt benchmark the texts are others: the published number has to lie "
+        "in our 95 % interval (bootstrap of our texts).",
     ]
     for paper in papers:
         protocols = names.papers[paper]["protocols"]
@@ -135,29 +124,20 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
         "Not judged": [(one.row, one.agreement.unjudged) for one in compared],
     }
     for what, reasons in kinds.items():
-        counts: dict[str, set[int]] = {}
-        for row, reason in reasons:
-            if reason:
-                counts.setdefault(reason, set()).add(id(row))
-        if counts:
-            told = "; ".join(f"{reason} ({len(rows)})" for reason, rows in counts.items())
-            notes.append(f"{what}: {told}.")
+        numbers = dict.fromkeys((id(row), reason) for row, reason in reasons if reason)
+        counts = Counter(reason for _, reason in numbers)
+        told = "; ".join(f"{reason} ({count})" for reason, count in counts.items())
+        notes += [f"{what}: {told}."] if told else []
     return notes
 
 
-def _reading(names: Names, papers: Sequence[str], compared: Sequence[Compared]) -> str:
-    sentences = []
-    for paper in papers:
-        parts = []
-        for protocol in names.papers[paper]["protocols"]:
-            of = [one for one in compared if (one.row["paper"], one.protocol) == (paper, protocol)]
-            agreeing = judged(of)
-            apart = [abs(one.difference) for one in rates(of) if one.difference is not None]
-            if apart:
-                parts.append(
-                    f"as the {protocol}, {sum(agreeing)} of {len(agreeing)} measured numbers agree with the published "
-                    f"ones (median distance {median(apart):.3f})"
-                )
-        title = names.papers[paper]["title"]
-        sentences.append(f"{title}: {joined(parts)}." if parts else f"{title}: nothing was measured.")
-    return " ".join(sentences)
+def _reading(names: Names, paper: str, compared: Sequence[Compared]) -> str:
+    parts = []
+    for protocol in names.papers[paper]["protocols"]:
+        counts = summary([one for one in compared if (one.row["paper"], one.protocol) == (paper, protocol)])
+        if counts["distance"] is not None:
+            parts.append(
+                f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
+                f"ones (median distance {counts['distance']:.3f})"
+            )
+    return f"{names.papers[paper]['title']}: {joined(parts) if parts else 'nothing was measured'}."

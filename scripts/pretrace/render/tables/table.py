@@ -6,20 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, number
-from pretrace.questions.known import is_control
+from pretrace.evaluation.averages import Record, grouped, number
 from pretrace.render.names import (
     MARK_NOTES,
     MARK_SIGNS,
-    method_label,
+    marked_label,
     metric_label,
-    panel_label,
     panel_lines,
-    row_label,
 )
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact
@@ -71,37 +67,37 @@ class Cell:
         return f"{text} [{low}, {high}]"
 
 
-def cell_of(record: Record, *marks: str) -> Cell:
-    """A row of metrics as a cell, with its `bold` and `star`; signs only of `marks`, where any is named.
+def cell_of(record: Record) -> Cell:
+    """A row of metrics as a cell, with its `bold`, `star` and the signs of its marks.
 
     What is called a gap is a difference, and has its sign.
     """
-    given = [mark for mark in (record.get("marks") or "").split(";") if mark and (not marks or mark in marks)]
+    value, star = number(record.get("value")), bool(record.get("star", False))
+    if record.get("metric") == "p_value":
+        return p_cell(value, star=star)
     return Cell(
-        number(record.get("value")),
+        value,
         number(record.get("low")),
         number(record.get("high")),
         bold=bool(record.get("bold", False)),
-        star=bool(record.get("star", False)),
-        signs=tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in given)),
+        star=star,
+        signs=tuple(
+            sorted(MARK_SIGNS.get(mark, mark) for mark in (record.get("marks") or "").split(";") if mark)
+        ),
         signed=record.get("metric") == "gap",
         sd=number(record.get("sd")),
     )
 
 
+def p_cell(p: float | None, *, bold: bool = False, star: bool = False) -> Cell:
+    """A p-value with two digits after the point, below 0.1 two significant ones; a dash where there is none."""
+    if p is None or pd.isna(p):
+        return Cell()
+    return Cell(words=f"{p:.2g}" if p < 0.1 else f"{p:.2f}", bold=bold, star=star)
+
+
 Head = str | tuple[str, ...]
 """The header lines of a column."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A cell with its position: the order and label of its row, the order and header of its column."""
-
-    block: str
-    row: tuple[Any, str]
-    column: tuple[Any, Head]
-    cell: Cell
-    control: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,32 +117,20 @@ class Row:
     control: bool = False
 
 
-def lay_out(placed: Iterable[Placed], stub: str = "Method") -> list[Block]:
-    """Blocks in their given order; rows and columns by their `order`; a dash for a missing cell."""
-    blocks: dict[str, list[Placed]] = {}
-    for one in placed:
-        blocks.setdefault(one.block, []).append(one)
-    found = []
-    for title, own in blocks.items():
-        cells = {(one.row, one.column): one.cell for one in own}
-        columns = sorted({one.column for one in own})
-        controls = {one.row for one in own if one.control}
-        rows = [
-            Row(row[1], tuple(cells.get((row, column), Cell()) for column in columns), row in controls)
-            for row in sorted({one.row for one in own})
-        ]
-        heads = [(head,) if isinstance(head, str) else head for _, head in columns]
-        found.append(Block(title, stub, tuple(heads), tuple(rows)))
-    return found
-
-
-def rows_of(block: str, rows: Iterable[tuple[str, Iterable[tuple[Head, Cell]], bool]]) -> list[Placed]:
-    """A block of rows, each with its label, cells by header, and whether it is a control's; all as they come."""
-    return [
-        Placed(block, (at, label), (column, head), cell, control)
-        for at, (label, cells, control) in enumerate(rows)
-        for column, (head, cell) in enumerate(cells)
+def rows_of(
+    title: str, rows: Iterable[tuple[str, Iterable[tuple[Head, Cell]], bool]], stub: str = "Method"
+) -> list[Block]:
+    """A block of rows: each has its label, its cells by header, and whether it is a control's. Rows and columns keep
+    their order; a row has a dash where it has no cell. No block where there are no rows.
+    """
+    given = [(label, dict(cells), control) for label, cells, control in rows]
+    heads = list(dict.fromkeys(head for _, cells, _ in given for head in cells))
+    columns = tuple((head,) if isinstance(head, str) else head for head in heads)
+    laid = [
+        Row(label, tuple(cells.get(head, Cell()) for head in heads), control)
+        for label, cells, control in given
     ]
+    return [Block(title, stub, columns, tuple(laid))] if laid else []
 
 
 def by_method(
@@ -156,59 +140,34 @@ def by_method(
     *,
     title: str = "",
     block: str = "",
-    label: Callable[[Record], str] = lambda row: row_label(row["method"]),
+    label: Callable[[Record], str] = lambda row: marked_label(row["method"]),
     by: Sequence[str] = ("method",),
-) -> list[Placed]:
-    """Methods down, or what differs in `by`, in the order of the frame; panels and metrics across, in one block."""
-    records = records_of(frame)
-    keys = [tuple(row[key] for key in by) for row in records]
-    order = {key: at for at, key in enumerate(dict.fromkeys(keys))}
-    return [
-        Placed(
-            title,
-            (order[key], label(row)),
-            column_of(row, panels, metrics, block),
-            cell_of(row),
-            row["control"],
-        )
-        for key, row in zip(keys, records, strict=True)
-    ]
+) -> list[Block]:
+    """A block with methods down, or what differs in `by`, in the order of the frame; panels and metrics across."""
+    rows = grouped(records_of(frame), *by)
+    columns = {_place(row, metrics): _head(row, panels, metrics, block) for own in rows for row in own}
+    laid = []
+    for own in rows:
+        cells = {_place(row, metrics): cell_of(row) for row in own}
+        ordered = tuple(cells.get(place, Cell()) for place in sorted(columns))
+        laid.append(Row(label(own[0]), ordered, bool(own[0]["control"])))
+    return [Block(title, "Method", tuple(columns[place] for place in sorted(columns)), tuple(laid))] * bool(
+        laid
+    )
 
 
-def column_of(
-    record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str = ""
-) -> tuple[Any, Head]:
-    """The column of an estimate: its panel or average, without what `block` says; its metric, of several."""
+def _place(record: Record, metrics: Sequence[str]) -> tuple[int, bool, int]:
+    """The column of an estimate among the others: by panel, after it the average that ends with it, by metric."""
+    return record["panel"], bool(record["average"]), metrics.index(record["metric"])
+
+
+def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str) -> tuple[str, ...]:
+    """The header of an estimate: its panel or average, without what `block` says; its metric, of several."""
     panel, over = panels[record["panel"]], record["average"]
-    if over == "panel":
-        lines: tuple[str, ...] = ("average",)
-    elif over in ("model", "subset"):
-        named = {key: value for key, value in panel.items() if key != "label"}
-        lines = panel_lines(named | {over: "average"}, without=block)
-    elif over:
-        named = {key: value for key, value in panel.items() if key != over}
-        lines = (*panel_lines(named, without=block), "average")
-    else:
-        lines = panel_lines(panel, without=block)
-    lines += (metric_label(record["metric"]),) * (len(metrics) > 1)
-    return (record["panel"], bool(over), metrics.index(record["metric"])), lines
-
-
-def by_panel(
-    panels: Sequence[Panel], frame: pd.DataFrame, title: str, cell: Callable[[Record], Cell]
-) -> list[Placed]:
-    """Many panels in one block: a row each, a column a method, in the order in which the frame first has them."""
-    methods = list(dict.fromkeys(frame["method"]))
-    heads = {method: (method_label(method), *["no model"] * is_control(method)) for method in methods}
-    return [
-        Placed(
-            title,
-            (row["panel"], panel_label(panels[row["panel"]])),
-            (methods.index(row["method"]), heads[row["method"]]),
-            cell(row),
-        )
-        for row in records_of(frame)
-    ]
+    if over:
+        panel = {key: value for key, value in panel.items() if key != "label"} | {over: "average"}
+    lines = ("average",) if over == "panel" else panel_lines(panel, without=block)
+    return lines + (metric_label(record["metric"]),) * (len(metrics) > 1)
 
 
 def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -247,41 +206,26 @@ def table_of(
     frame: pd.DataFrame,
     reading: str = "",
 ) -> Table:
-    """An artifact's table; signs that a whole table or column shares are said once, in a note or its header."""
-    blocks, said = without_repeats(blocks)
-    return Table(artifact["title"], artifact["artifact"], tuple(blocks), (*notes, *said), frame, reading)
-
-
-def without_repeats(blocks: Sequence[Block]) -> tuple[list[Block], list[str]]:
-    """Signs placed where they are needed once, and the notes on all signs.
-
-    A mark on every number of the table becomes a note without a sign; a mark on every number of a column moves to its
-    header.
-    """
+    """An artifact's table; a mark on every number of a column moves to its header, and notes say what each means."""
     cells = [cell for block in blocks for row in block.rows for cell in row.cells]
-    shared = _shared_signs(cells)
-    marks = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
-    notes = [f"Of every number: {marks[sign]}." for sign in sorted(shared & marks.keys())]
-    shown = {sign for cell in cells for sign in cell.signs} - shared
-    notes += [f"{sign}: {marks[sign]}." for sign in sorted(shown & marks.keys())]
-    return [_signs_raised(block, shared) for block in blocks], notes
+    meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
+    signs = sorted({sign for cell in cells for sign in cell.signs} & meanings.keys())
+    notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in signs))
+    return Table(
+        artifact["title"], artifact["artifact"], tuple(map(_signs_raised, blocks)), notes, frame, reading
+    )
 
 
-def _shared_signs(cells: Iterable[Cell]) -> set[str]:
-    """The signs that each of several numbers carries."""
-    signs = [set(cell.signs) for cell in cells if cell.value is not None]
-    return set.intersection(*signs) if len(signs) > 1 else set()
-
-
-def _signs_raised(block: Block, said: set[str]) -> Block:
-    """The block without the signs in `said`, those of whole columns in the headers."""
+def _signs_raised(block: Block) -> Block:
+    """The block with the signs that every number of a column carries in its header."""
     columns, cells = [], []
     for lines, column in zip(
         block.columns, zip(*(row.cells for row in block.rows), strict=True), strict=True
     ):
-        shared = _shared_signs(column)
-        columns.append((*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(shared - said))])))
-        cells.append([replace(cell, signs=tuple(sorted({*cell.signs} - said - shared))) for cell in column])
+        signs = [set(cell.signs) for cell in column if cell.value is not None]
+        shared = set.intersection(*signs) if len(signs) > 1 else set()
+        columns.append((*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(shared))])))
+        cells.append([replace(cell, signs=tuple(sorted({*cell.signs} - shared))) for cell in column])
     rows = [replace(row, cells=own) for row, own in zip(block.rows, zip(*cells, strict=True), strict=True)]
     return replace(block, rows=tuple(rows), columns=tuple(columns))
 

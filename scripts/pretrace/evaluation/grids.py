@@ -1,0 +1,50 @@
+"""The settings that a run scored of a method: the variant that one is of, and those along one parameter."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.selection import variant_of
+from pretrace.methods.settings import written_parameters, written_value
+from pretrace.questions.known import METHODS
+
+
+def variant(method: str, setting: str) -> str:
+    """The part of a setting that no selection chooses: `access=zero`."""
+    known = METHODS.get(method)
+    return variant_of(setting, known.grid if known else ())
+
+
+def named_variant(method: str, setting: str) -> str:
+    """The method with what no selection chooses: `con_recall;access=zero`."""
+    return ";".join(filter(None, [method, variant(method, setting)]))
+
+
+def in_grid(setting: str, method: str, free: str = "") -> bool:
+    """Whether a setting has the parameters of the method's own grid and their values; of `free`, any value will do."""
+    parsed, grid = written_parameters(setting), METHODS[method].grid if method in METHODS else {}
+    return parsed.keys() == grid.keys() and all(
+        name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
+    )
+
+
+def along(
+    rows: Mapping[str, Record], parameter: str, method: str, default: str | None = None
+) -> list[tuple[str, Record]]:
+    """The row of each value of a parameter, by ascending value, among the rows of a method's settings.
+
+    The other parameters are those of the setting `default`. Without one they are at their best in the method's own
+    grid; of equal values, the row that has an interval.
+    """
+    found: dict[str, Record] = {}
+    ranked = sorted(rows.items(), key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"])))
+    for setting, row in ranked:
+        parsed = written_parameters(setting)
+        if default is None:
+            is_meant = in_grid(setting, method.split(";")[0], free=parameter)
+        else:
+            is_meant = {**parsed, parameter: ""} == {**written_parameters(default), parameter: ""}
+        if parameter in parsed and is_meant:
+            found.setdefault(parsed[parameter], row)
+    return sorted(found.items(), key=lambda item: float(item[0]))
