@@ -46,7 +46,7 @@ from pretrace.runtime.errors import InputError
 METRICS = [*ACCURACIES, "gap"]
 
 
-@table("accuracy_table", needs=("metrics", "tests"), optional=("average",))
+@table("accuracy_table", needs=("metrics",), optional=("average",))
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
     """A row a question method and setting; of each panel the accuracy of members, of non-members, and the gap.
 
