@@ -1,6 +1,7 @@
 """Answers of a completions endpoint that scores prompts, computed by the project's own engine on a tiny model."""
 
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ from pretrace.passes.requests import Request
 _BYTES = {character: value for value, character in bytes_to_unicode().items()}
 
 
+@cache
+def loaded(checkpoint_json: Path) -> tuple[Any, Any]:
+    target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
+    return target.tokenizer, target.load()
+
+
 class EchoServer:
     """A responder for `loopback.Loopback`, in the documented shape.
 
@@ -28,8 +35,7 @@ class EchoServer:
     def __init__(
         self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False
     ) -> None:
-        target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
-        self.tokenizer, self.model = target.tokenizer, target.load()
+        self.tokenizer, self.model = loaded(checkpoint_json)
         self.engine = Engine(self.model, "server", 4096)
         self.shifted, self.garbled, self.ignored = shifted, garbled, ignored
         self.prompts: list[str | list[int]] = []

@@ -30,7 +30,7 @@ def score(id: str, text: TokenStatistics, **params: Any) -> float:
 
 @st.composite
 def texts(draw: st.DrawFn) -> TokenStatistics:
-    n, m = draw(st.integers(1, 30)), draw(st.integers(1, 30))
+    n, m = draw(st.integers(1, 16)), draw(st.integers(1, 16))
 
     def floats(size: int, low: float, high: float) -> list[float]:
         return draw(st.lists(st.floats(low, high, width=32), min_size=size, max_size=size))

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -89,8 +90,9 @@ def test_render_selects_and_lays_out_and_computes_no_statistic():
         assert not (called | {name.rpartition(".")[2] for name in names}) & {*STATISTICS, "random"}, path
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def imported(path: Path) -> Iterator[str]:
