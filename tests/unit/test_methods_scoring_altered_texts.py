@@ -10,7 +10,6 @@ import pytest
 from made_up_stores import Store, a_run, mean_logprob, score_of
 
 from pretrace.methods.scoring import COLUMNS
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
