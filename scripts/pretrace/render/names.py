@@ -71,13 +71,6 @@ EVALUATION_SET_LABELS = {
     "balanced": "as many of each class, without the shots of prefixes and what overlaps them",
 }
 
-METRIC_NOTES = {
-    "auc_as_published": (
-        "balanced accuracy at the threshold that separates the documents best, averaged over ten bootstraps; it "
-        "exceeds one half even where there is nothing to find, and is not computed by fold"
-    ),
-}
-
 BLIND = "blind"
 EMPTY = "over_5_percent_empty"
 AT_EDGE = "at_grid_edge"

@@ -11,14 +11,13 @@ from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
-    METRIC_NOTES,
     method_label,
     metric_label,
     panel_label,
     view_label,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import Panel, records_of
+from pretrace.render.rows import Panel, metrics_of, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -62,14 +61,14 @@ def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
 
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
-    found: dict[str, None] = {}
-    counted = frame.assign(count=frame["n_members"] + frame["n_nonmembers"])
-    for _, own in counted.groupby(["panel", "metric", "selection"], sort=False):
-        usual = mode(own["count"])
-        for row in records_of(own[own["count"] != usual]):
-            name = f"{method_label(row['method'])} on {panel_label(panels[row['panel']])}"
-            found[f"{name} ({row['count']:,}, not {usual:,})"] = None
-    return [f"On another number of texts than most methods: {'; '.join(found)}."] if found else []
+    counts = frame["n_members"] + frame["n_nonmembers"]
+    usual = counts.groupby([frame[key] for key in ("panel", "metric", "selection")]).transform(mode)
+    found = [
+        f"{method_label(row['method'])} on {panel_label(panels[row['panel']])} ({row['count']:,}, not {row['usual']:,})"
+        for row in records_of(frame.assign(count=counts, usual=usual)[counts != usual])
+    ]
+    said = "; ".join(dict.fromkeys(found))
+    return [f"On another number of texts than most methods: {said}."] if found else []
 
 
 def without_controls(methods: Iterable[str]) -> list[str]:
@@ -85,17 +84,13 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
-    metrics = artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")])
-    named = joined([metric_label(metric) for metric in metrics])
+    named = joined([metric_label(metric) for metric in metrics_of(artifact)])
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {DOCUMENTS}"]
     else:
         sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
         texts = joined([f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets])
         notes = [f"{named}; evaluation set{'s' * (len(sets) > 1)} {texts}."]
-    notes += [
-        f"{metric_label(metric)}: {METRIC_NOTES[metric]}." for metric in metrics if metric in METRIC_NOTES
-    ]
     asked = {row["reference"] for row in rows if is_question(row["method"])}
     read = {
         "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows},

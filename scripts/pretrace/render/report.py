@@ -25,15 +25,6 @@ MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times
 
 
 @dataclass(frozen=True)
-class Part:
-    """Sections under a heading that folds."""
-
-    slug: str
-    title: str
-    sections: tuple["Section", ...]
-
-
-@dataclass(frozen=True)
 class Section:
     """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or why it is missing."""
 
@@ -97,17 +88,19 @@ def render_report(
     return page
 
 
-def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[Part]:
-    """A part a paper, then what belongs to none, then texts, training and cost."""
-    parts: dict[str, list[Section]] = {paper: [] for paper in (*PAPERS, "beside", "material")}
-    for artifact, section in shown:
-        if artifact["renderer"] in MATERIAL:
-            parts["material"].append(section)
-        else:
-            parts[artifact.get("paper", "beside")].append(section)
-    beside = "Controls and audits" if any(parts[paper] for paper in PAPERS) else "Results"
+def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
+    """Sections under a heading that folds: a part a paper, then what belongs to none, then texts, training and cost."""
+    beside = "Controls and audits" if any("paper" in artifact for artifact, _ in shown) else "Results"
     titles = PAPERS | {"beside": beside, "material": "Texts, training and cost"}
-    return [Part(slug, titles[slug], tuple(sections)) for slug, sections in parts.items() if sections]
+    parts: dict[str, list[Section]] = {slug: [] for slug in titles}
+    for artifact, section in shown:
+        is_material = artifact["renderer"] in MATERIAL
+        parts["material" if is_material else artifact.get("paper", "beside")].append(section)
+    return [
+        {"slug": slug, "title": titles[slug], "sections": sections}
+        for slug, sections in parts.items()
+        if sections
+    ]
 
 
 def shots_of(benchmark: str, prefixes: pd.DataFrame) -> list[tuple[str, str]]:

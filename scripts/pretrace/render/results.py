@@ -1,6 +1,6 @@
 """A study's results, read from explicit paths, and the one way to select from them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
     long_frame,
+    metrics_of,
     number_record,
     one_setting,
     panel_record,
@@ -263,17 +264,13 @@ class Results:
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
 """Further columns that identify an estimate; notes name them once."""
 
-Beside = Callable[[Panel, Record], dict[str, Any]]
-"""Further columns of a panel's row of metrics."""
-
-
-def metrics_of(artifact: Artifact) -> list[str]:
-    """The metrics shown side by side, or the artifact's one."""
-    return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
-
 
 def estimates(
-    artifact: Artifact, results: Results, selections: Sequence[str], beside: Beside = lambda panel, row: {}
+    artifact: Artifact,
+    results: Results,
+    selections: Sequence[str],
+    *,
+    placebos: bool = False,
 ) -> pd.DataFrame:
     """A row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
 
@@ -289,7 +286,7 @@ def estimates(
         for number, panel in enumerate(panels)
         for metric in metrics_of(artifact)
         for shown in ([{**panel, "draw": draw} for draw in draws] if draws else [panel])
-        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number, beside)
+        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number, placebos)
     ]
     if not records:
         raise InputError(
@@ -307,7 +304,7 @@ def estimates(
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     """`estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
-    frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], results.among_placebos)
+    frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], placebos=True)
     return frame.assign(beats_blind=above_baseline(frame))
 
 
@@ -329,7 +326,7 @@ def _of_panel(
     panel: Panel,
     selections: Sequence[str],
     number: int,
-    beside: Beside,
+    placebos: bool,
 ) -> Iterable[dict[str, Any]]:
     baseline = artifact.get("baseline")
     tests = results.held_out_tests(artifact, panel, baseline) if baseline else {}
@@ -342,7 +339,7 @@ def _of_panel(
                 | {"metric": artifact.get("metric", "auc"), **number_record(row), "sd": None}
                 | test_record(tested.get(method))
                 | {"star": False}
-                | beside(panel, row)
+                | (results.among_placebos(panel, row) if placebos else {})
             )
 
 
@@ -388,9 +385,8 @@ def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, pane
 
 def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
     """Rows by a column in which none may come twice."""
-    twice = rows[rows[key].duplicated()]
-    if not twice.empty:
-        row = twice.iloc[0]
+    if twice := records_of(rows[rows[key].duplicated()]):
+        row = twice[0]
         raise InputError(
             f"{where(artifact, panel)}: {row['selection']} has two rows of {row[key]}; "
             "the file is not as evaluate writes it: delete it and run again"

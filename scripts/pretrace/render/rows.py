@@ -30,6 +30,11 @@ def one_setting(artifact: Artifact) -> str:
     return selection
 
 
+def metrics_of(artifact: Artifact) -> list[str]:
+    """The metrics shown side by side, or the artifact's one."""
+    return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
+
+
 def panel_record(panel: Panel) -> dict[str, Any]:
     usual = {"model": "", "benchmark": "", "subset": "", "length": None}
     return {key: panel.get(key, value) for key, value in usual.items()} | {

@@ -41,6 +41,7 @@ from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import (
     Panel,
     long_frame,
+    metrics_of,
     number_record,
     of_panels,
     panel_record,
@@ -136,9 +137,8 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
     or (`best_on_test`) at its best for each value; methods without it are level lines.
     """
     x = artifact["options"]["x"]
-    metrics = artifact["options"].get("metrics", [artifact.get("metric", "auc")])
     facets: list[Facet] = []
-    for one, metric in product([x] if isinstance(x, str) else x, metrics):
+    for one, metric in product([x] if isinstance(x, str) else x, metrics_of(artifact)):
         of, panels = {**artifact, "metric": metric}, results.panels(artifact)
         if one in PLACES:
             facets += _over_places(of, results, one, panels)

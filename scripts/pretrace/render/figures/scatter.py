@@ -33,27 +33,24 @@ from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
 STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
+EPS = 2
+SURPRISING = f"eps={EPS};percentile=40"
+"""SURP's setting: an entropy below 2 nats, a log-probability below the 40th percentile."""
 LOGPROB = "log-probability of the token (nats)"
 
 
-@figure("entropy_scatter", needs=("curves", "benchmarks"), optional=("eps", "percentile"), statistic="tokens")
+@figure("entropy_scatter", needs=("curves", "benchmarks"), statistic="tokens")
 def tokens(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy.
-
-    Options: `eps` (2 nats) and `percentile` (40), as SURP has them.
-    """
-    options = artifact.get("options", {})
-    eps, percentile = float(options.get("eps", 2)), float(options.get("percentile", 40))
+    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
     panels = results.panels(artifact)
-    setting = f"eps={eps:g};percentile={percentile:g}"
-    frames = [results.token_curves_of(artifact, panel, setting) for panel in panels]
+    frames = [results.token_curves_of(artifact, panel, SURPRISING) for panel in panels]
     with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         letters = map(letter, count())
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
             title = f"{next(letters)}{panel_label(panel)}\nall tokens of members"
-            _draw_shares(drawn, axes[:2], frame[frame["curve"] == "share"], eps)
-            _draw_surprising(axes[2], frame, eps)
+            _draw_shares(drawn, axes[:2], frame[frame["curve"] == "share"])
+            _draw_surprising(axes[2], frame)
             axes[0].set_title(title, loc="left", fontsize=7)
             axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
             axes[2].set_title(f"{next(letters)}{_title(frame)}", loc="left", fontsize=7)
@@ -77,7 +74,7 @@ def _title(frame: pd.DataFrame) -> str:
     return "surprising tokens\n" + ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
 
 
-def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame, eps: float) -> None:
+def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
     """Hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
     width, height = (2 * np.diff(np.unique(shares[key].round(9))).min() for key in ("x", "y"))
     extent = (0, HEXAGONS[0] * width, -HEXAGONS[1] * height, 0)
@@ -86,7 +83,7 @@ def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame, eps: float) -> Non
         of = shares[shares["label"] == label]
         image = axis.hexbin(of["x"], of["y"], C=of["weight"], gridsize=HEXAGONS, extent=extent, norm=norm,
                             reduce_C_function=np.sum, cmap="YlGnBu", linewidths=0.1)  # fmt: skip
-        axis.axvline(eps, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
+        axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
         axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
     axes[0].set_ylabel(LOGPROB)
     axes[1].tick_params(labelleft=False)
@@ -95,7 +92,7 @@ def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame, eps: float) -> Non
     bar.outline.set_linewidth(0.5)
 
 
-def _draw_surprising(axis: Any, frame: pd.DataFrame, eps: float) -> None:
+def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
     for label, of in STYLES.items():
         points, mean = (
             frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")
@@ -103,12 +100,12 @@ def _draw_surprising(axis: Any, frame: pd.DataFrame, eps: float) -> None:
         size, alpha = (3, 0.25) if len(points) >= FEWEST else (14, 1)
         axis.scatter(points["x"], points["y"], s=size, marker=of.marker, color=of.color, alpha=alpha, linewidths=0,
                      rasterized=True, zorder=1)  # fmt: skip
-        x = mean["x"] + 0.012 * eps * (1 if label else -1)
+        x = mean["x"] + 0.012 * EPS * (1 if label else -1)
         draw_intervals(axis, x, mean.assign(value=mean["y"]), of.color, ground=True)
         axis.plot(x, mean["y"], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=4,
                   markeredgecolor="white", markeredgewidth=0.5, zorder=5)  # fmt: skip
     axis.margins(y=0.06)
-    axis.set(xlim=(0, eps), xlabel="entropy (nats)", ylabel=LOGPROB)
+    axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
 PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x"))

@@ -27,11 +27,12 @@ from pretrace.render.phrases import (
     without_controls,
 )
 from pretrace.render.registry import SELECTIONS, Artifact, table
-from pretrace.render.results import Results, estimates, keys_of, metrics_of
+from pretrace.render.results import Results, estimates, keys_of
 from pretrace.render.rows import (
     STAR_LEVEL,
     Panel,
     long_frame,
+    metrics_of,
     number_record,
     records_of,
 )
