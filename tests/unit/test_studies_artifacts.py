@@ -88,14 +88,14 @@ def test_evaluation_is_asked_for_what_only_figures_show(load):
     at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
     artifacts = {
         "surp_figure3": {"panels": [at | {"subset": "*", "length": 64}]},
-        "surp_figure2": {"panels": [at | {"subset": ""}], "options": {"eps": 3}},
+        "surp_figure2": {"panels": [at | {"subset": ""}]},
         "dc_pdd_table2": {"panels": [at]},
     }
     loaded = load(study(runs=[RUN | {"benchmark": "sotu_split"}], artifacts=artifacts))
     tokens, roc = plan.estimates_asked(loaded, "smollm2-135m", "sotu_split")
     assert roc == {"statistic": "roc", "selection": "default", "subset": None, "length": 64}
     shown = [tokens[key] for key in ("statistic", "subset", "eps", "percentile")]
-    assert shown == ["tokens", "", 3, 40]
+    assert shown == ["tokens", "", 2, 40]
     assert plan.estimates_asked(loaded, "smollm2-135m", "sotu") == []
 
 
