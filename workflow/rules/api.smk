@@ -126,15 +126,15 @@ use rule continue_texts as ask_for_continuations with:
 # no output, so that it always shows the store's current state
 rule cost_estimate:
     input:
-        [paths.table(STUDY, benchmark) for benchmark in benchmarks_of_apis()],
+        lambda wildcards: [paths.table(STUDY, benchmark) for benchmark in benchmarks_of_apis()],
     log:
         f"results/{STUDY.name}/logs/cost_estimate.log",
     conda:
         "../../envs/pretrace.yaml"
     params:
-        work=api_work(STUDY),
+        work=lambda wildcards: api_work(STUDY),
         apis={slug: entry["api"] for slug, entry in STUDY.models.entries.items() if "api" in entry},
-        benchmarks=benchmarks_of_apis(),
+        benchmarks=lambda wildcards: benchmarks_of_apis(),
         answers="results/api/answers.sqlite",
         table=f"results/{STUDY.name}/cost_estimate.md",
     script:

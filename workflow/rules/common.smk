@@ -92,6 +92,11 @@ def pair_of(wildcards):
     return paths.slug_of(STUDY.models, wildcards.model), benchmark
 
 
+def only_to_plan(priority):
+    """A priority function; 0 in the process of a job, which would look through the whole study for it."""
+    return priority if workflow.is_main_process else 0
+
+
 def priority_of(step):
     """The priority of a step's jobs; shared names of models and benchmarks become the study's slugs."""
     registries = {"model": STUDY.models, "benchmark": STUDY.benchmarks, "corpus": STUDY.corpora}
@@ -101,13 +106,15 @@ def priority_of(step):
         slugs = [paths.slug_of(registries[key], wildcards[key]) for key in named]
         return priorities(STUDY).of(step, *slugs)
 
-    return priority
+    return only_to_plan(priority)
 
 
+@only_to_plan
 def priority_of_evaluation(wildcards):
     return priorities(STUDY).of_evaluation(wildcards.model, wildcards.benchmark)
 
 
+@only_to_plan
 def priority_of_artifact(wildcards):
     return priorities(STUDY).of_artifact(wildcards.artifact)
 

@@ -61,8 +61,8 @@ rule render_figure:
 
 rule record_provenance:
     input:
-        manifests=[paths.manifest(STUDY, *pair) for pair in plan.pass_pairs(STUDY)],
-        read_of_hub=paths.checkpoints_of_study(STUDY)
+        manifests=lambda wildcards: [paths.manifest(STUDY, *pair) for pair in plan.pass_pairs(STUDY)],
+        read_of_hub=lambda wildcards: paths.checkpoints_of_study(STUDY)
         + paths.fetched_of_study(STUDY)
         + paths.streamed_of_study(STUDY),
         # not read: the record is rewritten whenever the results change

@@ -2,15 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pretrace.methods.registry import QUESTION_METHODS, Method, QuestionMethod, Value, find
 from pretrace.runtime.errors import InputError, nearest
 
 
-def settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Value]]:
-    """Every setting of a method, the first parameter varying slowest.
+def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:
+    """Every setting of a method, the first parameter varying slowest; the parameters are checked at once.
 
     `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
     others keep theirs, and costly ones their default.
@@ -19,7 +19,7 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[
     given = {name: _values(method, name, value) for name, value in (parameters or {}).items()}
     grid = {name: values for name, values in method.grid.items() if name not in method.costly}
     axes = [given.get(name) or grid.get(name, (default,)) for name, default in method.defaults.items()]
-    return [dict(zip(method.defaults, values, strict=True)) for values in itertools.product(*axes)]
+    return (dict(zip(method.defaults, values, strict=True)) for values in itertools.product(*axes))
 
 
 def setting_name(id: str, params: Mapping[str, Any]) -> str:

@@ -202,8 +202,7 @@ def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, 
 def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Registry) -> None:
     """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
     for where, run in runs:
-        texts, _ = named_methods(run, where)
-        shots = most_shots(texts) if "methods" in run else 0
+        shots = most_shots(named_methods(run, where)[0]) if "methods" in run else 0
         entry = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
         drawn = entry.get("prefix", {"pool": 0, "draws": 1, "default": True})
         if shots and "default" in drawn and entry["source"] != "answers":
