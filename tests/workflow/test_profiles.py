@@ -125,13 +125,45 @@ def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
         assert container["volumeMounts"][0]["mountPath"] == "/project"
 
 
-@pytest.mark.parametrize("profile", ["gpu", "slurm"])
-def test_a_profile_is_found_by_its_folder(unrun, profile):
-    said = unrun.run(
+def planned(project: Project, profile: str) -> str:
+    """What a dry run with a profile of the project shows."""
+    said = project.run(
         "--dry-run", "--workflow-profile", f"workflow/profiles/{profile}", "--config", "study=smoke/smoke.yaml"
     ).stdout  # fmt: skip
     assert f"Using workflow specific profile workflow/profiles/{profile}" in said
-    assert "run_passes" in said
+    return said
+
+
+def rules_of_group(said: str, group: str) -> list[str]:
+    """The rules of the jobs that are one submission, by what a dry run shows of it."""
+    (members,) = re.findall(rf"\] Group job {re.escape(group)} .*\n((?:\n|    .*\n)*)", said)
+    return re.findall(r"^    rule (\w+):", members, re.M)
+
+
+@pytest.mark.parametrize("profile", ["gpu", "slurm", "cluster-generic", "kubernetes"])
+def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(unrun, profile):
+    said = planned(unrun, profile)
+    if profile == "gpu":
+        assert "run_passes" in said
+        return
+    assert rules_of_group(said, "evaluation") == ["evaluate_methods", "score_methods"]
+    assert said.count("Group job") == 1, "other jobs do not wait for each other"
+
+
+def test_the_passes_of_a_model_can_share_a_submission_as_the_guide_says(unrun):
+    guide = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    added = yaml.safe_load(re.search(r"```yaml\n(groups:.*?)```", guide, re.S)[1])
+    study = unrun.study()
+    study["benchmarks"]["more"] = study["benchmarks"]["texts"]
+    study["runs"] += [{"model": "target", "benchmark": "more", "methods": ["loss"]}]
+    unrun.write_study(study)
+    file = unrun.path / "workflow" / "profiles" / "slurm" / "profile.yaml"
+    profile = yaml.safe_load(file.read_text(encoding="utf-8"))
+    file.write_text(
+        yaml.safe_dump({**profile, **{key: profile.get(key, {}) | own for key, own in added.items()}})
+    )
+    said = planned(unrun, "slurm")
+    assert rules_of_group(said, "passes_smoke~target") == ["run_passes", "run_passes"]
 
 
 def test_a_profile_that_is_not_found_ends_the_run_before_any_job(unrun):

@@ -136,3 +136,7 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
     assert [one["MinMemoryNode"] for one in of_reference] == ["2500M", "5000M"]
     assert all(one["Partition"] == "gpu" and "gpu:1" in str(one) for one in of_target)
     assert {one["Partition"] for one in of_reference} == {"cpu"}
+    (evaluation,) = jobs("score_methods")
+    assert "evaluate_methods" in evaluation["Comment"]
+    asked = [evaluation[key] for key in ("JobState", "NumCPUs", "MinMemoryNode", "TimeLimit")]
+    assert asked == ["COMPLETED", "1", "4000M", "02:00:00"]
