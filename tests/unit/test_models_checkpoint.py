@@ -167,9 +167,7 @@ def test_weights_that_would_be_random_are_an_error(directory, tmp_path):
         target.load()
 
 
-def test_settings_nobody_can_meet_are_errors_with_the_valid_ones(record):
-    with pytest.raises(InputError, match="did you mean 'float32'"):
-        load_checkpoint(record, dtype="float23")
+def test_settings_that_this_machine_cannot_meet_are_errors(record):
     with pytest.raises(InputError, match=r"quantise: 8 needs a GPU and bitsandbytes, and there is no GPU"):
         load_checkpoint(record, device="cpu", quantise=8)
     if not torch.cuda.is_available():
