@@ -135,7 +135,7 @@ def test_from_download_to_report(paper):
     gone = ("table3", "table4", "table14", "figure1", "figure7", "figure8")
     assert rendered == set(artifacts) - {f"de_cop_{one}" for one in gone}
     table = (study / "tables" / "dc_pdd_table2.md").read_text(encoding="utf-8")
-    assert "davinci-002" in table, "a model that is gone leaves a dash and the reason"
+    assert "davinci-002" in table, "a model that is gone leaves the reason"
     assert "2026-09-28" in table
     assert "Anthropic retired Claude 2.1" in report
 
