@@ -122,6 +122,10 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
             ["far gives no log-probabilities of a text's tokens"],
         ),
         (study(runs=[RUN | {"paraphraser": "paraphrase_by_nobody"}]), ["unknown model 'nobody'"]),
+        (
+            study(models={"m": {"source": "local", "path": ".", "dtype": "float23"}}),
+            ["dtype", "mean 'float32'"],
+        ),
         ("study: mine\nruns: [", ["my_study.yaml, line", "not valid YAML"]),
         ("study: mine\nstudy: yours\n", ["line 2", "'study' is given twice"]),
         ("", ["nothing", "a mapping of keys is needed"]),
