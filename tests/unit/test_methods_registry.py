@@ -24,7 +24,7 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> 
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
     names = [methods.setting_name("con_recall", one) for one in methods.settings("con_recall")]
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
-    assert len(methods.settings("recall", {"shots": list(range(1, 11))})) == 10
+    assert len([*methods.settings("recall", {"shots": list(range(1, 11))})]) == 10
 
 
 @pytest.mark.parametrize(
