@@ -3,25 +3,63 @@
 import ast
 import importlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.runtime.errors import InputError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-Artifact = Mapping[str, Any]
-"""An artifact as a study resolves it.
 
-Its keys: `artifact, title, renderer, panels` and, each optional, `paper, caption, metric, evaluation_set,
-selection, baseline, methods, options, inferred, unavailable`. A panel has `model, benchmark` and, each
-optional, `subset, length, start_token, references, label, settings`; without
-subset or length it shows every one. `missing` has the panels of models that could not be asked, each
-with its `reason`; `cautions` are sentences that are printed under it.
-"""
+class Panel(TypedDict, total=False):
+    """One panel or column of an artifact; without subset or length it shows every one.
+
+    `reason`: why there is nothing, for a panel of a model that could not be asked.
+    """
+
+    model: str
+    benchmark: str
+    subset: str
+    length: int | None
+    start_token: str
+    references: list[str]
+    label: str
+    settings: dict[str, str]
+    redraws: int
+    view: str
+    draw: int
+    reference: str
+    separator: str
+    reason: str
+
+
+class Artifact(TypedDict, total=False):
+    """An artifact as a study resolves it: registry and study merged.
+
+    `missing` has the panels of models that could not be asked; `cautions` are sentences that are printed under it.
+    """
+
+    artifact: str
+    title: str
+    renderer: str
+    kind: str
+    panels: list[Panel]
+    paper: str
+    caption: str
+    metric: str
+    evaluation_set: str
+    selection: list[str]
+    baseline: str
+    methods: list[str]
+    options: dict[str, Any]
+    inferred: str
+    unavailable: str
+    missing: list[Panel]
+    cautions: list[str]
+
 
 SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
 """The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""

@@ -4,7 +4,7 @@ import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +126,14 @@ def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:
 
 
 def _section(artifact: Artifact, folder: Path) -> Section:
-    shared = {
-        "slug": artifact["artifact"],
-        "title": artifact["title"],
-        "paper": PAPERS.get(artifact.get("paper", ""), artifact.get("paper", "")),
-        "caption": artifact.get("caption", ""),
-    }
+    section = Section(
+        slug=artifact["artifact"],
+        title=artifact["title"],
+        paper=PAPERS.get(artifact.get("paper", ""), artifact.get("paper", "")),
+        caption=artifact.get("caption", ""),
+    )
     if "unavailable" in artifact:
-        return Section(**shared, unavailable=artifact["unavailable"])
+        return replace(section, unavailable=artifact["unavailable"])
     files = outputs(artifact, folder)
     links = tuple(
         (suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
@@ -141,12 +141,12 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         if suffix not in ("html", "txt")
     )
     if "html" in files:
-        return Section(**shared, links=links, table=_text(files["html"]))
+        return replace(section, links=links, table=_text(files["html"]))
     svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
     image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
-    return Section(**shared, reading=reading, links=links, image=image, width=width)
+    return replace(section, reading=reading, links=links, image=image, width=width)
 
 
 def _text(path: Path) -> str:

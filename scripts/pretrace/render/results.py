@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -91,7 +91,12 @@ class Results:
 
     def asked_of(self, artifact: Artifact, panel: Panel, *quantities: str, hint: str) -> pd.DataFrame:
         """What a statistic found of a panel as it is written: with its start token and all its references together."""
-        whole = {"subset": "", "length": None, **panel, "reference": ", ".join(panel.get("references", ()))}
+        whole: Panel = {
+            "subset": "",
+            "length": None,
+            **panel,
+            "reference": ", ".join(panel.get("references", ())),
+        }
         rows = self.estimates_of(artifact, whole, *quantities, hint=hint)
         return rows[rows["start_token"] == panel["start_token"]]
 
@@ -145,7 +150,7 @@ class Results:
         """
         expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]
         for key, values in artifact.get("options", {}).get("across", {}).items():
-            expanded = [{**panel, key: value} for panel in expanded for value in values]
+            expanded = [cast("Panel", {**panel, key: value}) for panel in expanded for value in values]
         return expanded
 
     def _expanded(self, panel: Panel) -> list[Panel]:
@@ -285,7 +290,7 @@ def estimates(
         record
         for number, panel in enumerate(panels)
         for metric in metrics_of(artifact)
-        for shown in ([{**panel, "draw": draw} for draw in draws] if draws else [panel])
+        for shown in _of_draws(panel, draws)
         for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number, placebos)
     ]
     if not records:
@@ -341,6 +346,10 @@ def _of_panel(
                 | {"star": False}
                 | (results.among_placebos(panel, row) if placebos else {})
             )
+
+
+def _of_draws(panel: Panel, draws: Sequence[int] | None) -> list[Panel]:
+    return [{**panel, "draw": draw} for draw in draws] if draws else [panel]
 
 
 def pair_of(panel: Panel) -> Pair:

@@ -6,10 +6,8 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.render.registry import Artifact
+from pretrace.render.registry import Artifact, Panel
 from pretrace.runtime.errors import InputError
-
-Panel = Mapping[str, Any]
 
 STAR_LEVEL = 0.05
 ACROSS = ("view", "draw", "reference", "separator")
@@ -36,10 +34,9 @@ def metrics_of(artifact: Artifact) -> list[str]:
 
 
 def panel_record(panel: Panel) -> dict[str, Any]:
+    given: Mapping[str, Any] = panel
     usual = {"model": "", "benchmark": "", "subset": "", "length": None}
-    return {key: panel.get(key, value) for key, value in usual.items()} | {
-        key: panel[key] for key in ACROSS if key in panel
-    }
+    return {**usual, **{key: given[key] for key in (*usual, *ACROSS) if key in given}}
 
 
 def number_record(row: Record | None) -> dict[str, Any]:

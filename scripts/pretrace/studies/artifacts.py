@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import chain, product
-from typing import Any
+from typing import Any, cast
 
 from pretrace.methods.registry import REFERENCES
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import RENDERERS, check
+from pretrace.render.registry import RENDERERS, Artifact, Panel, check
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.runs import Run, runs_by_pair
 
-Artifact = dict[str, Any]
-Panel = dict[str, Any]
+Written = dict[str, Any]
+"""A panel or artifact as a study file has it, with lists and ids of runs."""
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
@@ -45,7 +45,7 @@ def expanded(given: dict[str, Any], keys: Sequence[str]) -> list[dict[str, Any]]
 
 
 def written_artifacts(
-    given: list[str] | dict[str, Artifact | list[Panel | str] | None], runs: list[Run], where: str
+    given: list[str] | dict[str, Written | list[Written | str] | None], runs: list[Run], where: str
 ) -> dict[str, Artifact]:
     """A study's artifacts by slug, each with its own keys; a list in place of these is one of panels.
 
@@ -53,7 +53,7 @@ def written_artifacts(
     """
     if isinstance(given, list):
         return {slug: {} for slug in given}
-    shown: dict[str, Artifact] = {}
+    shown: dict[str, Written] = {}
     for slug, own in given.items():
         shown[slug] = {"panels": own} if isinstance(own, list) else own or {}
         at = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
@@ -61,10 +61,10 @@ def written_artifacts(
             located = [(f"{at}.{number}", panel) for number, panel in enumerate(shown[slug]["panels"])]
             panels = [one for place, panel in located for one in _panels_written(panel, runs, place)]
             shown[slug] = shown[slug] | {"panels": panels}
-    return shown
+    return cast("dict[str, Artifact]", shown)
 
 
-def _panels_written(written: Panel | str, runs: list[Run], where: str) -> list[Panel]:
+def _panels_written(written: Written | str, runs: list[Run], where: str) -> list[Written]:
     """The panels of the written one: of the runs with its id, with the start token and references that these name."""
     panel = {"run": written} if isinstance(written, str) else written
     if "run" not in panel:
@@ -81,7 +81,7 @@ def _panels_written(written: Panel | str, runs: list[Run], where: str) -> list[P
                     f"{where}.{key}: {panel['run']} has no run of '{slug}': {nearest(slug, there)}"
                 )
     return [
-        first_of_runs(by_pair[pair]) | one | {"model": pair[0], "benchmark": pair[1]}
+        {**first_of_runs(by_pair[pair])} | one | {"model": pair[0], "benchmark": pair[1]}
         for one in expanded(panel | {"run": list(by_pair)}, ("run", *PRODUCT))
         for pair in [one.pop("run")]
         if (one.get("model", pair[0]), one.get("benchmark", pair[1])) == pair
@@ -102,8 +102,10 @@ def filled(slug: str, entry: Artifact) -> Artifact:
         raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    found = {"kind": RENDERERS[entry["renderer"]].kind, "evaluation_set": texts}
-    return found | ({"paper": paper} if paper else {}) | entry
+    found: Artifact = {"kind": RENDERERS[entry["renderer"]].kind, "evaluation_set": texts}
+    if paper:
+        found["paper"] = paper
+    return {**found, **entry}
 
 
 def require_artifact(slug: str, registered: dict[str, Artifact], where: str) -> Artifact:
@@ -136,8 +138,10 @@ def resolve_artifact(
                 f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
             )
     read = _runs_by_reader(runs)
-    panels = [first_of_runs(read.get((panel["model"], panel["benchmark"]), [])) | panel for panel in panels]
-    resolved = entry | own | {"artifact": slug, "panels": panels, "options": options}
+    panels = [
+        {**first_of_runs(read.get((panel["model"], panel["benchmark"]), [])), **panel} for panel in panels
+    ]
+    resolved: Artifact = {**entry, **own, "artifact": slug, "panels": panels, "options": options}
     if "unavailable" not in resolved:
         check_artifact(resolved, f"{where}.{slug}")
     return resolved
@@ -242,7 +246,7 @@ def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
     return referring | runs_by_pair(runs)
 
 
-def first_of_runs(own: list[Run]) -> Artifact:
+def first_of_runs(own: list[Run]) -> Panel:
     """A panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
@@ -250,7 +254,7 @@ def first_of_runs(own: list[Run]) -> Artifact:
     paraphrasers = [run.paraphraser for run in own if run.questions][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
         return {"start_token": own[0].start_token}
-    return {"start_token": own[0].start_token, "references": [*chain(*named), *paraphrasers]}
+    return {"start_token": own[0].start_token, "references": [*chain(*named), *filter(None, paraphrasers)]}
 
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
@@ -261,4 +265,4 @@ def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
         listed = {key: values for key, values in chosen.items() if values}
         own = expanded({"model": run.model, "benchmark": run.benchmark} | listed, PRODUCT)
         panels |= dict.fromkeys(tuple(panel.items()) for panel in own)
-    return [dict(panel) for panel in panels]
+    return [cast("Panel", dict(panel)) for panel in panels]

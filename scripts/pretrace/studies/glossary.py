@@ -18,7 +18,9 @@ def glossary(
     artifacts: Collection[Artifact], *, models: Entries, benchmarks: Entries, corpora: Entries
 ) -> Glossary:
     """Every name that the artifacts' panels show, in the order of the registries; headings without one are left out."""
-    panels = [panel for one in artifacts for key in ("panels", "missing") for panel in one.get(key, ())]
+    panels: list[Mapping[str, Any]] = [
+        panel for one in artifacts for panel in (*one.get("panels", ()), *one.get("missing", ()))
+    ]
     shown = {panel[key] for panel in panels for key in ("model", "benchmark") if key in panel}
     options = [artifact.get("options", {}) for artifact in artifacts]
     named = [

@@ -36,7 +36,7 @@ def select(
     narrowed = chosen.keys() != artifacts.keys()
     kept = [run for run in runs if run.model not in out]
     if not kept:
-        gone = [{"model": run.model, "reason": out[run.model]} for run in runs]
+        gone: list[Panel] = [{"model": run.model, "reason": out[run.model]} for run in runs]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(gone)}")
     if narrowed:
         kept = _serving(kept, chosen, registered)
@@ -122,16 +122,19 @@ def _shows_texts(entry: Artifact) -> bool:
 
 def _with_papers(own: Artifact, of_papers: list[str], out: Mapping[str, str]) -> Artifact:
     """An artifact about the papers' numbers: those of the artifacts shown beside it; and the models that are not."""
-    missing = [{"model": model, "reason": reason} for model, reason in out.items()]
-    return own | {"options": {"artifacts": of_papers} | own.get("options", {}), "missing": missing}
+    missing: list[Panel] = [{"model": model, "reason": reason} for model, reason in out.items()]
+    return {**own, "options": {"artifacts": of_papers} | own.get("options", {}), "missing": missing}
 
 
 def _of_paper(own: Artifact, out: Mapping[str, str]) -> Artifact:
-    missing = [panel | {"reason": out[panel["model"]]} for panel in own["panels"] if panel["model"] in out]
+    missing: list[Panel] = [
+        {**panel, "reason": out[panel["model"]]} for panel in own["panels"] if panel["model"] in out
+    ]
     panels = [panel for panel in own["panels"] if panel["model"] not in out]
     if not missing:
         return own
-    return own | {"missing": missing} | ({"panels": panels} if panels else {"unavailable": _reasons(missing)})
+    left: Artifact = {"panels": panels} if panels else {"unavailable": _reasons(missing)}
+    return {**own, "missing": missing, **left}
 
 
 def _reasons(missing: Iterable[Panel]) -> str:

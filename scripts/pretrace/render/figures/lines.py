@@ -139,7 +139,8 @@ def over_x(artifact: Artifact, results: Results) -> Drawing:
     x = artifact["options"]["x"]
     facets: list[Facet] = []
     for one, metric in product([x] if isinstance(x, str) else x, metrics_of(artifact)):
-        of, panels = {**artifact, "metric": metric}, results.panels(artifact)
+        of: Artifact = {**artifact, "metric": metric}
+        panels = results.panels(artifact)
         if one in PLACES:
             facets += _over_places(of, results, one, panels)
         else:
@@ -189,9 +190,10 @@ def facet_over(artifact: Artifact, results: Results, x: str, panels: Sequence[Pa
     """The methods over panels that differ in `x` alone: lengths ascending, others in the order of the panels."""
     selection = artifact.get("selection", SELECTIONS)[0]
     if x == "length":
-        panels = sorted(panels, key=lambda panel: int(panel["length"]))
-    places = [math.log2(panel["length"]) if x == "length" else float(at) for at, panel in enumerate(panels)]
-    names = [str(panel.get("label", panel["model"]) if x == "model" else panel[x]) for panel in panels]
+        panels = sorted(panels, key=lambda panel: panel["length"] or 0)
+    given: Sequence[Mapping[str, Any]] = panels
+    places = [math.log2(panel["length"]) if x == "length" else float(at) for at, panel in enumerate(given)]
+    names = [str(panel.get("label", panel["model"]) if x == "model" else panel[x]) for panel in given]
     records = [
         (place, name, panel, method, row)
         for place, name, panel in zip(places, names, panels, strict=True)

@@ -24,13 +24,15 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """One row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
-    panels = {tuple(panel[key] for key in keys): panel for panel in results.panels(artifact)}
+    panels = {
+        (panel["benchmark"], panel["subset"], panel["length"]): panel for panel in results.panels(artifact)
+    }
     records = []
-    for panel in panels.values():
+    for place, panel in panels.items():
         entry = results.entries[panel["benchmark"]]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
         counts = class_counts(results.every_text(panel))
-        records.append({key: panel[key] for key in keys} | about | counts)
+        records.append(dict(zip(keys, place, strict=True)) | about | counts)
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
         (f"{row['benchmark']} {row['subset']}".strip(), _cells(row, unlabelled), False) for row in records

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -163,10 +164,11 @@ def _place(record: Record, metrics: Sequence[str]) -> tuple[int, bool, int]:
 
 def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str) -> tuple[str, ...]:
     """The header of an estimate: its panel or average, without what `block` says; its metric, of several."""
-    panel, over = panels[record["panel"]], record["average"]
+    place: Mapping[str, Any] = panels[record["panel"]]
+    over = record["average"]
     if over:
-        panel = {key: value for key, value in panel.items() if key != "label"} | {over: "average"}
-    lines = ("average",) if over == "panel" else panel_lines(panel, without=block)
+        place = {key: value for key, value in place.items() if key != "label"} | {over: "average"}
+    lines = ("average",) if over == "panel" else panel_lines(place, without=block)
     return lines + (metric_label(record["metric"]),) * (len(metrics) > 1)
 
 
