@@ -309,8 +309,8 @@ def announcement():
     if STUDY.minutes is None:
         return f"pretrace: {STUDY.title}; results in results/{STUDY.name}/"
     return (
-        f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores with bf16 "
-        f"instructions, several times that without; results in results/{STUDY.name}/"
+        f"pretrace: {STUDY.title}; about {STUDY.minutes:g} minutes from an empty results/ on 2 cores; "
+        f"results in results/{STUDY.name}/"
     )
 
 

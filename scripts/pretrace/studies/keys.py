@@ -253,7 +253,7 @@ class StudyFile(Keys, total=False):
     title: str
     """The report's heading."""
     minutes: Annotated[float, Field(gt=0)]
-    """Measured wall time from an empty results/ on 2 cores with bf16 instructions; printed at the start."""
+    """Measured wall time from an empty results/ on 2 cores; printed at the start."""
     models: dict[str, Any]
     """The study's own models, with the keys of models.yaml."""
     benchmarks: dict[str, Any]
