@@ -1,6 +1,6 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from pretrace.passes.requests import (
     WINDOW,
     Evaluated,
     Part,
+    PassRequest,
     Texts,
     expand,
     key_of,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    requests: list[dict[str, Any]],
+    requests: Sequence[PassRequest],
     *,
     benchmark: pd.DataFrame,
     names: dict[str, str],

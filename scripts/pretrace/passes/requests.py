@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,29 @@ STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40
 WINDOW = 50_000  # requests that are alive at one time
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
+
+
+class PassRequest(TypedDict):
+    """The passes that a study asks for over a benchmark: how its texts are sent, and what is stored of each token.
+
+    `altered`: the name of an altered form of the view's texts, or "". `prefix`: the name of a `views.prefixes.Prefix`,
+    or "", with its draw and its number of shots. `windows`: tokens of the prefix, the suffix and the stride of an
+    extraction. `statistics`: a key of `STATISTICS`. `subsets`, `lengths`: None for every one.
+    """
+
+    view: str
+    altered: str
+    prefix: str
+    draw: int | None
+    shots: int | None
+    start_token: str
+    inner_start: bool
+    windows: list[int] | None
+    statistics: str
+    subsets: list[str] | None
+    lengths: list[int] | None
+
+
 _ASKED = ("view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
 COORDINATES = (*_ASKED, "subset", "length")
 
@@ -98,7 +121,7 @@ Evaluated = Callable[[int], Collection[str]]
 
 
 def expand(
-    requests: list[dict[str, Any]],
+    requests: Sequence[PassRequest],
     benchmark: pd.DataFrame,
     views: Mapping[str, StoredView],
     evaluated: Evaluated | None = None,
@@ -109,18 +132,19 @@ def expand(
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
     groups = _groups(benchmark)
-    after_prefix = {
+    after_prefix: dict[int | None, dict[Group, tuple[list[str], list[str]]]] = {
         draw: _groups(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
         for draw in {request["draw"] for request in requests if request["prefix"]}
-        if evaluated is not None
+        if evaluated is not None and draw is not None
     }
     parts: dict[str, Part] = {}
     for request in requests:
+        asked: Mapping[str, Any] = request
         read = after_prefix.get(request["draw"], groups) if request["prefix"] else groups
         for subset, length in chosen_parts(groups, request):
             if (subset, length) not in read:
                 continue
-            at = {**{key: request[key] for key in _ASKED}, "subset": subset, "length": length}
+            at = {**{key: asked[key] for key in _ASKED}, "subset": subset, "length": length}
             place = json.dumps(at)
             statistics = "logprobs" if request["prefix"] else request["statistics"]
             if place not in parts or len(STATISTICS[statistics]) > len(STATISTICS[parts[place].statistics]):

@@ -1,5 +1,6 @@
 """A study's requests to models behind APIs, to estimate their cost before any is sent."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pretrace.questions.methods import QUESTION_METHODS
@@ -22,7 +23,7 @@ def api_work(study: Study) -> list[Work]:
     behind_apis = {slug for slug, entry in study.models.entries.items() if is_api(entry)}
     work: list[Work] = []
 
-    def add(pair: plan.Pair, task: str, request: plan.Request, **about: Any) -> None:
+    def add(pair: plan.Pair, task: str, request: Mapping[str, Any], **about: Any) -> None:
         model, benchmark = pair
         if model in behind_apis:
             part = {key: request.get(key) for key in ("subsets", "lengths")}
@@ -33,9 +34,9 @@ def api_work(study: Study) -> list[Work]:
             if not QUESTION_METHODS[request["method"]].control:
                 add(pair, request["method"], request, k=request["parameters"].get("k", 0))
     for pair in plan.pass_pairs(study):
-        for request in plan.pass_requests(study, *pair):
-            variants = (VIEWS[request["altered"]].number or 1) if request["altered"] else 1
-            add(pair, "scoring", request, shots=request["shots"] or 0, variants=variants)
+        for read in plan.pass_requests(study, *pair):
+            variants = (VIEWS[read["altered"]].number or 1) if read["altered"] else 1
+            add(pair, "scoring", read, shots=read["shots"] or 0, variants=variants)
     for pair in _paraphrases(study):
         add(pair, "paraphrase", {})
     for benchmark, view in plan.continued_views(study):

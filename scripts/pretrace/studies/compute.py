@@ -106,7 +106,7 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
     for model, benchmark in plan.pass_pairs(study):
         if not _is_local(study, model):
             continue
-        asked = {
+        asked: set[tuple[Any, ...]] = {
             (
                 *place,
                 *(request[key] for key in ("view", "altered", "prefix", "draw", "shots", "start_token")),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
@@ -16,7 +16,11 @@ from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import Prefix
 
+if TYPE_CHECKING:
+    from pretrace.passes.requests import PassRequest
+
 Request = dict[str, Any]
+Asked = TypeVar("Asked")
 Pair = tuple[str, str]
 """A model and a benchmark, as the study's own slugs."""
 
@@ -53,24 +57,25 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
 
 
 @cache
-def pass_requests(study: Study, model: str, benchmark: str) -> list[Request]:
+def pass_requests(study: Study, model: str, benchmark: str) -> "list[PassRequest]":
     """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
 
     A target's own text gets full statistics, so a method added later costs no model time. Companion views, a reference
     model's passes, and all passes of an API have log-probabilities only. A run without methods that score single
     texts needs no pass. The mass of the 40 likeliest tokens is stored where a method asks for it: it takes a sort.
     """
-    most = {"statistics": "logprobs"} if is_api(study.models.entries[model]) else {}
-    requests: list[Request] = []
+    requests: list[PassRequest] = []
     for run in _runs_with_passes(study).get((model, benchmark), []):
         if run.model == model:
             if _scores_texts(run):
-                requests += [request | most for view in run.views for request in _requests_of(run, view)]
+                requests += [request for view in run.views for request in _requests_of(run, view)]
             if run.extraction:
                 cut = [run.extraction[key] for key in ("prefix", "suffix", "stride")]
                 requests.append(_request(run, "original", windows=cut, statistics="top40"))
         else:
             requests += [_request(run, view, statistics="logprobs") for view in run.views]
+    if is_api(study.models.entries[model]):
+        requests = [{**request, "statistics": "logprobs"} for request in requests]
     return _without_repeats(requests)
 
 
@@ -78,7 +83,7 @@ def _scores_texts(run: Run) -> bool:
     return any(METHODS[item["method"]].reads_passes for item in run.methods)
 
 
-def _requests_of(run: Run, view: str) -> list[Request]:
+def _requests_of(run: Run, view: str) -> "list[PassRequest]":
     """The passes that a run's methods need for one view: the text, its altered forms, the text after prefixes."""
     methods = [item["method"] for item in run.methods]
     beside = [
@@ -100,8 +105,8 @@ def _requests_of(run: Run, view: str) -> list[Request]:
     ]
 
 
-def _request(run: Run, view: str, **changes: Any) -> Request:
-    return {
+def _request(run: Run, view: str, **changes: Any) -> "PassRequest":
+    plain: PassRequest = {
         "view": view,
         "altered": "",
         "prefix": "",
@@ -113,11 +118,12 @@ def _request(run: Run, view: str, **changes: Any) -> Request:
         "statistics": "logprobs",
         "subsets": run.subsets,
         "lengths": run.lengths,
-    } | changes
+    }
+    return cast("PassRequest", plain | changes)
 
 
-def _without_repeats(requests: list[Request]) -> list[Request]:
-    kept: list[Request] = []
+def _without_repeats(requests: list[Asked]) -> list[Asked]:
+    kept: list[Asked] = []
     for request in requests:
         if request not in kept:
             kept.append(request)
