@@ -132,7 +132,7 @@ def expand(
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
     groups = _groups(benchmark)
-    after_prefix: dict[int | None, dict[Group, tuple[list[str], list[str]]]] = {
+    after_prefix: dict[int | None, dict[BenchmarkPart, tuple[list[str], list[str]]]] = {
         draw: _groups(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
         for draw in {request["draw"] for request in requests if request["prefix"]}
         if evaluated is not None and draw is not None
