@@ -10,6 +10,7 @@ import pytest
 from made_up_results import changed, row_of
 
 from pretrace.render.names import marked_label
+from pretrace.render.phrases import conditions
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Table, latex, markdown
@@ -205,13 +206,29 @@ def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results:
 
 
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit"])
-def test_notes_name_a_method_on_other_texts(results: Results, tmp_path: Path, renderer: str):
+def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
+    results: Results, tmp_path: Path, renderer: str
+):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(n_members=frame["n_members"].mask(frame["method"] == "zlib", 100))
 
-    assert "number of texts" not in " ".join(table(results, renderer).notes)
+    of_one = " ".join(table(results, renderer, baseline="min_k").notes)
+    assert "number of texts" not in of_one
+    assert "not over all of them" not in of_one
     fewer = changed(results, tmp_path, "metrics", change)
     assert "Zlib on tiny-135m on speeches, 64 words (260, not 320)." in " ".join(table(fewer, renderer).notes)
+    twice = [made_up.PANEL, made_up.PANEL | {"label": "again"}]
+    assert "up to 0.1 of these 2" in " ".join(table(results, renderer, baseline="min_k", panels=twice).notes)
+
+
+def test_several_evaluation_sets_are_said_with_their_benchmarks():
+    rows = [
+        {"evaluation_set": name, "benchmark": benchmark, "start_token": "", "reference": "", "method": "loss"}
+        for name, benchmark in (("all", "news"), ("without_prefixes", "b"), ("without_prefixes", "a"))
+    ]
+    (note,) = conditions({"metric": "auc"}, rows)
+    assert "all (all texts) of news and without_prefixes" in note
+    assert note.endswith(") of a and b.")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from pretrace.render.names import (
     view_label,
 )
 from pretrace.render.registry import Artifact
-from pretrace.render.rows import Panel, metrics_of, records_of
+from pretrace.render.rows import STAR_LEVEL, Panel, metrics_of, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -59,6 +59,16 @@ def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
     )
 
 
+def multiplicity_note(families: int, what: str = "column") -> list[str]:
+    """What Holm's correction inside each of several families leaves to chance."""
+    if families < 2:
+        return []
+    return [
+        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
+        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
+    ]
+
+
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
     counts = frame["n_members"] + frame["n_nonmembers"]
@@ -88,9 +98,7 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {DOCUMENTS}"]
     else:
-        sets = sorted({row["evaluation_set"] for row in rows} or {artifact.get("evaluation_set", "all")})
-        texts = joined([f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets])
-        notes = [f"{named}; evaluation set{'s' * (len(sets) > 1)} {texts}."]
+        notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
     asked = {row["reference"] for row in rows if is_question(row["method"])}
     read = {
         "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows},
@@ -98,6 +106,20 @@ def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[st
         "Reference corpus or model": {row["reference"] for row in rows} - asked,
     }
     return notes + [f"{what}: {joined(sorted(of - {''}))}." for what, of in read.items() if of - {""}]
+
+
+def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The evaluation sets in words; of several, each with its benchmarks."""
+    benchmarks: dict[str, set[str]] = {}
+    for row in rows:
+        benchmarks.setdefault(row["evaluation_set"], set()).add(row["benchmark"])
+    sets = sorted(benchmarks) or [artifact.get("evaluation_set", "all")]
+    texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
+    if len(sets) == 1:
+        return f"evaluation set {texts[sets[0]]}"
+    return "evaluation sets " + joined(
+        [f"{texts[name]} of {joined(sorted(benchmarks[name]))}" for name in sets]
+    )
 
 
 DASHES = "A dash means that a method does not apply or was not run there."

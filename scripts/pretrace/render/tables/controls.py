@@ -13,6 +13,7 @@ from pretrace.render.phrases import (
     conditions,
     exceeding_placebos,
     joined,
+    multiplicity_note,
     other_texts_note,
     signed,
     with_interval,
@@ -49,6 +50,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
         "Beats blind (*): above the bag-of-words classifier by the paired bootstrap, Holm-corrected over the panel's "
         f"methods, p ≤ {STAR_LEVEL:g}; a dash where no such test was made.",
+        *multiplicity_note(len(panels), "panel"),
     ]
     without = frame[~frame["panel"].isin(list(with_placebos))]
     if len(without):

@@ -23,6 +23,7 @@ from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
     conditions,
+    multiplicity_note,
     other_texts_note,
     without_controls,
 )
@@ -100,6 +101,8 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
             f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
+        tested = single[single["difference"].notna()]
+        notes += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
     if draws := options.get("draws"):
         notes.append(
             f"Each number is the mean over {len(draws)} draws of shots with their standard deviation (±); a star holds "
@@ -196,6 +199,7 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
         "no test, as of a method against itself.",
         f"* significantly different by the paired stratified bootstrap, Holm-corrected over the methods "
         f"against one baseline, p ≤ {STAR_LEVEL:g}. Intervals and p are in the CSV.",
+        *multiplicity_note(len({(row["panel"], row["baseline"]) for row in records})),
     ]
     return table_of(artifact, blocks, notes, frame)
 

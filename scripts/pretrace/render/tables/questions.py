@@ -21,7 +21,7 @@ from pretrace.render.names import (
     ordered,
     panel_label,
 )
-from pretrace.render.phrases import DASHES, INTERVALS, conditions, without_controls
+from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results, keys_of
 from pretrace.render.rows import (
@@ -126,6 +126,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
         "p: Welch's t-test of the mean scores of members' and of non-members' documents (two-sided, uncorrected); * "
         f"where Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
         "score. The CSV has the differences, in each method's own unit, with their intervals.",
+        *multiplicity_note(len(panels), "panel"),
         *without_controls(order),
         *results.cautions(panels),
     ]
