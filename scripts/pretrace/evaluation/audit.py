@@ -1,117 +1,311 @@
-"""Audit of unlabelled texts: their scores against those of known non-members, by text and by document."""
+"""Audit of unlabelled texts: documents and texts against known non-members, with power and controls."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, seeing, shown
-from pretrace.evaluation.evidence import (
-    LAMBDA,
-    LEVEL,
-    cauchy_p,
-    cauchy_variable,
-    empirical_p,
-    share_of_nonmembers,
-)
+from pretrace.evaluation.audit_controls import MATERIAL, OPPOSITE, classifier_row, control_scores
+from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
+from pretrace.evaluation.document_test import LEAST_DOCUMENTS, Comparison, ScoredTexts, comparisons
+from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.shift import MATERIAL, shifts
 from pretrace.evaluation.significance import wilson
-from pretrace.evaluation.weights import WEIGHTED, weighted_rows
+from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
 
-COLUMNS = ["unit", "id", "method", "setting", "score", "p", "q", "q_storey", "flagged"]
-UNITS = ("text", "document", "nonmember", "nonmember_document", "share", "control")
+COLUMNS = ["unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n"]
+"""A row of an audit.
+
+unit             what is compared: a `document` or a `text` without a label, `all` of them together; a `known_document`
+                 against the other ones; a `control` (all texts by a score that sees no model); the `positive` control;
+                 `design`, numbers of the audit by `id`
+texts            the unit's texts; of a known document, too
+score            the mean of the method's scores (of `combined` none); of a `design` row its number
+effect           how much higher the unit lies than the known documents, in standard deviations of a text
+p, q, flagged    one-sided; over the units of one kind and method by Benjamini and Hochberg; q <= `LEVEL`
+n                known documents that the unit is compared with
+"""
+
+UNITS = ("all", "document", "text", "known_document", "control", "positive", "design")
 COMBINED = "combined"
-"""The evidence of all methods that see the model, as a method of its own."""
+"""All methods that see the model together: the mean of a text's normal scores. Conclusions rest on it."""
 
-FITTED_ON = (0, 1)
-"""The folds that weights are fitted on."""
+CELL = ["subset", "length"]
+"""Texts are ranked with texts of their own subset and length."""
 
-CELL = ["unit", *OF_METHOD, "subset", "length"]
-"""Columns in which a unit and its non-members are equal."""
+MOST_CHECKED = 200
+"""Known documents that are compared with the others, at most; more tell nothing new."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of texts, or of documents that questions were asked about, as a matrix of scores by method.
+
+    `frame` has `id, document, subset, length`; its index numbers the rows of `scores`.
+    """
+
+    frame: pd.DataFrame
+    methods: tuple[tuple[str, str], ...]
+    scores: Floats
+
+    def where(self, rows: "pd.Series[bool]") -> "Rows":
+        kept = rows.to_numpy(bool)
+        return Rows(self.frame[kept].reset_index(drop=True), self.methods, self.scores[kept])
 
 
 def audit(
-    audited: ScoredBenchmark, known: ScoredBenchmark, runs: Sequence[Mapping[str, Any]], language: str = "en"
+    audited: ScoredBenchmark,
+    known: ScoredBenchmark,
+    runs: Sequence[Mapping[str, Any]],
+    language: str = "en",
+    positive: ScoredBenchmark | None = None,
 ) -> pd.DataFrame:
-    """The table of `COLUMNS`: units without a label in `audited` against the non-members (label 0) of `known`.
+    """Return the table of `COLUMNS`: units without a label in `audited` against the non-members (label 0) of `known`.
 
-    A unit is compared only with the non-members of its own subset and length.
+    Every p is that of `document_test`: a document, a single text, or all documents together are compared with whole
+    known documents; a text without a document is a document of its own. Each method is at its default setting, and
+    `combined` is all of them that see the model. `q` is Benjamini and Hochberg's.
 
-    `text` and, if texts name one, `document`: each method at its default setting, and `combined`, all methods that see
-    the model. A document's p combines those of its texts by Cauchy's rule, and its score is their mean; methods that
-    ask questions score the document itself.
+    `known_document`: each known document against the others, so that about `LEVEL` of them have p <= `LEVEL`.
+    `control`: `audit_controls`, two-sided. `positive`: members of `positive` (label 1), which the model surely read,
+    against its other texts. `design`: `known_documents`, `known_texts`, `documents`, `texts`, `icc` (the share of the
+    variance of scores that lies between known documents), `smallest_effect` of a typical document (of as many texts as
+    the median document) and of `all` together, at the level of `verdict_p`; `least_p`, that of a typical document whose
+    texts all score higher than every known text; `verdict_p`.
 
-    q is Benjamini and Hochberg's over the units of one kind and method; `flagged` is q <= `LEVEL`. It is valid for
-    p-values against the same non-members, which depend on each other positively (S. Bates, E. Candès, L. Lei, Y.
-    Romano and M. Sesia, Testing for outliers with conformal p-values, Annals of Statistics 51, 2023).
-
-    `nonmember`, `nonmember_document`: the known non-members of each fold against those of the other folds. `flagged`
-    is p <= `LEVEL`, so about that share is expected. `control`: how well texts and non-members differ without a model
-    (`shift.shifts`).
-
-    `weighted`, if `known` has members too: one score of all methods, with weights fitted on `known`'s texts of the
-    folds `FITTED_ON`, and compared with its non-members of the other folds. `share`: for each method, the estimated
-    share of texts that were trained on (`evidence.share_of_nonmembers`). `q_storey` is Storey's adaptive form of q. It
-    is proved for independent p-values. P-values of one score against the same non-members are nearly independent;
-    combined ones are not, and have none.
-
-    `runs` are those of the audited pair; `audit_scores.shown` selects from them. Raises InputError if no unit without
-    a label has known non-members of its subset and length.
+    Raises InputError if no unit without a label has known non-members of its subset and length.
     """
-    from scipy.stats import false_discovery_control
-
-    same, of = audited.name == known.name, shown(runs)
-    ours, theirs = (audit_scores(scored, of, same=same) for scored in (audited, known))
-    ours, labelled = ours[ours["label"].isna()], theirs[theirs["label"].notna()]
-    theirs = labelled[labelled["label"].eq(0)]
+    same, chosen = audited.name == known.name, shown(runs)
+    ours, theirs = (audit_scores(scored, chosen, same=same) for scored in (audited, known))
+    ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False)]
     ours = _comparable(ours, theirs, audited, known)
-    tied = tied_methods(theirs)
-    weighted = weighted_rows(pd.concat([ours, labelled]), FITTED_ON, tied)
-    ours = pd.concat([ours, weighted[weighted["label"].isna()]], ignore_index=True)
-    calibrating = weighted["label"].eq(0).fillna(False) & ~weighted["fold"].isin(FITTED_ON)
-    theirs = pd.concat([theirs, weighted[calibrating]], ignore_index=True)
-    found = evidence(ours.assign(p=p_values(ours, theirs)), tied)
-    checked = evidence(theirs.assign(p=cross_p_values(theirs)).dropna(subset="p"), tied)
-    checked["unit"] = checked["unit"].map({"text": "nonmember", "document": "nonmember_document"})
-    found["q"] = found.groupby(["unit", *OF_METHOD])["p"].transform(false_discovery_control)
-    shares = _shares(found)
-    controls = shifts(_texts(audited, ours), _texts(known, theirs), language).assign(
-        unit="control", id="", setting=""
-    )
-    frame = pd.concat([found, checked, shares, controls], ignore_index=True)
-    frame["flagged"] = frame["q"].where(frame["unit"].isin(["text", "document"]), frame["p"]) <= LEVEL
-    frame.loc[frame["unit"] == "control", "flagged"] &= (frame["score"] - 0.5).abs() >= MATERIAL
+    rows: list[dict[str, Any]] = []
+    for unit in ("text", "document"):
+        suspects, others = (rows_by_method(side[side["unit"] == unit]) for side in (ours, theirs))
+        if len(suspects.frame):
+            rows += _compared(suspects, others, unit)
+    frame = pd.DataFrame(rows)
+    texts = (_texts(audited, ours), _texts(known, theirs))
+    parts = [frame, _controls(*texts, language)]
+    if positive is not None:
+        parts.append(_positive(positive, chosen))
+    frame = pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+    frame["q"] = _adjusted(frame)
+    frame["flagged"] = frame["q"].le(LEVEL)
+    control = frame["unit"] == "control"
+    level = LEVEL / max(1, frame.loc[control, "p"].count())
+    frame.loc[control, "flagged"] = frame["p"].le(level) & frame["effect"].abs().ge(MATERIAL)
+    frame = pd.concat([frame, verdict_rows(frame)], ignore_index=True)
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
+    frame["flagged"] = frame["flagged"].eq(True)
     return frame.astype({"unit": object})[COLUMNS]
 
 
-def _shares(found: pd.DataFrame) -> pd.DataFrame:
-    """The rows `share`; puts `q_storey` into the rows of texts in `found`."""
+def verdict_rows(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the `design` row `verdict_p`: the one p of the whole audit.
+
+    Of one document it is its own. Of several it is twice the lower of two: that of all of them together, and the least
+    q of the documents (Simes). Either is valid, and their double is valid for both.
+    """
+    together = frame[frame["method"] == COMBINED]
+    documents = together[together["unit"] == "document"]
+    least = [documents["q"].min(), together.loc[together["unit"] == "all", "p"].min()]
+    p = documents["p"].min() if len(documents) == 1 else min(1.0, 2 * np.nanmin([*least, 1.0]))
+    return pd.DataFrame([{"unit": "design", "id": "verdict_p", "method": "", "setting": "", "score": p}])
+
+
+def rows_by_method(rows: pd.DataFrame) -> Rows:
+    """Return rows of `audit_scores` as a matrix; a text without a document is a document of its own."""
+    keys = ["id", "document", *CELL]
+    wide = rows.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
+    frame = wide.index.to_frame(index=False)
+    unnamed = frame["document"] == ""
+    frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
+    return Rows(frame, tuple(wide.columns), wide.to_numpy(np.float64))
+
+
+def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]]:
+    """Rows of every unit, of the known documents, and of the design; `unit` is what was scored."""
+    known = _aligned(known, suspects.methods)
+    own = {name: suspects.where(suspects.frame["document"] == name) for name in suspects.frame["document"].unique()}
+    groups = {("all", ""): suspects} | {("document", name.lstrip("\0")): rows for name, rows in own.items()}
+    if unit == "text":
+        groups |= {
+            ("text", id): suspects.where(suspects.frame["id"] == id) for id in suspects.frame["id"]
+        }
+    for (kind, id), rows in groups.items():
+        yield from _unit_rows(kind, id, rows, known)
+    names = sorted(known.frame["document"].unique(), key=lambda name: seed_of("known document", name))
+    for name in names[:MOST_CHECKED] if len(names) > LEAST_DOCUMENTS else []:
+        inside = known.frame["document"] == name
+        yield from _unit_rows("known_document", name.lstrip("\0"), known.where(inside), known.where(~inside))
+    yield from _design(suspects, known, list(own.values()))
+
+
+def _aligned(known: Rows, methods: tuple[tuple[str, str], ...]) -> Rows:
+    """The known rows with the suspects' methods in their order; NaN where a method has none."""
+    place = {method: at for at, method in enumerate(known.methods)}
+    columns = [
+        known.scores[:, place[method]] if method in place else np.full(len(known.frame), np.nan)
+        for method in methods
+    ]
+    return Rows(known.frame, methods, np.stack(columns, axis=1))
+
+
+def _unit_rows(kind: str, id: str, rows: Rows, known: Rows) -> Iterator[dict[str, Any]]:
+    """A row for each method and one for `COMBINED`."""
+    results = unit_comparisons(rows, known, combined_methods(known))
+    documents = sorted(rows.frame["document"].unique())
+    about = {
+        "unit": kind, "id": id, "document": documents[0].lstrip("\0") if len(documents) == 1 else "",
+        "texts": len(rows.frame),
+    }  # fmt: skip
+    named = [*rows.methods, (COMBINED, "")][: len(results)]
+    scores = [*map(_mean, rows.scores.T), np.nan]
+    for (method, setting), score, result in zip(named, scores, results, strict=False):
+        yield about | {"method": method, "setting": setting, "score": score} | _numbers(result, known)
+
+
+def unit_comparisons(rows: Rows, known: Rows, combined: Sequence[int]) -> list[Comparison | None]:
+    """Compare a unit with the known documents other than its own, by each method and by those at `combined` together."""
+    return comparisons(*_places(rows, known), combined)
+
+
+def _numbers(result: Comparison | None, known: Rows) -> dict[str, Any]:
+    count = known.frame["document"].nunique()
+    if result is None:
+        return {"effect": np.nan, "p": np.nan, "n": count}
+    return {"effect": result.effect, "p": result.p, "n": count}
+
+
+def _mean(scores: Floats) -> float:
+    return float(np.nanmean(scores)) if not np.isnan(scores).all() else np.nan
+
+
+def combined_methods(known: Rows) -> list[int]:
+    """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
+
+    Without methods in which more than `LEVEL` of the known texts tie at the highest score, such as SURP where many
+    texts have no surprising token: no suspect can stand out there.
+    """
+    places = [at for at, (method, _) in enumerate(known.methods) if not is_control(method)]
+    places = [at for at in places if not is_question(known.methods[at][0])] or places
+    return [at for at in places if _tied(known.scores[:, at]) <= LEVEL]
+
+
+def _tied(scores: Floats) -> float:
+    """The share of the scores that tie at the highest."""
+    scores = scores[~np.isnan(scores)]
+    ties = int((scores == scores.max(initial=-np.inf)).sum())
+    return ties / len(scores) if ties > 1 else 0.0
+
+
+def _places(rows: Rows, known: Rows) -> tuple[list[ScoredTexts], list[ScoredTexts]]:
+    """Known and suspect texts by the suspects' places, without known texts of the suspects' own documents."""
+    outside = ~known.frame["document"].isin(rows.frame["document"].unique())
+    names = pd.Index(pd.concat([known.frame["document"], rows.frame["document"]]).unique())
+    pairs = []
+    for place in sorted(set(zip(rows.frame["subset"], rows.frame["length"], strict=True))):
+        sides = []
+        for side, mask in ((known, outside), (rows, pd.Series(True, rows.frame.index))):
+            here = (mask & side.frame["subset"].eq(place[0]) & side.frame["length"].eq(place[1])).to_numpy(bool)
+            sides.append(ScoredTexts(side.scores[here], names.get_indexer(side.frame["document"][here])))
+        if len(sides[0].scores):
+            pairs.append(sides)
+    return [first for first, _ in pairs], [second for _, second in pairs]
+
+
+def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[dict[str, Any]]:
+    """What the audit can find: its numbers of documents and texts, smallest effects, the least p."""
+    seen = combined_methods(known)
+    if not seen:
+        return
+    sizes = [len(rows.frame) for rows in documents]
+    typical = sorted(documents, key=lambda rows: len(rows.frame))[(len(documents) - 1) // 2]
+    numbers: dict[str, float] = {
+        "known_documents": known.frame["document"].nunique(),
+        "known_texts": len(known.frame),
+        "documents": len(documents),
+        "texts": len(suspects.frame),
+        "typical_texts": float(np.median(sizes)),
+    }
+    level = LEVEL if len(documents) == 1 else LEVEL / (2 * len(documents))
+    for name, rows, at in (("", typical, level), ("_all", suspects, LEVEL if len(documents) == 1 else LEVEL / 2)):
+        result = unit_comparisons(rows, known, seen)[-1]
+        if result is None:
+            continue
+        numbers[f"smallest_effect{name}"] = result.smallest_effect(at)
+        if not name:
+            numbers["icc"] = result.icc
+        highest = replace(rows, scores=np.full_like(rows.scores, np.inf))
+        best = unit_comparisons(highest, known, seen)[-1]
+        numbers[f"least_p{name}"] = best.p if best else np.nan
+    for id, score in numbers.items():
+        yield {"unit": "design", "id": id, "method": "", "setting": "", "score": score}
+
+
+def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.DataFrame:
+    """All audited texts against the known documents by scores that see no model."""
+    from scipy.special import ndtri
+
     rows = []
-    for (method, setting), of in found[found["unit"] == "text"].groupby(OF_METHOD, sort=True):
-        if method != COMBINED:
-            nonmembers = share_of_nonmembers(of["p"])
-            found.loc[of.index, "q_storey"] = (of["q"] * nonmembers).where(of["p"] <= LAMBDA, 1.0)
-            rows.append(("share", "", method, setting, 1 - nonmembers))
-    return pd.DataFrame(rows, columns=["unit", "id", *OF_METHOD, "score"])
+    for method, side_scores in control_scores(audited, known, language).items():
+        sides = []
+        for table, scores in zip((audited, known), side_scores, strict=True):
+            frame = table.rename(columns={"text_id": "id"})[["id", "document", *CELL]].reset_index(drop=True)
+            unnamed = frame["document"] == ""
+            frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
+            frame["length"] = frame["length"].fillna(-1).astype(int)
+            sides.append(Rows(frame, ((method, ""),), scores[:, None]))
+        result = unit_comparisons(*sides, [])[0]
+        about = {"unit": "control", "id": "", "method": method, "setting": "", "texts": len(audited)}
+        sign = -1 if method in OPPOSITE else 1
+        p = np.nan if result is None else (result.p if method in OPPOSITE else result.two_sided)
+        effect = np.nan if result is None else sign * result.effect
+        rows.append(about | {"effect": effect, "p": p, "n": sides[1].frame["document"].nunique()})
+    learned = classifier_row(audited, known, language)
+    effect = np.sqrt(2) * ndtri(learned["score"])  # of two normal distributions of equal spread with this AUC
+    rows.append({**learned, "unit": "control", "id": "", "setting": "", "texts": len(audited), "effect": effect})
+    return pd.DataFrame(rows)
+
+
+def _positive(scored: ScoredBenchmark, chosen: Mapping[str, Any]) -> pd.DataFrame:
+    """The passages that a model surely read (label 1) against the others of their book (label 0)."""
+    rows = audit_scores(scored, chosen)
+    rows = rows[rows["unit"] == "text"]
+    sides = [rows_by_method(rows[rows["label"].eq(label).fillna(False)]) for label in (1, 0)]
+    if not len(sides[0].frame):
+        return pd.DataFrame()
+    return pd.DataFrame(list(_unit_rows("positive", scored.name, sides[0], _aligned(sides[1], sides[0].methods))))
+
+
+def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Benjamini and Hochberg's q over the documents, and over the texts, of each method."""
+    from scipy.stats import false_discovery_control
+
+    tested = frame[frame["unit"].isin(["document", "text"]) & frame["p"].notna()]
+    q = tested.groupby(["unit", *OF_METHOD])["p"].transform(false_discovery_control)
+    return q.reindex(frame.index)
 
 
 def _comparable(
     ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
 ) -> pd.DataFrame:
-    """Our rows that have known non-members in their cell; the log counts the units that have none."""
-    there = pd.MultiIndex.from_frame(theirs[CELL])
-    kept = ours[pd.MultiIndex.from_frame(ours[CELL]).isin(there)]
-    lost = ours.loc[~ours["id"].isin(kept["id"]), ["id", "subset", "length"]].drop_duplicates()
+    """Our rows that have known non-members in their place; the log counts the units that have none."""
+    places = ["unit", *OF_METHOD, *CELL]
+    there = pd.MultiIndex.from_frame(theirs[places])
+    kept = ours[pd.MultiIndex.from_frame(ours[places]).isin(there)]
+    lost = ours.loc[~ours["id"].isin(kept["id"]), ["id", *CELL]].drop_duplicates()
     if len(lost):
-        places = ", ".join(sorted(map(_place, *lost[["subset", "length"]].drop_duplicates().T.to_numpy())))
+        named = ", ".join(sorted(map(_place, *lost[CELL].drop_duplicates().T.to_numpy())))
         log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
-                    audited.name, len(lost), known.name, places)  # fmt: skip
+                    audited.name, len(lost), known.name, named)  # fmt: skip
     if kept.empty:
         raise InputError(
             f"audit of {audited.name}: of {int(audited.benchmark['label'].isna().sum())} texts without a label, none "
@@ -133,66 +327,13 @@ def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
     return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]
 
 
-def p_values(ours: pd.DataFrame, theirs: pd.DataFrame) -> Floats:
-    """`evidence.empirical_p` of each of our rows against their rows of the same `CELL`; NaN where there is none."""
-    known = dict(list(theirs.groupby(CELL)["score"]))
-    p = np.full(len(ours), np.nan)
-    for cell, rows in ours.reset_index(drop=True).groupby(CELL):
-        if cell in known:
-            p[rows.index] = empirical_p(rows["score"], known[cell])
-    return p
-
-
-def cross_p_values(rows: pd.DataFrame) -> Floats:
-    """Each row against the non-members (label 0) among the rows of the other folds."""
-    p = np.full(len(rows), np.nan)
-    folds, nonmember = rows["fold"].to_numpy(), rows["label"].eq(0).fillna(False).to_numpy(bool)
-    for fold in np.unique(folds):
-        here = folds == fold
-        p[here] = p_values(rows[here], rows[~here & nonmember])
-    return p
-
-
-def low_shares(frame: pd.DataFrame) -> pd.DataFrame:
-    """A row for each `unit` and `method` of an audit: how many units have p <= `LEVEL` (`low_p`), of how many (`n`),
-    their share with Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`).
+def low_shares(frame: pd.DataFrame) -> Iterable[dict[str, Any]]:
+    """Return, for `COMBINED`, how many known documents have p <= `LEVEL` (`low_p`), of how many (`n`), their share with
+    Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`); nothing if none was tested.
     """
-    units = frame[~frame["unit"].isin(["share", "control"])]
-    counts = units["p"].le(LEVEL).groupby([units["unit"], units["method"]]).agg(low_p="sum", n="size")
-    shares = [wilson(int(low), int(n)) for low, n in counts.itertuples(index=False)]
-    counts[["value", "low", "high"]] = np.array(shares, dtype=np.float64).reshape(-1, 3)
-    return counts.assign(too_many=counts["low"] > LEVEL).reset_index()
-
-
-def tied_methods(nonmembers: pd.DataFrame) -> set[str]:
-    """Methods that are excluded from `combined`: in some cell more than `LEVEL` of the non-members tie at the highest
-    score.
-
-    An example is SURP, if many texts have no surprising token. Their own p-values remain valid.
-    """
-    highest = nonmembers.groupby(CELL)["score"].agg(
-        lambda of: (of == of.max()).sum() > max(1, LEVEL * len(of))
-    )
-    found = set(highest[highest].index.get_level_values("method"))
-    if found:
-        log.info(
-            "excluded from the combined p-values, because many non-members tie at the highest score: %s",
-            ", ".join(sorted(found)),
-        )
-    return found
-
-
-def evidence(rows: pd.DataFrame, tied: Collection[str] = ()) -> pd.DataFrame:
-    """Rows of `audit_scores` with a `p` -> `unit, id, method, setting, score, p`: those of texts, what they say
-    together of their documents (with what questions say), and `COMBINED`, all methods that see the model but `tied`.
-    """
-    rows = rows.assign(cauchy=cauchy_variable(rows["p"]))
-    texts = rows[rows["unit"] == "text"]
-    parts = rows[rows["document"] != ""].assign(id=rows["document"])
-    grouped = parts.groupby(["id", *OF_METHOD], sort=True)[["score", "cauchy"]].mean().reset_index()
-    documents = grouped.assign(unit="document", p=cauchy_p(grouped["cauchy"]))
-    frame = pd.concat([texts, documents], ignore_index=True)
-    combined = seeing(frame, [*tied, WEIGHTED])
-    together = combined.groupby(["unit", "id"], sort=True)["cauchy"].mean().reset_index()
-    together = together.assign(method=COMBINED, setting="", p=cauchy_p(together["cauchy"]))
-    return pd.concat([frame, together], ignore_index=True)[["unit", "id", *OF_METHOD, "score", "p"]]
+    own = frame[(frame["unit"] == "known_document") & (frame["method"] == COMBINED) & frame["p"].notna()]
+    if own.empty:
+        return []
+    count = int(own["p"].le(LEVEL).sum())
+    value, low, high = wilson(count, len(own))
+    return [{"low_p": count, "n": len(own), "value": value, "low": low, "high": high, "too_many": low > LEVEL}]

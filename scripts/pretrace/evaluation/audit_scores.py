@@ -1,6 +1,6 @@
 """The scores that an audit rests on: one of each unit and method, with the unit's label and place."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,11 +62,6 @@ def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool =
     rows = _without_shots(scored, rows)
     scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)["score"].mean()
     return scores.merge(_units(scored.benchmark), on=["unit", "id"])
-
-
-def seeing(rows: pd.DataFrame, tied: Collection[str]) -> pd.DataFrame:
-    """The rows of methods that see the model and are not `tied`: what is combined."""
-    return rows[~(rows["method"].map(is_control).astype(bool) | rows["method"].isin(list(tied)))]
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:

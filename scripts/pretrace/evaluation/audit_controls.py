@@ -1,4 +1,4 @@
-"""Whether audited texts differ from the known non-members in what a model has no part in: their words and sizes."""
+"""Do audited texts differ from the known non-members in what a model has no part in: their wording and their sizes?"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,39 +6,79 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.document_test import LEAST_DOCUMENTS
 from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
+from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import CROSS_FITTED, placements
+from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.files import seed_of
 
-WORDS, SIZES = "word_shift", "size_shift"
-MATERIAL = 0.05
-"""An AUC nearer to 0.5 is not called a shift, even if many texts make it significant."""
+WORDING, SIZES, CLASSIFIER = "wording", "size", "word_classifier"
+OPPOSITE = frozenset({WORDING})
+"""Controls in which a low score is suspicious, and a high one is not."""
+
+MATERIAL = 0.2
+"""A difference of fewer standard deviations is not called a shift, even if many texts make it significant."""
 
 FEWEST = 10
-"""A cell with fewer texts on one side tells nothing about words."""
+"""A place (subset and length) with fewer texts on one side tells nothing about words."""
 
 MOST = 1000
-"""Texts of each side and cell that the words are learned from."""
+"""Texts of each side and place that the words are learned from."""
 
 FOLDS = 5
 
 
-def shifts(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.DataFrame:
-    """Two rows `method, score, p`: AUC of audited above known, averaged over cells with weights n_audited x n_known.
+def control_scores(
+    audited: pd.DataFrame, known: pd.DataFrame, language: str
+) -> dict[str, tuple[Floats, Floats]]:
+    """Return scores that see no model, of audited and of known texts (benchmark tables), for `document_test`.
 
-    `word_shift`: by the bag of words of the control `blind`, out of fold, one-sided; documents stay in one fold where
-    both sides have at least five. `size_shift`: by the number of characters, two-sided. Texts of one document count as
-    related where a side names at least `FEWEST_DOCUMENTS`. An AUC far from 0.5 says that the two are not exchangeable,
-    so that a low p-value may come from the difference alone. NaN where no cell has `FEWEST` texts of each side. Both
-    are benchmark tables.
+    `WORDING`: how typical the words of a text are of the known documents, its own left out: the cosine between its
+    weighted word counts (tf-idf) and their mean over the documents. `SIZES`: the number of characters.
     """
-    columns = [frame.assign(length=frame["length"].fillna(-1)) for frame in (audited, known)]
-    pairs = [dict(list(frame.groupby(["subset", "length"]))) for frame in columns]
-    cells = [(pairs[0][at], pairs[1][at]) for at in sorted(pairs[0].keys() & pairs[1].keys())]
-    cells = [pair for pair in cells if min(map(len, pair)) >= FEWEST]
-    return pd.DataFrame([_of_words(cells, language), _of_sizes(cells)])
+    sizes = tuple(side["text"].str.len().to_numpy(np.float64) for side in (audited, known))
+    return {WORDING: _typical(audited, known, language), SIZES: (sizes[0], sizes[1])}
+
+
+def _typical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[Floats, Floats]:
+    from scipy.sparse import csr_matrix
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    counts = csr_matrix(word_counts([*known["text"], *audited["text"]], language))
+    weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(np.float64))
+    theirs, ours = weights[: len(known)], weights[len(known) :]
+    names = known["document"].where(known["document"] != "", "\0" + known["text_id"])
+    codes, of_text, texts = np.unique(names, return_inverse=True, return_counts=True)
+    means = csr_matrix((1 / texts[of_text], (of_text, np.arange(len(known))))) @ theirs
+    total = np.asarray(means.sum(axis=0)).ravel()
+    products = np.asarray(means @ total).ravel()
+    norms = np.sqrt(total @ total - 2 * products + np.asarray(means.multiply(means).sum(axis=1)).ravel())
+    own = np.asarray(theirs.multiply(means[of_text]).sum(axis=1)).ravel()
+    known_scores = (theirs @ total - own) / np.maximum(norms[of_text], 1e-12)
+    return np.asarray(ours @ total) / np.sqrt(total @ total), np.asarray(known_scores)
+
+
+def classifier_row(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> dict[str, float | str]:
+    """Return `method, score, p` of a bag of words that learns to tell audited from known texts, out of fold.
+
+    The score is its AUC, averaged over places with weights n_audited x n_known; the p is one-sided. Only where both
+    sides name `LEAST_DOCUMENTS`: the words of few documents always tell them apart. NaN elsewhere.
+    """
+    sides = [frame.assign(length=frame["length"].fillna(-1)) for frame in (audited, known)]
+    pairs = [dict(list(frame.groupby(["subset", "length"]))) for frame in sides]
+    shared = [(pairs[0][place], pairs[1][place]) for place in sorted(pairs[0].keys() & pairs[1].keys())]
+    places = [pair for pair in shared if min(map(len, pair)) >= FEWEST]
+    if min(_documents(side) for side in sides) < LEAST_DOCUMENTS:
+        places = []
+    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in places])
+    return {"method": CLASSIFIER, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
+
+
+def _documents(texts: pd.DataFrame) -> int:
+    return int(texts["document"].where(texts["document"] != "", texts["text_id"]).nunique())
 
 
 class _Cell(NamedTuple):
@@ -46,21 +86,6 @@ class _Cell(NamedTuple):
 
     values: tuple[np.ndarray, np.ndarray]
     documents: tuple[np.ndarray, np.ndarray]
-
-
-Pairs = list[tuple[pd.DataFrame, pd.DataFrame]]
-
-
-def _of_words(cells: Pairs, language: str) -> dict[str, float | str]:
-    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in cells])
-    return {"method": WORDS, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
-
-
-def _of_sizes(cells: Pairs) -> dict[str, float | str]:
-    z, auc = _pooled(
-        [_cell(pair, [side["text"].str.len().to_numpy(float) for side in pair]) for pair in cells]
-    )
-    return {"method": SIZES, "score": auc, "p": min(1.0, 2 * _normal_tail(abs(z))) if cells else np.nan}
 
 
 def _cell(pair: Sequence[pd.DataFrame], values: Sequence[np.ndarray]) -> _Cell:

@@ -1,0 +1,176 @@
+"""The test of an audit: does a document score higher than exchangeable documents that the model cannot have read?
+
+Texts of a document are alike, so that documents are compared, not texts. Scores become normal scores: the ranks of
+known and suspect texts together, where every known document counts as much as any other (`normal_scores`). Then the
+mean of the suspect's n texts is compared with the means of the K known documents by a prediction t-test with variance
+components (`Comparison`). docs/size_and_power.md has its false alarms and its power in simulations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pretrace.evaluation.roc import Floats, Whole
+
+LEAST_DOCUMENTS = 10
+"""With fewer known documents the test can miss its level, so that there is none."""
+
+DETECTED = 0.8
+"""How often the smallest effect is found."""
+
+
+def normal_scores(known: Floats, weights: Floats, suspect: Floats, weight: float) -> tuple[Floats, Floats]:
+    """Normal quantiles of the ranks of known (N,) and suspect (n,) scores together; equal scores share theirs.
+
+    A known text counts as `weights` (N,), a suspect text as `weight`.
+    """
+    from scipy.special import ndtri
+
+    ascending = np.argsort(known, kind="stable")
+    ordered, cumulative = known[ascending], np.concatenate([[0.0], np.cumsum(weights[ascending])])
+    suspects = np.sort(suspect)
+    total = cumulative[-1] + weight * len(suspect)
+
+    def quantiles(scores: Floats) -> Floats:
+        below, upto = (
+            cumulative[np.searchsorted(ordered, scores, side)]
+            + weight * np.searchsorted(suspects, scores, side)
+            for side in ("left", "right")
+        )
+        return np.asarray(ndtri((below + upto) / (2 * total)))
+
+    return quantiles(known), quantiles(suspect)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A group of documents against K known ones, in normal scores: what a p-value and a smallest effect follow from.
+
+    `effect` is the mean of the group's document means less that of the known ones, in standard deviations of a text.
+    `error` is its standard error under the null: sqrt(S² (1 + 1/K) (1/G + 1/K) + W (h_G - h_K) / G), where G documents
+    are in the group, S² is the variance of the known documents' means, W the variance of texts within known documents,
+    and h the mean of 1 / (texts of a document). The factor 1 + 1/K pays for scores that are ranked among few documents.
+    `degrees` are Satterthwaite's. `icc` is the share of the variance that lies between known documents, 0 to 1 (NaN if
+    each has one text).
+    """
+
+    effect: float
+    error: float
+    degrees: float
+    icc: float
+
+    @property
+    def p(self) -> float:
+        """Return the one-sided p-value of a group that does not score higher."""
+        from scipy.special import stdtr
+
+        return float(stdtr(self.degrees, -self.effect / self.error))
+
+    @property
+    def two_sided(self) -> float:
+        """Return the p-value of a group that scores neither higher nor lower."""
+        return min(1.0, 2 * min(self.p, 1 - self.p))
+
+    def smallest_effect(self, level: float) -> float:
+        """Return the effect, in standard deviations of a text, that is found at `level` with probability `DETECTED`."""
+        from scipy.special import stdtrit
+
+        return float((stdtrit(self.degrees, 1 - level) + stdtrit(self.degrees, DETECTED)) * self.error)
+
+
+def compare(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> Comparison:
+    """Compare normal scores of a group's texts with those of known texts; `of_*` are the codes of their documents."""
+    texts, means = _document_means(known, of_known)
+    group_texts, group_means = _document_means(group, of_group)
+    count, others = len(means), len(group_means)
+    freedom = len(known) - count
+    between = means.var(ddof=1)
+    inverse, group_inverse = (1 / texts).mean(), (1 / group_texts).mean()
+    first = between * (1 + 1 / count) * (1 / others + 1 / count)
+    if not freedom:
+        return Comparison(float(group_means.mean() - means.mean()), float(np.sqrt(first)), count - 1, np.nan)
+    within = float(((known - means[of_known]) ** 2).sum() / freedom)
+    second = within * (group_inverse - inverse) / others
+    variance, least = first + second, within * (group_inverse / others + inverse / count)
+    degrees = variance**2 / (first**2 / (count - 1) + second**2 / freedom)
+    if variance < least:  # the documents' own variance is estimated as less than none
+        variance, degrees = least, freedom
+    own = max(0.0, between - within * inverse)
+    return Comparison(
+        float(group_means.mean() - means.mean()), float(np.sqrt(variance)), float(degrees), own / (own + within)
+    )
+
+
+def _document_means(scores: Floats, document: Whole) -> tuple[Floats, Floats]:
+    """Return the number of texts and the mean score of each document."""
+    texts = np.bincount(document).astype(np.float64)
+    return texts, np.bincount(document, scores) / texts
+
+
+@dataclass(frozen=True)
+class ScoredTexts:
+    """Texts of one place (a subset and a length): `scores` (texts, methods), NaN where a method has none; `document`,
+    a code that is unique over all places.
+    """
+
+    scores: Floats
+    document: Whole
+
+
+def comparisons(
+    known: Sequence[ScoredTexts], group: Sequence[ScoredTexts], combined: Sequence[int]
+) -> list[Comparison | None]:
+    """Compare a group of documents by each method, then by the mean of a text's normal scores of the methods `combined`.
+
+    The items of `known` and `group` are the same places, one after the other: texts are ranked within a place. None
+    where fewer than `LEAST_DOCUMENTS` known documents, or no suspect text, have a score. A method's texts without a
+    score are left out; the mean is over the methods that score a text.
+    """
+    ranked = [_ranked(*pair) for pair in zip(known, group, strict=True)]
+    theirs, ours = (np.concatenate([pair[side] for pair in ranked]) for side in (0, 1))
+    of_known, of_group = (np.concatenate([place.document for place in side]) for side in (known, group))
+    columns = [(theirs[:, at], ours[:, at]) for at in range(theirs.shape[1])]
+    if len(combined):
+        columns.append((_mean(theirs[:, combined]), _mean(ours[:, combined])))
+    return [_compared(mine, of_known, yours, of_group) for mine, yours in columns]
+
+
+def _ranked(known: ScoredTexts, group: ScoredTexts) -> tuple[Floats, Floats]:
+    """Return normal scores of known and suspect texts, method by method."""
+    theirs, ours = np.full_like(known.scores, np.nan), np.full_like(group.scores, np.nan)
+    for method in range(known.scores.shape[1]):
+        rows, mine = (~np.isnan(side.scores[:, method]) for side in (known, group))
+        if rows.any() and mine.any():
+            weights, weight = _weights(known.document[rows], group.document[mine])
+            theirs[rows, method], ours[mine, method] = normal_scores(
+                known.scores[rows, method], weights, group.scores[mine, method], weight
+            )
+    return theirs, ours
+
+
+def _weights(known: Whole, group: Whole) -> tuple[Floats, float]:
+    """Return the weights of known texts, equal for every document and 1 on average, and that of a suspect text.
+
+    A suspect text counts 1, but a suspect document at most as much as a known one: a single text can then stand out,
+    and a long document cannot make up the scale that it is measured by.
+    """
+    codes, of_text, texts = np.unique(known, return_inverse=True, return_counts=True)
+    documents = len(np.unique(group))
+    share = len(known) / len(codes)
+    return share / texts[of_text], min(1.0, share * documents / len(group))
+
+
+def _mean(scores: Floats) -> Floats:
+    scored = ~np.isnan(scores)
+    counts = scored.sum(axis=1)
+    sums = np.where(scored, scores, 0.0).sum(axis=1)
+    return np.divide(sums, counts, out=np.full(len(scores), np.nan), where=counts > 0)
+
+
+def _compared(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> Comparison | None:
+    rows, mine = ~np.isnan(known), ~np.isnan(group)
+    names, codes = np.unique(of_known[rows], return_inverse=True)
+    if len(names) < LEAST_DOCUMENTS or not mine.any() or np.ptp(known[rows]) == 0:
+        return None
+    return compare(known[rows], codes, group[mine], np.unique(of_group[mine], return_inverse=True)[1])
