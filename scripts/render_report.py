@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures.headline import lines
+from pretrace.render.figures import headline
+from pretrace.render.registry import outputs
 from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
+from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
+
+CONCLUDING = {HEADLINE: headline.lines, "audit": audit.lines}
+"""Renderers whose data end a run on the terminal."""
 
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)
@@ -26,6 +31,9 @@ with job_log(snakemake.log[0]):
         left_out=snakemake.params.left_out,
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
-    headlines = [one["artifact"] for one in artifacts if one["renderer"] == HEADLINE]
-    found = [line for slug in headlines for line in lines(pd.read_csv(folder / "figures" / f"{slug}.csv"))]
+    found = []
+    for artifact in artifacts:
+        if artifact["renderer"] in CONCLUDING:
+            csv = outputs(artifact, folder)["csv"]
+            found += CONCLUDING[artifact["renderer"]](pd.read_csv(csv, keep_default_na=False, na_values=[""]))
     write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))

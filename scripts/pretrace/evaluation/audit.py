@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_controls import MATERIAL, OPPOSITE, classifier_row, control_scores
+from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
 from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
 from pretrace.evaluation.document_test import LEAST_DOCUMENTS, Comparison, ScoredTexts, comparisons
 from pretrace.evaluation.evidence import LEVEL
@@ -18,7 +18,20 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
 
-COLUMNS = ["unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n"]
+COLUMNS = [
+    "unit",
+    "id",
+    "document",
+    "method",
+    "setting",
+    "texts",
+    "score",
+    "effect",
+    "p",
+    "q",
+    "flagged",
+    "n",
+]
 """A row of an audit.
 
 unit             what is compared: a `document` or a `text` without a label, `all` of them together; a `known_document`
@@ -127,18 +140,20 @@ def rows_by_method(rows: pd.DataFrame) -> Rows:
     frame = wide.index.to_frame(index=False)
     unnamed = frame["document"] == ""
     frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
-    return Rows(frame, tuple(wide.columns), wide.to_numpy(np.float64))
+    methods = tuple((str(column[0]), str(column[1])) for column in wide.columns.tolist())
+    return Rows(frame, methods, wide.to_numpy(np.float64))
 
 
 def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]]:
     """Rows of every unit, of the known documents, and of the design; `unit` is what was scored."""
     known = _aligned(known, suspects.methods)
-    own = {name: suspects.where(suspects.frame["document"] == name) for name in suspects.frame["document"].unique()}
+    own = {
+        name: suspects.where(suspects.frame["document"] == name)
+        for name in suspects.frame["document"].unique()
+    }
     groups = {("all", ""): suspects} | {("document", name.lstrip("\0")): rows for name, rows in own.items()}
     if unit == "text":
-        groups |= {
-            ("text", id): suspects.where(suspects.frame["id"] == id) for id in suspects.frame["id"]
-        }
+        groups |= {("text", id): suspects.where(suspects.frame["id"] == id) for id in suspects.frame["id"]}
     for (kind, id), rows in groups.items():
         yield from _unit_rows(kind, id, rows, known)
     names = sorted(known.frame["document"].unique(), key=lambda name: seed_of("known document", name))
@@ -163,7 +178,7 @@ def _unit_rows(kind: str, id: str, rows: Rows, known: Rows) -> Iterator[dict[str
     results = unit_comparisons(rows, known, combined_methods(known))
     documents = sorted(rows.frame["document"].unique())
     about = {
-        "unit": kind, "id": id, "document": documents[0].lstrip("\0") if len(documents) == 1 else "",
+        "unit": kind, "id": id, "document": documents[0] if len(documents) == 1 and documents[0][0] != "\0" else "",
         "texts": len(rows.frame),
     }  # fmt: skip
     named = [*rows.methods, (COMBINED, "")][: len(results)]
@@ -173,7 +188,7 @@ def _unit_rows(kind: str, id: str, rows: Rows, known: Rows) -> Iterator[dict[str
 
 
 def unit_comparisons(rows: Rows, known: Rows, combined: Sequence[int]) -> list[Comparison | None]:
-    """Compare a unit with the known documents other than its own, by each method and by those at `combined` together."""
+    """Compare a unit with the known documents other than its own, by each method, then by those at `combined`."""
     return comparisons(*_places(rows, known), combined)
 
 
@@ -214,7 +229,9 @@ def _places(rows: Rows, known: Rows) -> tuple[list[ScoredTexts], list[ScoredText
     for place in sorted(set(zip(rows.frame["subset"], rows.frame["length"], strict=True))):
         sides = []
         for side, mask in ((known, outside), (rows, pd.Series(True, rows.frame.index))):
-            here = (mask & side.frame["subset"].eq(place[0]) & side.frame["length"].eq(place[1])).to_numpy(bool)
+            here = (mask & side.frame["subset"].eq(place[0]) & side.frame["length"].eq(place[1])).to_numpy(
+                bool
+            )
             sides.append(ScoredTexts(side.scores[here], names.get_indexer(side.frame["document"][here])))
         if len(sides[0].scores):
             pairs.append(sides)
@@ -236,7 +253,10 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
         "typical_texts": float(np.median(sizes)),
     }
     level = LEVEL if len(documents) == 1 else LEVEL / (2 * len(documents))
-    for name, rows, at in (("", typical, level), ("_all", suspects, LEVEL if len(documents) == 1 else LEVEL / 2)):
+    for name, rows, at in (
+        ("", typical, level),
+        ("_all", suspects, LEVEL if len(documents) == 1 else LEVEL / 2),
+    ):
         result = unit_comparisons(rows, known, seen)[-1]
         if result is None:
             continue
@@ -263,15 +283,16 @@ def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.D
             frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
             frame["length"] = frame["length"].fillna(-1).astype(int)
             sides.append(Rows(frame, ((method, ""),), scores[:, None]))
-        result = unit_comparisons(*sides, [])[0]
+        result = unit_comparisons(sides[0], sides[1], [])[0]
         about = {"unit": "control", "id": "", "method": method, "setting": "", "texts": len(audited)}
-        sign = -1 if method in OPPOSITE else 1
-        p = np.nan if result is None else (result.p if method in OPPOSITE else result.two_sided)
-        effect = np.nan if result is None else sign * result.effect
+        p = np.nan if result is None else (result.p if method in ONE_SIDED else result.two_sided)
+        effect = np.nan if result is None else result.effect
         rows.append(about | {"effect": effect, "p": p, "n": sides[1].frame["document"].nunique()})
     learned = classifier_row(audited, known, language)
     effect = np.sqrt(2) * ndtri(learned["score"])  # of two normal distributions of equal spread with this AUC
-    rows.append({**learned, "unit": "control", "id": "", "setting": "", "texts": len(audited), "effect": effect})
+    rows.append(
+        {**learned, "unit": "control", "id": "", "setting": "", "texts": len(audited), "effect": effect}
+    )
     return pd.DataFrame(rows)
 
 
@@ -282,7 +303,9 @@ def _positive(scored: ScoredBenchmark, chosen: Mapping[str, Any]) -> pd.DataFram
     sides = [rows_by_method(rows[rows["label"].eq(label).fillna(False)]) for label in (1, 0)]
     if not len(sides[0].frame):
         return pd.DataFrame()
-    return pd.DataFrame(list(_unit_rows("positive", scored.name, sides[0], _aligned(sides[1], sides[0].methods))))
+    return pd.DataFrame(
+        list(_unit_rows("positive", scored.name, sides[0], _aligned(sides[1], sides[0].methods)))
+    )
 
 
 def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
@@ -328,12 +351,16 @@ def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def low_shares(frame: pd.DataFrame) -> Iterable[dict[str, Any]]:
-    """Return, for `COMBINED`, how many known documents have p <= `LEVEL` (`low_p`), of how many (`n`), their share with
-    Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`); nothing if none was tested.
+    """Return, for `COMBINED`, how many known documents have p <= `LEVEL` (`low_p`), of how many (`n`).
+
+    Their share with Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`); nothing
+    if none was tested.
     """
     own = frame[(frame["unit"] == "known_document") & (frame["method"] == COMBINED) & frame["p"].notna()]
     if own.empty:
         return []
     count = int(own["p"].le(LEVEL).sum())
     value, low, high = wilson(count, len(own))
-    return [{"low_p": count, "n": len(own), "value": value, "low": low, "high": high, "too_many": low > LEVEL}]
+    return [
+        {"low_p": count, "n": len(own), "value": value, "low": low, "high": high, "too_many": low > LEVEL}
+    ]

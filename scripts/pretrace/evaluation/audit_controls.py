@@ -16,8 +16,8 @@ from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.files import seed_of
 
 WORDING, SIZES, CLASSIFIER = "wording", "size", "word_classifier"
-OPPOSITE = frozenset({WORDING})
-"""Controls in which a low score is suspicious, and a high one is not."""
+ONE_SIDED = frozenset({WORDING})
+"""Controls in which only a high score is suspicious."""
 
 MATERIAL = 0.2
 """A difference of fewer standard deviations is not called a shift, even if many texts make it significant."""
@@ -36,14 +36,14 @@ def control_scores(
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return scores that see no model, of audited and of known texts (benchmark tables), for `document_test`.
 
-    `WORDING`: how typical the words of a text are of the known documents, its own left out: the cosine between its
-    weighted word counts (tf-idf) and their mean over the documents. `SIZES`: the number of characters.
+    `WORDING`: how untypical the words of a text are of the known documents, its own left out: less the cosine between
+    its weighted word counts (tf-idf) and their mean over the documents. `SIZES`: the number of characters.
     """
-    sizes = tuple(side["text"].str.len().to_numpy(np.float64) for side in (audited, known))
-    return {WORDING: _typical(audited, known, language), SIZES: (sizes[0], sizes[1])}
+    sizes: list[Floats] = [np.asarray(side["text"].str.len(), np.float64) for side in (audited, known)]
+    return {WORDING: _untypical(audited, known, language), SIZES: (sizes[0], sizes[1])}
 
 
-def _typical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[Floats, Floats]:
+def _untypical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[Floats, Floats]:
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -51,14 +51,14 @@ def _typical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple
     weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(np.float64))
     theirs, ours = weights[: len(known)], weights[len(known) :]
     names = known["document"].where(known["document"] != "", "\0" + known["text_id"])
-    codes, of_text, texts = np.unique(names, return_inverse=True, return_counts=True)
+    _, of_text, texts = np.unique(names, return_inverse=True, return_counts=True)
     means = csr_matrix((1 / texts[of_text], (of_text, np.arange(len(known))))) @ theirs
     total = np.asarray(means.sum(axis=0)).ravel()
     products = np.asarray(means @ total).ravel()
     norms = np.sqrt(total @ total - 2 * products + np.asarray(means.multiply(means).sum(axis=1)).ravel())
     own = np.asarray(theirs.multiply(means[of_text]).sum(axis=1)).ravel()
     known_scores = (theirs @ total - own) / np.maximum(norms[of_text], 1e-12)
-    return np.asarray(ours @ total) / np.sqrt(total @ total), np.asarray(known_scores)
+    return -np.asarray(ours @ total) / np.sqrt(total @ total), -np.asarray(known_scores)
 
 
 def classifier_row(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> dict[str, float | str]:

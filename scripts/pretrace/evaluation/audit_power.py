@@ -31,7 +31,11 @@ def power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, A
     are drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are left out.
     `asked` selects `start_token`, `references` and `methods` (empty: all; others take no part in `COMBINED`).
     """
-    chosen = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
+    chosen = {
+        "start_token": asked["start_token"],
+        "references": {*asked["references"], ""},
+        "paraphraser": None,
+    }
     length = asked["length"]
     rows = audit_scores(scored, chosen)
     rows = rows[(rows["unit"] == "text") & (rows["length"] == (-1 if length is None else length))]

@@ -98,7 +98,10 @@ def compare(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> C
         variance, degrees = least, freedom
     own = max(0.0, between - within * inverse)
     return Comparison(
-        float(group_means.mean() - means.mean()), float(np.sqrt(variance)), float(degrees), own / (own + within)
+        float(group_means.mean() - means.mean()),
+        float(np.sqrt(variance)),
+        float(degrees),
+        own / (own + within),
     )
 
 
@@ -121,7 +124,7 @@ class ScoredTexts:
 def comparisons(
     known: Sequence[ScoredTexts], group: Sequence[ScoredTexts], combined: Sequence[int]
 ) -> list[Comparison | None]:
-    """Compare a group of documents by each method, then by the mean of a text's normal scores of the methods `combined`.
+    """Compare a group of documents by each method, then by the mean of a text's normal scores of those at `combined`.
 
     The items of `known` and `group` are the same places, one after the other: texts are ranked within a place. None
     where fewer than `LEAST_DOCUMENTS` known documents, or no suspect text, have a score. A method's texts without a

@@ -46,7 +46,9 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     p = float(design.get("verdict_p", float("nan")))
     known = int(design.get("known_documents", 0))
     if pd.isna(p) or known < LEAST_DOCUMENTS:
-        return Verdict("impossible", float("nan"), (_too_few(known),), (MORE_DOCUMENTS.format(LEAST_DOCUMENTS),))
+        return Verdict(
+            "impossible", float("nan"), (_too_few(known),), (MORE_DOCUMENTS.format(LEAST_DOCUMENTS),)
+        )
     if failed := failed_controls(frame):
         return Verdict("invalid", p, tuple(failed), (SAME_KIND,))
     if p <= LEVEL:
@@ -82,13 +84,18 @@ def _blind_spots(frame: pd.DataFrame, design: "pd.Series[float]") -> list[tuple[
     spots = []
     documents = int(design["documents"])
     attainable = design["least_p"] if documents == 1 else 2 * design[["least_p", "least_p_all"]].min()
-    effects: Sequence[str] = ["smallest_effect"] if documents == 1 else ["smallest_effect", "smallest_effect_all"]
+    effects: Sequence[str] = (
+        ["smallest_effect"] if documents == 1 else ["smallest_effect", "smallest_effect_all"]
+    )
     effect = design[list(effects)].min()
     if attainable > LEVEL:
         spots.append((f"even texts above every known text would only reach p = {attainable:.2g}", MORE_TEXTS))
     elif effect > TOO_LARGE:
         spots.append(
-            (f"it would only find texts that stand {effect:.1f} standard deviations above the known ones", MORE_TEXTS)
+            (
+                f"it would only find texts that stand {effect:.1f} standard deviations above the known ones",
+                MORE_TEXTS,
+            )
         )
     positive = frame[(frame["unit"] == "positive") & (frame["method"] == COMBINED)]["p"]
     if positive.gt(LEVEL).any():

@@ -37,8 +37,7 @@ METHOD_LABELS = {
     "unigram": "Unigram count",
     "longest_option": "Longest option",
     "odd_one_out": "Odd one out",
-    "combined": "All methods combined",
-    "weighted": "All methods weighted",
+    "combined": "All methods together",
 }
 """In the order of every table and legend."""
 

@@ -29,7 +29,7 @@ PRODUCT = ("model", "benchmark", "subset", "length")
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
 
-TOGETHER = ("combined", "weighted")
+TOGETHER = ("combined",)
 """What an audit shows beside its methods: all of them together."""
 
 

@@ -1,189 +1,307 @@
-"""An audit as a page for readers without statistics: texts, documents, controls, and conclusions."""
+"""An audit as a page that answers: the verdict first, then what could be found, documents, passages and checks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from pretrace.evaluation.audit import COMBINED, low_shares
-from pretrace.evaluation.audit_scores import is_control
-from pretrace.evaluation.averages import Record, estimate, grouped, number
+from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
+from pretrace.evaluation.averages import Record, number
+from pretrace.evaluation.document_test import LEAST_DOCUMENTS
 from pretrace.evaluation.evidence import LEVEL
-from pretrace.evaluation.shift import SIZES, WORDS
-from pretrace.evaluation.weights import WEIGHTED
-from pretrace.render.names import in_order, marked_label, method_label
-from pretrace.render.phrases import joined, with_interval
+from pretrace.evaluation.verdict import Verdict, failed_controls, verdict
+from pretrace.render.names import in_order, method_label
+from pretrace.render.phrases import joined, share_above, signed
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
-from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
+from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, rows_of, table_of
 
 MOST_ROWS = 50
-"""Of texts and of documents, the strongest are printed; the CSV has all."""
+"""Of documents and of passages, those with the lowest p are printed; the CSV has all."""
 
-TOGETHER = (COMBINED, WEIGHTED)
-UNIT_TITLES = {"document": "Documents", "text": "Texts"}
+WORDS_SHOWN = 10
+"""A passage is called by its first words."""
+
 CONTROL_LABELS = {
-    WORDS: "Words: can a bag of words tell the audited texts from the known non-members?",
-    SIZES: "Sizes: does the number of characters tell them apart?",
+    WORDING: "Is the wording of your texts less typical of the known documents than their own?",
+    SIZES: "Do your texts have another number of characters?",
+    CLASSIFIER: "Can a classifier tell your texts from the known ones by their words?",
 }
 
 
 @table("audit", needs=("audit", "benchmarks"))
 def render(artifact: Artifact, results: Results) -> Table:
-    """For each model and benchmark: documents, texts (strongest first) and controls, with scores, p and q."""
+    """For each model and benchmark: the answer, what the audit can find, documents, passages, checks."""
     pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
     audits = [(panel, results.read("audit", pair_of(panel))) for panel in pairs.values()]
-    blocks = [block for panel, frame in audits for block in _blocks(panel, frame)]
+    blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
     cautions = results.cautions([{**panel, "subset": ""} for panel, _ in audits])
-    named = [of.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, of in audits]
-    reading = " ".join(_reading(results, panel, frame) for panel, frame in audits)
-    return table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True), reading)
+    named = [frame.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, frame in audits]
+    boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
+    drawn = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
+    return replace(drawn, boxes=boxes)
 
 
 _NOTES = (
-    "p: the share of known non-members of the same subset and length that score as high as this text, counting the "
-    "text itself; it is small where the model finds the text more familiar than nearly all of them. It is not the "
-    "probability that the text was left out of training.",
-    "A document's p, and that of all methods combined, join several by Cauchy's rule, which holds although they "
-    "depend on each other; q is p corrected for the number of texts, or of documents (Benjamini and Hochberg). "
-    f"Flagged: q of all methods combined is at most {LEVEL:g}: about one in twenty of the flagged may be a false "
-    "alarm. Single methods are shown to explain the result; do not choose the best of them afterwards.",
-    "All methods weighted: one score with weights that were fitted on texts whose membership is known, of other "
-    "documents; only where the known texts include members. The estimated share of texts that were trained on is "
-    "Storey's, from p-values above one half; the CSV has q with it (q_storey) for single scores of texts, where it is "
-    "proved if p-values are independent.",
-    "A method whose highest score many non-members share cannot speak, and is not combined. Controls see no model.",
+    "Every p compares whole documents. p = 0.01: of 100 documents like the known ones, which the model cannot have "
+    "read, one would stand out as much. It does not mean that the text was trained on with a probability of 99 %.",
+    f"q is p corrected for the number of documents, or of passages (Benjamini and Hochberg). Evidence: q is at most "
+    f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
+    "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
+    "comes from. Do not choose the best of them afterwards.",
+    "Stands above: how much higher the model scores the text than the known documents, in standard deviations of a "
+    "single text.",
 )
 
 
-def _blocks(panel: Panel, frame: pd.DataFrame) -> list[Block]:
+def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
+    """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
+    result = verdict(frame)
+    if result.kind == "evidence":
+        return (
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than texts that it cannot have read "
+            f"(p = {_p(result.p)}).",
+            "If the known texts were really unread, the likeliest reason is that the model was trained on these texts, "
+            "or on copies or long quotations of them.",
+        )
+    reasons = joined(result.reasons) if result.reasons else ""
+    if result.kind == "invalid":
+        return (
+            f"The comparison is invalid, because {reasons}.",
+            "Nothing follows about training: your texts differ from the known ones in more than what the model read.",
+        )
+    if result.kind == "impossible":
+        return (
+            f"This audit could not have found anything, because {reasons}.",
+            "Nothing follows about training, in either direction.",
+        )
+    return (
+        f"No evidence of training found (p = {_p(result.p)}).",
+        "This does not show that the texts were left out: "
+        f"{_sensitivity(frame) or 'an audit misses most texts that a model read once.'}",
+    )
+
+
+def lines(frame: pd.DataFrame) -> list[str]:
+    """Return the two sentences of each model and benchmark of `render`'s data, for a terminal."""
+    words = ["id", "document", "setting"]
+    frame = frame.assign(**{name: frame[name].fillna("").astype(str) for name in words})
+    audits = frame.groupby(["model", "benchmark"], sort=False)
+    several = audits.ngroups > 1
+    answers = [(benchmark, " ".join(answer(str(model), own))) for (model, benchmark), own in audits]
+    return [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
+
+
+def _found(frame: pd.DataFrame) -> str:
+    """What stands out: the documents that are marked, or all texts together."""
+    documents = _units(frame, "document")
+    marked = documents[documents["flagged"]]
+    if len(documents) == 1:
+        return (
+            f"the document '{documents['id'].iloc[0]}'" if len(documents["id"].iloc[0]) < 60 else "the text"
+        )
+    return f"{len(marked)} of {len(documents)} documents" if len(marked) else "your documents together"
+
+
+def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
+    return frame[(frame["unit"] == unit) & (frame["method"] == COMBINED)]
+
+
+def _design(frame: pd.DataFrame) -> dict[str, float]:
+    own = frame[frame["unit"] == "design"]
+    return dict(zip(own["id"], own["score"].astype(float), strict=True))
+
+
+def _p(p: float) -> str:
+    return p_cell(p).number
+
+
+def _sensitivity(frame: pd.DataFrame) -> str:
+    """The smallest effect of a typical document, in words."""
+    design = _design(frame)
+    if "smallest_effect" not in design:
+        return ""
+    return (
+        f"in four of five cases it finds a document of {design['typical_texts']:.0f} texts only if "
+        f"{share_above(design['smallest_effect'])} of them score above the middle of the known texts."
+    )
+
+
+def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
+    """The question, the answer, why, what follows and what does not, and what would make a better audit."""
+    result, design = verdict(frame), _design(frame)
+    first, second = answer(panel["model"], frame)
+    documents, texts = int(design.get("documents", 0)), int(design.get("texts", 0))
+    what = f"{_count(documents, 'document')} ({_count(texts, 'passage')})"
+    lines = [("What follows", second), ("What does not follow", _not_following(result))]
+    if left := _left_out(panel, frame, results):
+        lines.append(("Left out", left))
+    lines += [("What would make it better", " ".join(result.repairs))] * bool(result.repairs)
+    lines.append(("Rests on", _assumption(design)))
+    return Box(
+        f"Was {panel['model']} trained on {what} of '{panel['benchmark']}'?", first, result.kind, tuple(lines)
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + "s" * (number != 1)
+
+
+def _not_following(result: Verdict) -> str:
+    if result.kind == "evidence":
+        return (
+            "How often the model read the texts, from which source, and whether every passage was among them."
+        )
+    return "That the texts were not in the training data. An audit cannot show that."
+
+
+def _assumption(design: Mapping[str, float]) -> str:
+    known = int(design.get("known_documents", 0)), int(design.get("known_texts", 0))
+    return (
+        f"{_count(known[0], 'known document')} ({_count(known[1], 'passage')}) that you gave as unread by the model "
+        "and of the same kind as your texts. pretrace cannot check that."
+    )
+
+
+def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
+    unlabelled = int(results.read("benchmarks", panel["benchmark"])["label"].isna().sum())
+    audited = frame[frame["unit"] == "text"]["id"].nunique()
+    left = unlabelled - audited
+    if not audited or left <= 0:
+        return ""
+    return f"{_count(left, 'passage')} without a label: no score, or no known text of the same length and subset."
+
+
+def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel['model']} on {panel['benchmark']}"
-    found: list[Block] = []
-    for unit, title in UNIT_TITLES.items():
-        of = frame[frame["unit"] == unit]
-        if len(of):
-            found += _units(f"{title}: {name}", unit, of)
-    return found + rows_of(f"Controls: {name}", _controls(frame), "Control")
+    failed = bool(failed_controls(frame))
+    yield from rows_of(f"What this audit can find: {name}", _can_find(frame), "")
+    for unit, title in (("document", "Documents"), ("text", "Passages")):
+        own = frame[frame["unit"] == unit]
+        if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
+            texts = results.read("benchmarks", panel["benchmark"]).set_index("text_id")["text"]
+            yield from _unit_block(f"{title}: {name}", unit, own, texts, failed=failed)
+    yield from rows_of(f"Checks: {name}", _checks(frame), "")
 
 
-def _units(title: str, unit: str, of: pd.DataFrame) -> list[Block]:
-    """A row a unit, by ascending combined p; each method with score and p."""
-    methods = [method for method in in_order(of["method"]) if method not in TOGETHER]
-    units = grouped(records_of(of.sort_values("id", kind="stable")), "id")
-    found = {str(rows[0]["id"]): {str(row["method"]): row for row in rows} for rows in units}
-    strongest = sorted(found, key=lambda id: found[id].get(COMBINED, {"p": 2.0})["p"])
-    shown = f", the {MOST_ROWS} strongest of {len(found)}" if len(found) > MOST_ROWS else ""
-    rows = ((id, _cells(found[id], methods), False) for id in strongest[:MOST_ROWS])
-    return rows_of(title + shown, rows, unit.capitalize())
+def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]], bool]]:
+    design = _design(frame)
+
+    def line(label: str, words: str) -> tuple[str, list[tuple[Head, Cell]], bool]:
+        return label, [("", Cell(words=words))], False
+
+    yield line("Known documents, with passages", _pair(design, "known_documents", "known_texts"))
+    yield line("Your documents, with passages", _pair(design, "documents", "texts"))
+    if design.get("known_documents", 0) < LEAST_DOCUMENTS:
+        yield line("Known documents that a p-value needs", f"{LEAST_DOCUMENTS}")
+        return
+    if pd.notna(icc := design.get("icc", float("nan"))):
+        yield line("How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}")
+    for suffix, what in (
+        ("", f"a document of {design['typical_texts']:.0f} passages"),
+        ("_all", "all together"),
+    ):
+        if f"smallest_effect{suffix}" in design and (not suffix or design["documents"] > 1):
+            effect = design[f"smallest_effect{suffix}"]
+            words = f"{effect:.1f} standard deviations ({share_above(effect)} of passages above the middle known one)"
+            yield line(f"Found in four of five cases, {what}: if it stands above by", words)
+    if "least_p" in design:
+        yield line(
+            "Least p of such a document, if all its passages outscore all known ones", _p(design["least_p"])
+        )
+    for row in records_of(_units(frame, "positive")):
+        words = "yes" if row["p"] <= LEVEL else "no"
+        words += f": above by {row['effect']:.1f} standard deviations (p = {_p(row['p'])})"
+        label = "Do the same methods find passages that the model surely read?"
+        yield line(f"{label} ({row['texts']:.0f} of {row['id']})", words)
+    if _units(frame, "positive").empty:
+        yield line("Do the same methods find passages that the model surely read?", "not tested")
 
 
-def _cells(of: Mapping[str, Record], methods: Sequence[str]) -> Iterable[tuple[Head, Cell]]:
-    for name in TOGETHER:
-        if name == COMBINED or name in of:
-            together = of.get(name, {})
-            yield (method_label(name), "flagged"), _verdict(bool(together.get("flagged", False)))
-            yield (method_label(name), "p"), p_cell(together.get("p"))
-            yield (method_label(name), "q"), p_cell(together.get("q"))
+def _pair(design: Mapping[str, float], first: str, second: str) -> str:
+    return f"{design.get(first, 0):,.0f}, {design.get(second, 0):,.0f}"
+
+
+def _unit_block(
+    title: str, unit: str, own: pd.DataFrame, texts: "pd.Series[str]", *, failed: bool
+) -> list[Block]:
+    """A row a document or passage, the lowest p first; passages are called by their first words."""
+    together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
+    alone = own[own["method"] != COMBINED]
+    single = {
+        (str(id), str(method)): p for id, method, p in alone[["id", "method", "p"]].itertuples(index=False)
+    }
+    methods = in_order(alone["method"])
+    rows, details = [], []
+    for row in records_of(together.head(MOST_ROWS)):
+        text = str(texts.get(row["id"], "")) if unit == "text" else ""
+        label = f"{first_words(text)}" if text else row["id"]
+        rows.append((label, _unit_cells(row, unit, methods, single, failed), False))
+        details.append(f"{row['id']}: {text}" if text else "")
+    shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
+    blocks = rows_of(title + shown, rows, unit.capitalize() if unit == "document" else "Passage")
+    return [
+        replace(
+            block,
+            rows=tuple(replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True)),
+        )
+        for block in blocks
+    ]
+
+
+def first_words(text: str) -> str:
+    """Return the first words of a passage; of a text without spaces, the first characters."""
+    words = text.split()
+    short = " ".join(words[:WORDS_SHOWN])
+    if len(words) < WORDS_SHOWN < len(text) / 8:
+        return text[: 2 * WORDS_SHOWN] + " ..."
+    return short + " ..." * (len(words) > WORDS_SHOWN)
+
+
+def _unit_cells(
+    row: Record, unit: str, methods: Sequence[str], single: Mapping[tuple[str, str], float], failed: bool
+) -> Iterator[tuple[Head, Cell]]:
+    yield "evidence", evidence_cell(row, failed=failed)
+    if unit == "document":
+        yield "passages", Cell(words=f"{row['texts']:.0f}")
+    elif row["document"] and row["document"] != row["id"]:
+        yield "document", Cell(words=row["document"])
+    effect = number(row["effect"])
+    yield "stands above", Cell() if effect is None else Cell(words=signed(effect, 1))
+    yield "p", p_cell(row["p"])
+    yield "q", p_cell(row["q"])
     for method in methods:
-        row = of.get(method, {})
-        yield (marked_label(method), "score"), Cell(number(row.get("score")))
-        yield (marked_label(method), "p"), p_cell(row.get("p"))
+        yield f"p: {method_label(method)}", p_cell(single.get((row["id"], method)))
 
 
-def _verdict(found: bool) -> Cell:
-    return Cell(words="yes" if found else "no", bold=found)
+def evidence_cell(row: Record, *, failed: bool) -> Cell:
+    """Return what a document or passage shows, honestly: a flag is none where the controls failed."""
+    if pd.isna(row["p"]):
+        return Cell(words="not tested: too few")
+    if not row["flagged"]:
+        return Cell(words="no")
+    return Cell(words="yes, but the controls failed") if failed else Cell(words="yes", bold=True)
 
 
-def _controls(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
-    """What words and sizes tell apart, what blind flags, and the known non-members as if they were audited."""
+def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
+    """What differs without a model, and the known documents as if each were audited."""
 
-    def cells(found: Cell, p: Cell, too_many: bool) -> list[tuple[Head, Cell]]:
-        return [("found", found), ("p", p), ("more than chance", _verdict(too_many))]
+    def cells(answered: Cell, p: Cell) -> list[tuple[Head, Cell]]:
+        return [("answer", answered), ("p", p)]
 
     for row in records_of(frame[frame["unit"] == "control"]):
-        score = Cell() if pd.isna(row["score"]) else Cell(words=f"AUC {row['score']:.3f}")
-        yield CONTROL_LABELS[row["method"]], cells(score, p_cell(row["p"]), bool(row["flagged"])), True
-    for row in records_of(frame[frame["unit"] == "share"]):
-        label = f"{method_label(row['method'])}: estimated share of the audited texts that were trained on"
-        yield label, cells(Cell(row["score"]), Cell(), False), is_control(row["method"])
-    shares = low_shares(frame)
-    for unit, what in (("text", "audited texts"), ("nonmember", "known non-members, each as if audited")):
-        of = {row["method"]: row for row in records_of(shares[shares["unit"] == unit])}
-        together = [name for name in TOGETHER if unit == "nonmember" and name in of]
-        for method in [*together, *filter(is_control, in_order(of))]:
-            row, label = of[method], f"{marked_label(method)}: {what} with p at most {LEVEL:g}"
-            share = Cell(words=f"{row['low_p']} of {row['n']}: {with_interval(estimate(row))}")
-            yield label, cells(share, Cell(), row["too_many"]), True
-
-
-def _reading(results: Results, panel: Panel, frame: pd.DataFrame) -> str:
-    """The result, and the conclusions that it allows and does not allow."""
-    together = frame[frame["method"] == COMBINED]
-    texts, documents = (together[together["unit"] == unit] for unit in ("text", "document"))
-    known = frame[frame["unit"] == "nonmember"]["id"].nunique()
-    unlabelled = results.read("benchmarks", panel["benchmark"])["label"].isna().sum()
-    left = int(unlabelled) - texts["id"].nunique()
-    units = [(own, what) for own, what in ((texts, "texts"), (documents, "documents")) if len(own)]
-    flagged = [f"{int(own['flagged'].sum())} of {len(own)} {what}" for own, what in units] or ["nothing"]
-    said = [
-        f"{panel['model']} on {panel['benchmark']}: {joined(flagged)} flagged, compared with {known} known "
-        "non-members."
-    ]
-    if left > 0 and len(texts):
-        said.append(
-            f"{left} further texts without a label could not be audited (no score, or no comparable non-member)."
+        words = "not tested: too few" if pd.isna(row["p"]) else ("yes" if row["flagged"] else "no")
+        yield (
+            CONTROL_LABELS[row["method"]],
+            cells(Cell(words=words, bold=bool(row["flagged"])), p_cell(row["p"])),
+            True,
         )
-    said += [
-        f"{int((own['p'] <= LEVEL).sum())} {what} have a p of at most {LEVEL:g}, where chance alone gives about "
-        f"{LEVEL * len(own):.0f}."
-        for own, what in units
-    ]
-    is_flagged = any(own["flagged"].any() for own, _ in units)
-    return " ".join([*said, *_conclusions(is_flagged, _doubts(frame))])
-
-
-def _conclusions(flagged: bool, doubts: Sequence[str]) -> list[str]:
-    """The conclusions that the result allows and does not allow, in plain words."""
-    if flagged and not doubts:
-        may = (
-            "the model finds what is flagged more familiar than it would find texts like the known non-members, "
-            "and the controls name no other reason; that is evidence, not proof, that it or copies of it were in "
-            "the training data, with about one false alarm in twenty."
-        )
-    elif flagged:
-        may = (
-            f"nothing about training, because {joined(doubts)}. What is flagged may differ from the known "
-            "non-members for that reason alone; audit again with non-members of the same kind, source and time."
-        )
-    else:
-        may = (
-            "nothing about any single text or document. This does not show that it was left out of training: "
-            "methods miss most texts that a model saw once, and with few known non-members no p-value is low "
-            "enough for many texts."
-        )
-        may += f" Besides, {joined(doubts)}." if doubts else ""
-    return [
-        f"What may be concluded: {may}",
-        "What may not: that a text that is not flagged was not in the training data; how often, or from where, "
-        "the model read one that is; or anything, if the known non-members were in fact trained on or are of "
-        "another kind.",
-    ]
-
-
-def _doubts(frame: pd.DataFrame) -> Sequence[str]:
-    """Reasons why a low p may come from something else than training."""
-    controls = {str(row["method"]): row for row in records_of(frame[frame["unit"] == "control"])}
-    found: list[str] = []
-    if controls[WORDS]["flagged"]:
-        found.append(
-            f"their words alone tell the texts from the non-members (AUC {controls[WORDS]['score']:.2f})"
-        )
-    if controls[SIZES]["flagged"]:
-        found.append(f"their sizes differ (AUC {controls[SIZES]['score']:.2f})")
-    shares = low_shares(frame)
-    for checked in records_of(shares[shares["unit"].eq("nonmember") & shares["method"].eq(COMBINED)]):
-        if checked["too_many"]:
-            found.append("too many known non-members would be flagged themselves")
-        if 1 / (1 + checked["n"]) > LEVEL:
-            found.append(f"{checked['n']} known non-members are too few for any p-value of {LEVEL:g}")
-    return found
+    label = f"Known documents with p at most {LEVEL:g}, each compared with the others (1 in 20 expected)"
+    checked = list(low_shares(frame))
+    for row in checked:
+        words = f"{row['low_p']} of {row['n']}" + (": too many" if row["too_many"] else "")
+        yield label, cells(Cell(words=words, bold=row["too_many"]), Cell()), True
+    if not checked:
+        yield label, cells(Cell(words="not tested: too few"), Cell()), True

@@ -113,9 +113,24 @@ class Block:
 
 @dataclass(frozen=True)
 class Row:
+    """`detail` is a text that the report shows when a reader opens the label."""
+
     label: str
     cells: tuple[Cell, ...]
     control: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Box:
+    """An answer that comes before the table: a question, the answer in one sentence, its `kind` (a style of the
+    report), and further lines, each with its heading.
+    """
+
+    question: str
+    answer: str
+    kind: str
+    lines: tuple[tuple[str, str], ...]
 
 
 def rows_of(
@@ -181,7 +196,7 @@ def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 
 @dataclass(frozen=True)
 class Table:
-    """`frame` is what the CSV holds, every number once; `reading` the verdict of a table that has one."""
+    """`frame` is what the CSV holds, every number once; `reading` what follows from it; `boxes` come first."""
 
     title: str
     slug: str
@@ -189,6 +204,7 @@ class Table:
     notes: tuple[str, ...]
     frame: pd.DataFrame
     reading: str = ""
+    boxes: tuple[Box, ...] = ()
 
     def noted(self, notes: Sequence[str]) -> "Table":
         """The table with further notes."""
@@ -234,12 +250,15 @@ def _signs_raised(block: Block) -> Block:
 
 @dataclass(frozen=True)
 class Markup:
-    """How a format escapes text, and writes bold numbers, labels of controls, and what follows a number."""
+    """How a format escapes text, and writes bold numbers, labels of controls, what follows a number, and labels with a
+    detail.
+    """
 
     escape: Callable[[str], str]
     bold: str
     control: str
     rest: str
+    detail: str = "{0}"
 
     def cell(self, cell: Cell) -> str:
         text = self.escape(cell.number)
@@ -248,7 +267,12 @@ class Markup:
         )
 
     def label(self, row: Row) -> str:
-        return self.control.format(self.escape(row.label)) if row.control else self.escape(row.label)
+        label = (
+            self.detail.format(self.escape(row.label), self.escape(row.detail))
+            if row.detail
+            else self.escape(row.label)
+        )
+        return self.control.format(label) if row.control else label
 
     def frame(self, block: Block) -> pd.DataFrame:
         """The block as text: labels as index, header lines as levels of columns, named by its stub."""
@@ -283,6 +307,10 @@ MARKDOWN = Markup(lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)), "**{}**",
 def markdown(table: Table) -> str:
     """Pipe tables under bold headings, then reading and notes; headers shared by all columns come before them."""
     parts = [f"**{MARKDOWN.escape(table.title)}**"]
+    for box in table.boxes:
+        said = [(box.question, f"**{MARKDOWN.escape(box.answer)}**")]
+        said += [(heading, MARKDOWN.escape(text)) for heading, text in box.lines]
+        parts.append("\n>\n".join(f"> _{MARKDOWN.escape(heading)}_ {text}" for heading, text in said))
     for block in table.blocks:
         frame = MARKDOWN.frame(block)
         columns = [lines if isinstance(lines, tuple) else (lines,) for lines in frame.columns]
@@ -330,6 +358,11 @@ def latex(table: Table) -> str:
         rf"\caption{{{LATEX.escape(table.title)}}}",
         rf"\label{{tab:{table.slug}}}",
     ]
+    for box in table.boxes:
+        lines += [
+            rf"\fbox{{\parbox{{0.95\linewidth}}{{{LATEX.escape(box.question)} \textbf{{{LATEX.escape(box.answer)}}}}}}}"
+        ]
+        lines += [r"\par\smallskip"]
     for block in table.blocks:
         style = LATEX.frame(block).style
         tabular = style.to_latex(
@@ -345,13 +378,19 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-HTML = Markup(html.escape, "<b>{}</b>", "<i>{}</i>", '<span class="rest">{}</span>')
+HTML = Markup(
+    html.escape,
+    "<b>{}</b>",
+    "<i>{}</i>",
+    '<span class="rest">{}</span>',
+    '<details class="passage"><summary>{}</summary><p>{}</p></details>',
+)
 
 
 def page(table: Table) -> str:
     """The table's part of the report: wide blocks scroll, and all but the first block of a long table are folded."""
     is_long = sum(len(block.rows) for block in table.blocks) > LONG
-    parts = []
+    parts = [_boxed(box) for box in table.boxes]
     for at, block in enumerate(table.blocks):
         title = html.escape(block.title)
         shown = HTML.frame(block).style.to_html(exclude_styles=True)
@@ -369,6 +408,16 @@ def page(table: Table) -> str:
     if table.reading:
         parts.append(f'<p class="reading"><strong>Reading</strong>{html.escape(table.reading)}</p>')
     return "\n".join(parts) + "\n"
+
+
+def _boxed(box: Box) -> str:
+    lines = "".join(
+        f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>" for heading, text in box.lines
+    )
+    question, answer = html.escape(box.question), html.escape(box.answer)
+    return (
+        f'<div class="box {box.kind}"><p>{question}</p><p class="verdict">{answer}</p><dl>{lines}</dl></div>'
+    )
 
 
 def _one_line(text: str) -> str:
