@@ -207,7 +207,7 @@ def combined_methods(known: Rows) -> list[int]:
     """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
 
     Without methods in which more than `LEVEL` of the known texts tie at the highest score, such as SURP where many
-    texts have no surprising token: no suspect can stand out there.
+    texts have no surprising token: no suspect can exceed them.
     """
     places = [at for at, (method, _) in enumerate(known.methods) if not is_control(method)]
     places = [at for at in places if not is_question(known.methods[at][0])] or places

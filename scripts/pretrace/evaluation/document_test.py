@@ -155,7 +155,7 @@ def _ranked(known: ScoredTexts, group: ScoredTexts) -> tuple[Floats, Floats]:
 def _weights(known: Whole, group: Whole) -> tuple[Floats, float]:
     """Return the weights of known texts, equal for every document and 1 on average, and that of a suspect text.
 
-    A suspect text counts 1, but a suspect document at most as much as a known one: a single text can then stand out,
+    A suspect text counts 1, but a suspect document at most as much as a known one: a single text can exceed all,
     and a long document cannot make up the scale that it is measured by.
     """
     codes, of_text, texts = np.unique(known, return_inverse=True, return_counts=True)

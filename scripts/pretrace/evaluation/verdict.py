@@ -15,7 +15,7 @@ Kind = Literal["evidence", "none", "invalid", "impossible"]
 
 TOO_LARGE = 2.0
 """An audit that finds only larger effects, in standard deviations of a text, finds nothing: passages that the web
-repeats most stand out by about 1.5."""
+repeats most lie about 1.5 above others."""
 
 DIFFERENCES = {
     WORDING: "the wording of your texts is less typical of the known documents than their own wording is",
@@ -67,6 +67,13 @@ SAME_KIND = (
 LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
 
 
+def share_above(effect: float) -> float:
+    """Return the share of a document's texts above the median known text, if it lies `effect` SD above."""
+    from scipy.special import ndtr
+
+    return float(ndtr(effect))
+
+
 def _too_few(known: int) -> str:
     documents = "1 known document" if known == 1 else f"{known} known documents"
     return f"it compares whole documents, and {documents} cannot show how much such documents differ"
@@ -93,7 +100,7 @@ def _blind_spots(frame: pd.DataFrame, design: "pd.Series[float]") -> list[tuple[
     elif effect > TOO_LARGE:
         spots.append(
             (
-                f"it would only find texts that stand {effect:.1f} standard deviations above the known ones",
+                f"it would only find texts that lie {effect:.1f} standard deviations above the known ones",
                 MORE_TEXTS,
             )
         )

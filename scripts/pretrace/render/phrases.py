@@ -39,13 +39,6 @@ def joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
-def share_above(effect: float) -> str:
-    """Return the share of a document's texts above the median known one, if it stands `effect` SD above."""
-    from scipy.special import ndtr
-
-    return f"{min(99, round(100 * float(ndtr(effect))))} %"
-
-
 def with_interval(estimate: Estimate, digits: int = 3) -> str:
     """A value with this many digits; its interval has two."""
     value, low, high = estimate

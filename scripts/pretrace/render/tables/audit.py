@@ -10,9 +10,9 @@ from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.document_test import LEAST_DOCUMENTS
 from pretrace.evaluation.evidence import LEVEL
-from pretrace.evaluation.verdict import Verdict, failed_controls, verdict
+from pretrace.evaluation.verdict import Verdict, failed_controls, share_above, verdict
 from pretrace.render.names import in_order, method_label
-from pretrace.render.phrases import joined, share_above, signed
+from pretrace.render.phrases import joined, signed
 from pretrace.render.registry import Artifact, table
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
@@ -46,12 +46,12 @@ def render(artifact: Artifact, results: Results) -> Table:
 
 _NOTES = (
     "Every p compares whole documents. p = 0.01: of 100 documents like the known ones, which the model cannot have "
-    "read, one would stand out as much. It does not mean that the text was trained on with a probability of 99 %.",
+    "read, one would score as high. It does not mean that the text was trained on with a probability of 99 %.",
     f"q is p corrected for the number of documents, or of passages (Benjamini and Hochberg). Evidence: q is at most "
     f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
     "comes from. Do not choose the best of them afterwards.",
-    "Stands above: how much higher the model scores the text than the known documents, in standard deviations of a "
+    "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
     "single text.",
 )
 
@@ -95,7 +95,7 @@ def lines(frame: pd.DataFrame) -> list[str]:
 
 
 def _found(frame: pd.DataFrame) -> str:
-    """What stands out: the documents that are marked, or all texts together."""
+    """Name the documents that are marked, or all texts together."""
     documents = _units(frame, "document")
     marked = documents[documents["flagged"]]
     if len(documents) == 1:
@@ -118,6 +118,10 @@ def _p(p: float) -> str:
     return p_cell(p).number
 
 
+def _percent(effect: float) -> str:
+    return f"{min(99, round(100 * share_above(effect)))} %"
+
+
 def _sensitivity(frame: pd.DataFrame) -> str:
     """The smallest effect of a typical document, in words."""
     design = _design(frame)
@@ -125,7 +129,7 @@ def _sensitivity(frame: pd.DataFrame) -> str:
         return ""
     return (
         f"in four of five cases it finds a document of {design['typical_texts']:.0f} texts only if "
-        f"{share_above(design['smallest_effect'])} of them score above the middle of the known texts."
+        f"{_percent(design['smallest_effect'])} of them score above the middle of the known texts."
     )
 
 
@@ -205,8 +209,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]
     ):
         if f"smallest_effect{suffix}" in design and (not suffix or design["documents"] > 1):
             effect = design[f"smallest_effect{suffix}"]
-            words = f"{effect:.1f} standard deviations ({share_above(effect)} of passages above the middle known one)"
-            yield line(f"Found in four of five cases, {what}: if it stands above by", words)
+            words = f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
+            yield line(f"Found in four of five cases, {what}: if it lies above by", words)
     if "least_p" in design:
         yield line(
             "Least p of such a document, if all its passages outscore all known ones", _p(design["least_p"])
@@ -269,7 +273,7 @@ def _unit_cells(
     elif row["document"] and row["document"] != row["id"]:
         yield "document", Cell(words=row["document"])
     effect = number(row["effect"])
-    yield "stands above", Cell() if effect is None else Cell(words=signed(effect, 1))
+    yield "lies above", Cell() if effect is None else Cell(words=signed(effect, 1))
     yield "p", p_cell(row["p"])
     yield "q", p_cell(row["q"])
     for method in methods:
