@@ -1,19 +1,28 @@
 """False alarms and power of an audit's document test, in simulations, beside two other tests.
 
-    PYTHONPATH=scripts python tests/bench/bench_audit.py [--times 1000] [--quick]
+    PYTHONPATH=scripts python tests/bench/bench_audit.py [--times 1000] [--quick] [--results results]
 
 Prints the Markdown tables of docs/size_and_power.md. Scores have variance 1, of which the share ICC lies between
 documents. About 200 known texts come from K documents, with as many texts each, or with unequal numbers (1 to twice as
 many). The suspect document has n texts. Power is that of a shift by 0.8 standard deviations of a text.
+
+`--results`: also whole audits on the embedded study's scores. The null model read none of the addresses, so that every
+verdict of evidence is a false alarm; the medium model read the members.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from pretrace.evaluation.audit import COMBINED, audit
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.document_test import ScoredTexts, comparisons
 from pretrace.evaluation.evidence import LEVEL, empirical_p
+from pretrace.evaluation.verdict import verdict
 
 TEXTS, SHIFT = 200, 0.8
 ICCS = (0.0, 0.1, 0.3, 0.7)
@@ -74,6 +83,40 @@ def shares(
     return list(found / times)
 
 
+RUN = {key: [] for key in ("corpora", "references", "neighbours", "questions")} | {
+    "start_token": "<|endoftext|>", "paraphraser": None,
+}  # fmt: skip
+METHODS = ["loss", "zlib", "min_k", "min_k_pp", "gap_k"]
+
+
+def real_audits(results: Path, model: str, known: int, times: int) -> Iterator[pd.DataFrame]:
+    """Audit the members' texts of five addresses against the non-members' of `known` others, drawn at random."""
+    scores = pd.read_parquet(results / f"embedded/scores/{model}/sotu_split.parquet")
+    scores = scores[scores["method"].isin(METHODS) & scores["draw"].isna() & (scores["view"] == "original")]
+    texts = pd.read_parquet(results / "benchmarks/sotu_split.parquet")
+    texts = texts[texts["length"] == 64].assign(subset="")
+    for number in range(times):
+        names = np.random.default_rng([known, number]).permutation(sorted(texts["document"].unique()))
+        suspects = texts[texts["label"].eq(1) & texts["document"].isin(names[:5])]
+        others = texts[texts["label"].eq(0) & texts["document"].isin(names[5 : 5 + known])]
+        unknown = suspects.assign(label=pd.array([pd.NA] * len(suspects), "Int64"))
+        scored = ScoredBenchmark("sotu_split", scores, pd.concat([unknown, others]))
+        yield audit(scored, scored, [RUN])
+
+
+def real_row(results: Path, model: str, known: int, times: int) -> list[str]:
+    """Return the shares of documents with p <= `LEVEL`, and of verdicts of each kind."""
+    low, count, kinds = 0, 0, Counter[str]()
+    for frame in real_audits(results, model, known, times):
+        own = frame[(frame["unit"] == "document") & (frame["method"] == COMBINED)]
+        low, count = low + int(own["p"].le(LEVEL).sum()), count + len(own)
+        kinds[verdict(frame).kind] += 1
+    shares_of = [
+        f"{100 * kinds[kind] / times:.0f} %" for kind in ("evidence", "none", "invalid", "impossible")
+    ]
+    return [model, f"{known}", f"{100 * low / count:.1f} % of {count}", *shares_of]
+
+
 def table(head: list[str], rows: Iterator[list[str]]) -> None:
     print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for row in rows:
@@ -91,6 +134,7 @@ def main() -> None:
     )
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--quick", action="store_true", help="few draws of few cells, to see that it works")
+    parser.add_argument("--results", type=Path)
     given = parser.parse_args()
     times, counts = (20, (10,)) if given.quick else (given.times, (10, 15, 20, 40, 100))
     head = ["known documents", "suspect texts", *(f"ICC {icc:g}" for icc in ICCS)]
@@ -116,6 +160,23 @@ def main() -> None:
                                  for icc in ICCS)]
         for count in counts for own in OWN
     ))  # fmt: skip
+    if given.results:
+        print("Whole audits of five addresses, on the embedded study's scores\n")
+        heads = [
+            "model",
+            "known documents",
+            "documents with p <= 0.05",
+            "evidence",
+            "none",
+            "invalid",
+            "impossible",
+        ]
+        audits = 5 if given.quick else 100
+        models = ("pico-en-small-null", "pico-en-medium")
+        table(
+            heads,
+            (real_row(given.results, model, known, audits) for model in models for known in (12, 24, 48)),
+        )
 
 
 if __name__ == "__main__":

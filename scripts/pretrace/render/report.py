@@ -12,7 +12,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import Artifact, outputs
+from pretrace.render.registry import RENDERERS, Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
@@ -20,6 +20,8 @@ PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
 HEADLINE = "headline"
 """The renderer of what the page opens with."""
+MEASURED = frozenset({"metrics", "tests", "curves"})
+"""What is read by renderers of AUCs and the like, which a page explains at its top."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
 """Renderers of the last section: texts, training and cost."""
 
@@ -75,6 +77,7 @@ def render_report(
         title=title,
         headlines=[section for artifact, section in shown if artifact["renderer"] == HEADLINE],
         parts=_parts([both for both in shown if both[0]["renderer"] != HEADLINE]),
+        measures=any(RENDERERS[artifact["renderer"]].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=shots,
         configuration=configuration.strip(),

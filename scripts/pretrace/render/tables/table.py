@@ -388,15 +388,19 @@ HTML = Markup(
 
 
 def page(table: Table) -> str:
-    """The table's part of the report: wide blocks scroll, and all but the first block of a long table are folded."""
+    """The table's part of the report: wide blocks scroll, and all but the first block of a long table are folded.
+
+    Where boxes come first, only long blocks are folded.
+    """
     is_long = sum(len(block.rows) for block in table.blocks) > LONG
     parts = [_boxed(box) for box in table.boxes]
     for at, block in enumerate(table.blocks):
         title = html.escape(block.title)
         shown = HTML.frame(block).style.to_html(exclude_styles=True)
         named = html.escape(f"{table.title}, {block.title}" if block.title else table.title)
-        grid = f'<div class="scroll" tabindex="0" role="region" aria-label="{named}">\n{shown}</div>'
-        if is_long and (at or len(block.rows) > LONG):
+        kind = "scroll facts" if block.columns == (("",),) else "scroll"
+        grid = f'<div class="{kind}" tabindex="0" role="region" aria-label="{named}">\n{shown}</div>'
+        if is_long and (len(block.rows) > LONG or (at and not table.boxes)):
             summary = f"<summary>{title or 'The table'} ({len(block.rows)} rows)</summary>"
             grid = f'<details class="fold">\n{summary}\n{grid}\n</details>'
         elif title:
