@@ -291,21 +291,14 @@ def evidence_cell(row: Record, *, failed: bool) -> Cell:
 
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
     """What differs without a model, and the known documents as if each were audited."""
-
-    def cells(answered: Cell, p: Cell) -> list[tuple[Head, Cell]]:
-        return [("answer", answered), ("p", p)]
-
     for row in records_of(frame[frame["unit"] == "control"]):
-        words = "not tested: too few" if pd.isna(row["p"]) else ("yes" if row["flagged"] else "no")
-        yield (
-            CONTROL_LABELS[row["method"]],
-            cells(Cell(words=words, bold=bool(row["flagged"])), p_cell(row["p"])),
-            True,
-        )
+        words = "yes" if row["flagged"] else "no"
+        words = "not tested: too few" if pd.isna(row["p"]) else f"{words} (p = {_p(row['p'])})"
+        yield CONTROL_LABELS[row["method"]], [("", Cell(words=words, bold=bool(row["flagged"])))], True
     label = f"Known documents with p at most {LEVEL:g}, each compared with the others (1 in 20 expected)"
     checked = list(low_shares(frame))
     for row in checked:
         words = f"{row['low_p']} of {row['n']}" + (": too many" if row["too_many"] else "")
-        yield label, cells(Cell(words=words, bold=row["too_many"]), Cell()), True
+        yield label, [("", Cell(words=words, bold=row["too_many"]))], True
     if not checked:
-        yield label, cells(Cell(words="not tested: too few"), Cell()), True
+        yield label, [("", Cell(words="not tested: too few"))], True
