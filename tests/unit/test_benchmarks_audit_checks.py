@@ -138,8 +138,8 @@ AUDIT_REMARKS = {
             *changed(SUSPECTS, *range(12), length=64),
             *changed(texts(0, 10, 5, words=58), *range(50), length=64),
         ],
-        r"the suspects \(label null\) of length 64 have 64 words, the known non-members \(label 0\) 58 \(medians 64 and "
-        r"58\)",
+        r"the suspects \(label null\) of length 64 have 64 words, the known non-members \(label 0\) 58 \(medians "
+        r"64 and 58\)",
     ),
     "some cannot be compared": (
         changed(SUSPECTS, 1, 2, subset="poems") + KNOWN,
