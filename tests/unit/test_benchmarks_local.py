@@ -66,6 +66,19 @@ GOOD = '{"input": "a text", "label": 1}\n'
 MISTAKES = {
     "t.jsonl": [
         (GOOD + "{not json}\n", r"t\.jsonl:2: this line is not valid JSON \(.*\); write one object a line"),
+        (
+            "text,label\na b,1\n",
+            r"jsonl:1: .* looks like CSV with ',' between .*; end the name of the file in \.csv",
+        ),
+        (
+            '"id";"Text"\n1;a\n',
+            r"t\.jsonl:1: .* looks like CSV with ';' between .*; save it as CSV with commas",
+        ),
+        (
+            '[\n{"text": "a", "label": 1}\n]\n',
+            r"t\.jsonl:1: .* one JSON value over many lines; write one object a",
+        ),
+        (GOOD + "text,label\n", r"t\.jsonl:2: this line is not valid JSON \(.*\); write one object a line"),
         (GOOD + "[1]\n", r"t\.jsonl:2: this line is not a JSON object"),
         (
             GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
@@ -108,7 +121,11 @@ MISTAKES = {
         ("text,label\na\n", r"t\.csv:2: 1 cells where the header has 2"),
         ('text,label\n"a,1\n', r"t\.csv:2: this is not valid CSV"),
         ("text,text,label\na,b,1\n", r"t\.csv:1: the header names 'text' twice"),
-        ("passage;label\na;1\n", r"t\.csv:2: one column must be 'input' or 'text'.*; found: passage;label"),
+        ("passage,label\na,1\n", r"t\.csv:2: one column must be 'input' or 'text'.*; found: passage, label"),
+        ("text;label\na, b;1\n", r"t\.csv:1: the columns are separated by ';'; separate them by commas"),
+        ("passage;label\na;1\n", r"t\.csv:1: the columns are separated by ';'"),
+        ("id\ttext\tlabel\n1\ta\t0\n", r"t\.csv:1: the columns are separated by tabs"),
+        (GOOD, r"t\.csv:1: the first line is a JSON object.*; end the name of the file in \.jsonl"),
         ("text,label\n", r"t\.csv holds no rows"),
         ("", r"t\.csv holds no rows"),
     ],

@@ -57,6 +57,9 @@ OF_ANSWERS = {
     "benchmarks": {"books": {"source": "answers"}},
     "runs": [{"model": "oracle", "benchmark": "books"}],
 }
+AUDIT = OF_TEXTS | {"artifacts": ["audit"]}
+CORPUS = OF_TEXTS | {"artifacts": ["corpus_test"]}
+KNOWN = ['{"text": "a draft that was not read", "label": 0}']
 ANSWERS = ["document,label,passage,permutation,true_answer,answer", "d0,0,0,0,E,A"]
 
 
@@ -64,6 +67,8 @@ ANSWERS = ["document,label,passage,permutation,true_answer,answer", "d0,0,0,0,E,
     ("file", "lines", "study", "told"),
     [
         ("texts.jsonl", GOOD[:1], OF_TEXTS, r"texts\.jsonl: .* non-member"),
+        ("texts.jsonl", KNOWN, AUDIT, r"texts\.jsonl: the audit has no text to ask about"),
+        ("texts.jsonl", KNOWN, CORPUS, r"texts\.jsonl: .* Add suspected texts with label 1"),
         ("answers.csv", ANSWERS, OF_ANSWERS, r"answers\.csv:2: true_answer is 'E'"),
     ],
 )
@@ -75,6 +80,33 @@ def test_what_is_wrong_stops_the_run_before_any_job(project, file, lines, study,
     assert "Traceback" not in done.stdout
     assert re.search(told, done.stdout)
     assert not (project.path / "results").exists()
+
+
+def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(project):
+    texts = ['{"text": "a page of a book for all", "label": null}', *KNOWN]
+    (project.path / "texts.jsonl").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    project.write_study(AUDIT, "audit.yaml")
+    shown = project.run("--dry-run", "--quiet", "rules", "--config", "study=audit.yaml").stdout
+    assert (
+        len(re.findall(r"^pretrace: .*texts\.jsonl: only 1 known non-members .* 1/2 = 0\.5\.", shown, re.M))
+        == 1
+    )
+
+
+def test_the_known_texts_of_another_benchmark_are_compared_with_those_in_question(project):
+    (project.path / "texts.jsonl").write_text(
+        '{"text": "a page of a book", "label": null}\n', encoding="utf-8"
+    )
+    (project.path / "known.jsonl").write_text('{"text": "a  page of a book", "label": 0}\n', encoding="utf-8")
+    study = AUDIT | {
+        "benchmarks": {name: {"source": "local", "path": f"{name}.jsonl"} for name in ("texts", "known")},
+        "runs": [AT | {"calibrate_on": "known"}, AT | {"benchmark": "known"}],
+        "artifacts": {"audit": {"panels": [{"model": AT["model"], "benchmark": "texts"}]}},
+    }
+    project.write_study(study, "audit.yaml")
+    done = project.run("--dry-run", "--config", "study=audit.yaml", check=False)
+    assert done.returncode != 0
+    assert re.search(r"texts\.jsonl:1 and .*known\.jsonl:1 hold the same text", done.stdout)
 
 
 def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):

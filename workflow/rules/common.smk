@@ -11,8 +11,6 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from pretrace.benchmarks.loaders.local import check as check_texts
-from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
@@ -20,6 +18,7 @@ from pretrace.studies.glossary import glossary
 from pretrace.studies.priorities import SOON, priorities
 from pretrace.studies.profiles import check_profile
 from pretrace.studies.revisions import asked_for, load_revisions
+from pretrace.studies.user_files import check_user_files
 from pretrace.views import VIEWS
 
 try:
@@ -28,14 +27,8 @@ try:
     STUDY = load_study(config)
     PINS = load_revisions(config.get("revisions"), (STUDY.models, STUDY.benchmarks, STUDY.corpora))
     if workflow.is_main_process:
-        for slug in sorted({run.benchmark for run in STUDY.runs}):
-            entry = STUDY.benchmarks.entries[slug]
-            if entry["source"] == "local":
-                check_texts(Path(entry["path"]), metrics=plan.needs_classes(STUDY, slug))
-        for model, benchmark in plan.question_pairs(STUDY):
-            entry = STUDY.models.entries[model]
-            if entry["source"] == "answers":
-                check_answers(Path(entry["path"]), metrics=plan.needs_classes(STUDY, benchmark))
+        for remark in check_user_files(STUDY):
+            print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
     raise WorkflowError(str(error)) from None
 

@@ -15,7 +15,7 @@ NGram = tuple[str, ...]
 def ngrams(text: str, n: int) -> list[NGram]:
     """All runs of n words of a text (split at white space, case kept), with repetitions."""
     words = text.split()
-    return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
+    return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:

@@ -73,13 +73,35 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(
-                f"{where}: this line is not valid JSON ({error}); write one object a line."
+                f"{where}: this line is not valid JSON ({error}); {_instead_of_jsonl(line, number)}."
             ) from error
         if not isinstance(row, dict):
             raise InputError(
                 f'{where}: this line is not a JSON object; write {{"input": ..., "label": ...}}.'
             )
         yield where, row
+
+
+def _instead_of_jsonl(line: str, number: int) -> str:
+    """The advice for a line that is not JSON, by what it looks like."""
+    if line.strip() in ("{", "["):
+        return "the file looks like one JSON value over many lines; write one object a line"
+    if number == 1 and (separator := _separator(line)):
+        advice = "end the name of the file in .csv" if separator == "','" else "save it as CSV with commas"
+        return f"the file looks like CSV with {separator} between the columns; {advice}, or write one object a line"
+    return "write one object a line"
+
+
+_SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
+
+
+def _separator(line: str) -> str:
+    """The separator of a line that looks like a CSV header with a column of texts or labels; "" for other lines."""
+    for separator, name in _SEPARATORS.items():
+        cells = {cell.strip().strip('"').lower() for cell in line.split(separator)}
+        if len(cells) > 1 and cells & {"text", "input", "label"}:
+            return name
+    return ""
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -107,6 +129,15 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _checked_header(where: str, cells: list[str]) -> list[str]:
+    if cells[0].lstrip().startswith("{"):
+        raise InputError(
+            f"{where}: the first line is a JSON object, not the names of columns; end the name of the file in .jsonl."
+        )
+    if len(cells) == 1 and (separator := _separator(cells[0])):
+        raise InputError(
+            f"{where}: the columns are separated by {separator}; separate them by commas (in a spreadsheet, save as "
+            "CSV with the field separator ','), or write JSON lines (.jsonl)."
+        )
     twice = sorted({cell for cell in cells if cells.count(cell) > 1})
     if twice:
         raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one.")

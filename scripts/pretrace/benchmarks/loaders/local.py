@@ -83,6 +83,15 @@ class LocalText(Columns, total=False):
 def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
     """Rows, each with its position in the file, as texts. Raises `InputError` at the first bad row, or if `source`
     has none."""
+    return (text for _, text in _located(given, source))
+
+
+def located(path: Path) -> Iterator[tuple[str, Text]]:
+    """As `texts`, each with its position in the file (`file:line`)."""
+    return _located(rows(path), str(path))
+
+
+def _located(given: Iterable[tuple[str, Row]], source: str) -> Iterator[tuple[str, Text]]:
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
         if len({"input", "text"} & row.keys()) != 1:
@@ -97,6 +106,6 @@ def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
                 f"{where}: the id '{text_id}' was given before, at {seen[text_id]}; ids must be unique."
             )
         seen[text_id] = where
-        yield Text(text_id, text, **known)
+        yield where, Text(text_id, text, **known)
     if not seen:
         raise InputError(f"{source} holds no rows; it needs at least one text.")

@@ -1,0 +1,52 @@
+"""Cut documents into passages of one length, as JSON lines for an audit or a corpus test.
+
+python scripts/cut_passages.py --words 64 --most 20 --label none books/*.txt > texts.jsonl
+python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from pretrace.benchmarks.passages import cut_documents, documents, shortened
+from pretrace.runtime.errors import InputError
+
+
+def count(written: str) -> int:
+    number = int(written)
+    if number < 1:
+        raise argparse.ArgumentTypeError("give a whole number from 1")
+    return number
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--words", type=count, required=True, help="length of a passage, in words")
+    parser.add_argument(
+        "--most", type=count, help="passages of a document at most, evenly spread (default, all)"
+    )
+    parser.add_argument("--label", choices=["none", "0", "1"], required=True,
+                        help="none: texts in question; 0: texts that the model cannot have read; 1: suspected texts "
+                             "of a corpus test")  # fmt: skip
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
+                        help=".txt files, folders with .txt files, or JSONL, CSV or Parquet files with a document in "
+                             "each row (columns text, document)")  # fmt: skip
+    given = parser.parse_args()
+    label = None if given.label == "none" else int(given.label)
+    try:
+        rows, short = cut_documents(documents(given.files), given.words, label, given.most)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    for row in rows:
+        print(json.dumps(row))
+    texts = len({row["document"] for row in rows})
+    print(f"{len(rows)} passages of {given.words} words from {texts} documents", file=sys.stderr)
+    if short:
+        print(f"{len(short)} documents are shorter and have no passage: {shortened(short)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

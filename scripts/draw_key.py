@@ -1,0 +1,92 @@
+"""Draw at random what a book publishes, and write a key for a test that needs no assumption (docs/canaries.md).
+
+python scripts/draw_key.py canaries --count 20 --twins 19 --words-from my_book.txt --out my_canaries
+python scripts/draw_key.py wordings passages.jsonl --out my_wordings
+"""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+from pretrace.benchmarks.keys import (
+    TEMPLATE,
+    Drawn,
+    draw_canaries,
+    draw_wordings,
+    templates_of,
+    words_of_list,
+    words_of_text,
+    write_key,
+)
+from pretrace.runtime.errors import InputError
+
+
+def count(written: str) -> int:
+    number = int(written)
+    if number < 1:
+        raise argparse.ArgumentTypeError("give a whole number from 1")
+    return number
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    canaries = commands.add_parser("canaries", help="random sentences, each with private twins")
+    canaries.add_argument("--count", type=count, required=True, help="canaries to publish")
+    canaries.add_argument("--twins", type=count, default=19, help="private twins of each (default, 19)")
+    source = canaries.add_mutually_exclusive_group(required=True)
+    source.add_argument("--words", type=Path, help="a file with one word a line")
+    source.add_argument("--words-from", type=Path, help="a text whose words are drawn")
+    canaries.add_argument("--templates", type=Path, help="a file with one sentence a line, {word} for each random word "
+                          "(default, twelve random words)")  # fmt: skip
+    wordings = commands.add_parser("wordings", help="one of several wordings of each passage")
+    wordings.add_argument(
+        "passages", type=Path, help="JSONL, CSV or Parquet: document, wording_1, wording_2, ..."
+    )
+    for command in (canaries, wordings):
+        command.add_argument("--out", type=Path, required=True, help="a folder for publish.txt and key.jsonl")
+        command.add_argument(
+            "--seed", type=int, help="draw from this number and not from the system's entropy"
+        )
+    return parser.parse_args()
+
+
+def drawn_from(given: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
+    """The texts, and where each published one goes."""
+    if given.command == "wordings":
+        passages = draw_wordings(given.passages, rng)
+        return passages, [passage.name for passage in passages]
+    words = words_of_list(given.words) if given.words else words_of_text(given.words_from)
+    templates = templates_of(given.templates) if given.templates else [TEMPLATE]
+    canaries = draw_canaries(words, templates, given.count, given.twins, rng)
+    shares = [100 * (number + 1) / (given.count + 1) for number in range(given.count)]
+    places = [
+        f"{canary.name}, after about {share:.0f} % of the book"
+        for canary, share in zip(canaries, shares, strict=True)
+    ]
+    return canaries, places
+
+
+def main() -> None:
+    given = arguments()
+    rng = random.SystemRandom() if given.seed is None else random.Random(given.seed)
+    try:
+        drawn, places = drawn_from(given, rng)
+        digest = write_key(drawn, given.out, places)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    private = sum(len(document.texts) - 1 for document in drawn)
+    print(f"{len(drawn)} texts to publish: {given.out / 'publish.txt'}")
+    print(f"{private} private texts and the key, which stays private: {given.out / 'key.jsonl'}")
+    print(f"SHA-256 of the key: {digest}")
+    if given.seed is not None:
+        print(
+            f"Drawn from seed {given.seed}. Whoever knows the seed can draw the same key: keep it private, too."
+        )
+
+
+if __name__ == "__main__":
+    main()

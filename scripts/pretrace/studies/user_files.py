@@ -1,0 +1,67 @@
+"""Check the files of texts and answers that a study's user gives, before any job."""
+
+from pathlib import Path
+
+from pretrace.benchmarks.audit_checks import check_audit, check_corpus
+from pretrace.benchmarks.loaders.local import check as check_texts
+from pretrace.questions.collected import check as check_answers
+from pretrace.studies import plan
+from pretrace.studies.study import Study
+
+
+def check_user_files(study: Study) -> list[str]:
+    """Read every file of texts or answers of the study's runs. Returns the remarks about audits and corpus tests.
+
+    Raises `InputError` with file, line and remedy at the first thing wrong.
+    """
+    for slug in sorted({run.benchmark for run in study.runs}):
+        if path := _local(study, slug):
+            check_texts(path, metrics=plan.needs_classes(study, slug))
+    for model, benchmark in plan.question_pairs(study):
+        entry = study.models.entries[model]
+        if entry["source"] == "answers":
+            check_answers(Path(entry["path"]), metrics=plan.needs_classes(study, benchmark))
+    return [*_remarks_of_audits(study), *_remarks_of_corpus_tests(study)]
+
+
+def _remarks_of_audits(study: Study) -> list[str]:
+    """The remarks about each pair of an audited benchmark and the benchmark with its known non-members."""
+    audited = {
+        (benchmark, plan.calibrates_on(study, model, benchmark) or benchmark)
+        for model, benchmark in _shown_by(study, "audit")
+    }
+    return [
+        remark
+        for benchmark, known in sorted(audited)
+        if (path := _local(study, benchmark))
+        for remark in check_audit(path, _local(study, known), _language(study, benchmark))
+    ]
+
+
+def _remarks_of_corpus_tests(study: Study) -> list[str]:
+    return [
+        remark
+        for benchmark in sorted({benchmark for _, benchmark in _shown_by(study, "corpus_test")})
+        if (path := _local(study, benchmark))
+        for remark in check_corpus(path, _language(study, benchmark))
+    ]
+
+
+def _shown_by(study: Study, renderer: str) -> set[plan.Pair]:
+    """The pairs of model and benchmark that artifacts with this renderer show."""
+    return {
+        pair
+        for slug, artifact in study.artifacts.items()
+        if artifact["renderer"] == renderer and "unavailable" not in artifact
+        for pair in plan.artifact_pairs(study, slug)
+    }
+
+
+def _local(study: Study, slug: str) -> Path | None:
+    """The user's file of a benchmark's texts; None for other sources."""
+    entry = study.benchmarks.entries[slug]
+    return Path(entry["path"]) if entry["source"] == "local" else None
+
+
+def _language(study: Study, slug: str) -> str:
+    return str(study.benchmarks.entries[slug].get("language", "en"))

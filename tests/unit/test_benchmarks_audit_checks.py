@@ -1,0 +1,277 @@
+"""What is wrong or weak in the texts of an audit or a corpus test is said before any job, with its remedy."""
+
+import random
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+import hub_datasets as made
+from pretrace.benchmarks.audit_checks import check_audit, check_corpus
+from pretrace.runtime.errors import InputError
+
+WORDS = [f"word{number}" for number in range(5000)]
+
+
+def row(label: int | None, document: str, *, seed: str, words: int = 64, **more) -> dict:
+    """A text of random words: no two share a run of eight."""
+    return {
+        "text": " ".join(random.Random(seed).choices(WORDS, k=words)),
+        "label": label,
+        "document": document,
+        **more,
+    }
+
+
+def texts(label: int | None, documents: int, each: int, *, words: int = 64, **more) -> list[dict]:
+    return [
+        row(label, f"{label}-{document}", seed=f"{label}-{document}-{number}", words=words, **more)
+        for document in range(documents)
+        for number in range(each)
+    ]
+
+
+SUSPECTS, KNOWN = texts(None, 3, 4), texts(0, 10, 5)
+PUBLISHED, WITHHELD = texts(1, 20, 2), texts(0, 20, 2)
+
+
+def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
+    return [{**row, **(values if number in numbers else {})} for number, row in enumerate(rows)]
+
+
+def overlapping(words: int, *numbers: int) -> list[dict]:
+    """The suspects, some of which begin with the first words of the known text of the same number."""
+    return [
+        {**row, "text": " ".join([*KNOWN[number]["text"].split()[:words], *row["text"].split()[words:]])}
+        if number in numbers
+        else row
+        for number, row in enumerate(SUSPECTS)
+    ]
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    path.write_bytes(made.jsonl(rows))
+    return path
+
+
+def audited(folder: Path, rows: list[dict], language: str = "en") -> list[str]:
+    path = written(folder / "t.jsonl", rows)
+    return check_audit(path, path, language)
+
+
+def test_good_files_have_no_remark(tmp_path):
+    assert audited(tmp_path, SUSPECTS + KNOWN) == []
+    assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), written(tmp_path / "b.jsonl", KNOWN)) == []
+    assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), None) == []
+    assert check_corpus(written(tmp_path / "c.jsonl", PUBLISHED + WITHHELD)) == []
+
+
+AUDIT_ERRORS = {
+    "no text in question": (
+        KNOWN + PUBLISHED,
+        r"t\.jsonl: the audit has no text to ask about: it has 40 texts with label 1, 50 with label 0 and 0 with label "
+        r"null\. Give the texts in question label null .*corpus_test",
+    ),
+    "no known text": (
+        SUSPECTS,
+        r"t\.jsonl: the audit has no known non-members: it has 0 texts with label 1, 0 with label 0 and 12 with label "
+        r"null\. Add texts of the same kind .* label 0, or .* calibrate_on",
+    ),
+    "the same text twice, folded": (
+        [{**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")}, *SUSPECTS, *KNOWN],
+        r"t\.jsonl:1 and .*t\.jsonl:17 hold the same text, once among the suspects \(label null\), once among the "
+        r"known non-members \(label 0\)\. Decide which it is, and remove the other row\.",
+    ),
+    "three such texts": (
+        [*({**row, "label": None} for row in KNOWN[:3]), *KNOWN],
+        r"t\.jsonl:1 and .*t\.jsonl:4 hold the same text.* \(2 more such texts\)\.",
+    ),
+    "most suspects overlap": (
+        overlapping(40, *range(7)) + KNOWN,
+        r"t\.jsonl: 7 of 12 suspects .* share at least 20% of their runs of 8 words with known .*More than half share "
+        r"at least 50%",
+    ),
+    "lengths that do not meet": (
+        texts(None, 3, 4, words=80) + KNOWN,
+        r"t\.jsonl: the suspects \(label null\) have 80 words, the known non-members \(label 0\) 64\. .*cannot be "
+        r"compared.*cut_passages\.py",
+    ),
+    "no length in common": (
+        changed(SUSPECTS, *range(12), length=64) + KNOWN,
+        r"none of the 12 suspects .* can be compared: there are no known .* of their subset and length\. They are of "
+        r"length 64, and the known .* are without length",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUDIT_ERRORS)
+def test_each_mistake_of_an_audit_is_an_error_with_its_remedy(tmp_path, name):
+    rows, said = AUDIT_ERRORS[name]
+    with pytest.raises(InputError, match=said):
+        audited(tmp_path, rows)
+
+
+AUDIT_REMARKS = {
+    "some suspects overlap": (
+        # 40 of 64 words: 33 of 57 runs of eight; 18 words: 11 of 57, below a fifth
+        overlapping(40, 5) + KNOWN,
+        r"t\.jsonl: 1 of 12 suspects .*; most of all .*t\.jsonl:6, 58%, mostly with .*t\.jsonl:18\. .*Remove the "
+        r"overlapping texts",
+    ),
+    "repeats": (
+        [*SUSPECTS, *KNOWN, KNOWN[0], KNOWN[7]],
+        r"t\.jsonl: 2 of 52 known non-members .* repeat an earlier text, the first .*t\.jsonl:63 that of .*:13\.",
+    ),
+    "repeats of suspects": ([SUSPECTS[0], *SUSPECTS, *KNOWN], r"t\.jsonl: 1 of 13 suspects .* repeat"),
+    "several lengths": (
+        [*texts(None, 2, 4, words=30), *texts(None, 1, 4, words=400), *KNOWN],
+        r"the suspects \(label null\) have 30 to 400 words, the known non-members \(label 0\) 64 \(medians 30 and "
+        r"64\)\. Length alone may separate their scores\. Cut all texts .*cut_passages",
+    ),
+    "several lengths in both": (
+        [*SUSPECTS, *changed(texts(None, 1, 1, words=100), 0, document="x"), *KNOWN],
+        r"have 64 to 100 words, the known non-members \(label 0\) 64\. Scores of longer texts vary less",
+    ),
+    "a length that the column hides": (
+        [
+            *changed(SUSPECTS, *range(12), length=64),
+            *changed(texts(0, 10, 5, words=58), *range(50), length=64),
+        ],
+        r"the suspects \(label null\) of length 64 have 64 words, the known non-members \(label 0\) 58 \(medians "
+        r"64 and 58\)",
+    ),
+    "some cannot be compared": (
+        changed(SUSPECTS, 1, 2, subset="poems") + KNOWN,
+        r"2 of 12 suspects .* take no part: there are no known .* of their subset and length \(without length in "
+        r"subset 'poems'\)",
+    ),
+    "a document of both classes": (
+        changed(SUSPECTS, 1, document="0-3") + KNOWN,
+        r"1 documents have suspects .* and known .*, the first is '0-3'\.",
+    ),
+    "few known texts": (
+        SUSPECTS + texts(0, 12, 1),
+        r"only 12 known non-members .*: no text can have a p below 1/13 = 0\.077\. Have at least 200\.",
+    ),
+    "few known documents": (
+        SUSPECTS + texts(0, 2, 30),
+        r"the known non-members .* come from 2 documents \(column document\)\. .*Have at least 5, better 20",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AUDIT_REMARKS)
+def test_each_weakness_of_an_audit_is_one_remark_with_count_and_remedy(tmp_path, name):
+    rows, said = AUDIT_REMARKS[name]
+    (remark,) = audited(tmp_path, rows)
+    assert re.search(said, remark), remark
+
+
+def test_a_short_shared_run_is_not_remarked(tmp_path):
+    assert audited(tmp_path, overlapping(18, 5) + KNOWN) == []
+
+
+def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
+    ours = written(tmp_path / "ours.jsonl", SUSPECTS)
+    (remark,) = check_audit(ours, written(tmp_path / "theirs.jsonl", [*KNOWN, KNOWN[0]]))
+    assert "theirs.jsonl:51 that of" in remark
+    with pytest.raises(InputError, match=r"ours\.jsonl:1 and .*theirs\.jsonl:51 hold the same text"):
+        check_audit(ours, written(tmp_path / "theirs.jsonl", [*KNOWN, {**SUSPECTS[0], "label": 0}]))
+    with pytest.raises(
+        InputError, match=r"theirs\.jsonl: the audit has no known non-members: it has 40 texts with"
+    ):
+        check_audit(ours, written(tmp_path / "theirs.jsonl", PUBLISHED))
+
+
+def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
+    path = written(tmp_path / "t.jsonl", [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)])
+    repeats, lengths = check_audit(path, None)
+    assert "1 of 14 suspects (label null) repeat" in repeats
+    assert "have 64 to 200 words. Known non-members need the same" in lengths
+
+
+def test_texts_without_spaces_are_measured_in_characters(tmp_path):
+    draw = random.Random(0)
+
+    def chinese(label, length):
+        return {"text": "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length)), "label": label}
+
+    rows = [*(chinese(None, 200) for _ in range(5)), *(chinese(0, 64) for _ in range(30))]
+    with pytest.raises(InputError, match=r"have 200 characters, the known non-members .* 64"):
+        audited(tmp_path, rows, "zh")
+    rows = [chinese(None, 64), *(chinese(0, 64) for _ in range(30)), chinese(None, 64)]
+    rows[0]["text"] = rows[1]["text"][:40] + rows[0]["text"][40:]
+    (remark,) = audited(tmp_path, rows, "zh")
+    assert re.search(
+        r"1 of 2 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.", remark
+    )
+
+
+def twins(published: int, unpublished: int) -> list[dict]:
+    """Canaries that are one word apart from their twins."""
+    return [
+        {
+            "text": f"the same words of every canary, and then {WORDS[number]}",
+            "label": int(not number),
+            "document": of,
+        }
+        for of in map(str, range(published))
+        for number in range(1 + unpublished)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            PUBLISHED,
+            r"t\.jsonl: a corpus test compares .*: it has 40 texts with label 1, 0 with .*Add held-out texts",
+        ),
+        (
+            WITHHELD + SUSPECTS,
+            r"it has 0 texts with label 1, 40 with label 0 and 12 with .*Add suspected texts",
+        ),
+        (
+            [{**WITHHELD[0], "label": 1, "document": "x"}, *WITHHELD],
+            "hold the same text, once among the suspected",
+        ),
+        (
+            texts(1, 20, 2, words=90) + WITHHELD,
+            r"the suspected texts \(label 1\) have 90 words, the held-out .* 64",
+        ),
+        (
+            changed(PUBLISHED, *range(40), subset="a") + WITHHELD,
+            "none of the 40 suspected texts .* can be compared",
+        ),
+    ],
+)
+def test_each_mistake_of_a_corpus_test_is_an_error_with_its_remedy(tmp_path, rows, said):
+    with pytest.raises(InputError, match=said):
+        check_corpus(written(tmp_path / "t.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (texts(1, 2, 2) + texts(0, 2, 2), r"cannot have a p below 1/6 = 0\.17, so it can find nothing\. Have at least"),
+        (texts(1, 6, 2) + WITHHELD, r"6 documents are suspected and 20 held out, so only large effects are found\."),
+        (twins(4, 1), r"cannot have a p below 1/16 = 0\.062, .*Have more documents with texts of both"),
+        ([*twins(3, 9), twins(3, 9)[0] | {"label": 0}], "1 of 3 suspected texts .* equal a held-out text of their doc"),
+    ],
+)  # fmt: skip
+def test_each_weakness_of_a_corpus_test_is_one_remark(tmp_path, rows, said):
+    (remark,) = check_corpus(written(tmp_path / "t.jsonl", rows))
+    assert re.search(said, remark), remark
+
+
+@pytest.mark.parametrize("rows", [twins(5, 1), twins(1, 19)])
+def test_twins_share_words_and_lengths_by_design(tmp_path, rows):
+    assert check_corpus(written(tmp_path / "t.jsonl", rows)) == []
+
+
+def test_twenty_thousand_texts_take_seconds(tmp_path):
+    path = written(tmp_path / "t.jsonl", texts(None, 100, 100) + texts(0, 100, 100))
+    start = time.process_time()
+    assert check_audit(path, path) == []
+    assert time.process_time() - start < 5

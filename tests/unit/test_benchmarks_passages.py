@@ -1,0 +1,95 @@
+"""Documents are cut into passages of one length, as a user types it."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import hub_datasets as made
+from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.benchmarks.passages import passages
+
+ROOT = Path(__file__).parents[2]
+
+
+def numbered(words: int, name: str = "w") -> str:
+    return " \n".join(f"{name}{number}" for number in range(words))
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 6, 7, 8, 14, 15, 16, None])
+def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document(most):
+    cut = passages(numbered(64 * 15 + 63), 64, most)
+    starts = [start for start, _ in cut]
+    assert len(cut) == min(15, most or 15)
+    for start, passage in cut:
+        assert passage == " ".join(f"w{number}" for number in range(start, start + 64))
+    gaps = [second - first for first, second in pairwise(starts)]
+    assert all(gap >= 64 for gap in gaps)
+    assert not gaps or max(gaps) - min(gaps) <= 64, "equal, up to a passage"
+    before, after = starts[0], 64 * 15 - (starts[-1] + 64)
+    assert abs(before - after) <= 64
+
+
+def test_a_document_without_a_whole_passage_has_none():
+    assert passages(numbered(63), 64) == []
+    assert passages(numbered(64), 64) == [(0, numbered(64).replace(" \n", " "))]
+
+
+def cut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts" / "cut_passages.py"), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "books").mkdir()
+    for name in ("one", "two", "three"):
+        (tmp_path / "books" / f"{name}.txt").write_text(numbered(200, name), encoding="utf-8")
+    (tmp_path / "books" / "short.txt").write_text("a few words", encoding="utf-8")
+    drafts = [{"text": numbered(200, f"draft{n}-"), "id": n} for n in range(6)]
+    (tmp_path / "drafts.jsonl").write_bytes(made.jsonl(drafts))
+    return tmp_path
+
+
+def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
+    suspects = cut(folder, "--words", "32", "--most", "4", "--label", "none", "books")
+    known = cut(folder, "--words", "32", "--most", "4", "--label", "0", "drafts.jsonl")
+    assert "12 passages of 32 words from 3 documents\n1 documents are shorter" in suspects.stderr
+    assert "short (3 words)" in suspects.stderr
+    rows = [json.loads(line) for line in suspects.stdout.splitlines()]
+    assert rows[0] == {"id": "one-000000", "text": " ".join(f"one{n}" for n in range(32)), "label": None,
+                       "document": "one", "length": 32}  # fmt: skip
+    assert {row["document"] for row in rows} == {"one", "two", "three"}
+    texts = folder / "texts.jsonl"
+    texts.write_text(suspects.stdout + known.stdout, encoding="utf-8")
+    assert check_audit(texts, texts) == []
+    assert cut(folder, "--words", "32", "--most", "4", "--label", "none", "books").stdout == suspects.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.txt", b" \n", "empty.txt: the document has no words; fill it, or leave it out."),
+        ("latin.txt", b"caf\xe9 au lait", "latin.txt:1: this line is not UTF-8"),
+        ("short.txt", b"a few words", "each of the 1 documents is shorter than a passage of 8 words: short (3 words)."),
+        ("none.jsonl", b"", "none.jsonl holds no rows"),
+        ("columns.jsonl", b'{"words": "a"}', "columns.jsonl:1: there is no text in a column 'text' or 'input'"),
+        ("twice.jsonl", b'{"id": "a", "text": "b"}\n' * 2, "twice.jsonl:2: the document 'a' was given before, at"),
+        ("notes.doc", b"a", "notes.doc: the file name must end in"),
+        (None, b"", "missing.txt does not exist"),
+        ("folder/", b"", "folder: the folder has no .txt file"),
+    ],
+)  # fmt: skip
+def test_each_mistake_is_named_without_a_traceback(tmp_path, name, content, said):
+    if name and name.endswith("/"):
+        (tmp_path / name).mkdir()
+    elif name:
+        (tmp_path / name).write_bytes(content)
+    done = cut(tmp_path, "--words", "8", "--label", "0", (name or "missing.txt").rstrip("/"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
