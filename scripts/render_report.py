@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures.headline import lines
-from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
+from pretrace.render.figures import familiarity, headline
+from pretrace.render.report import OPENING, incomplete_passes, render_report, shots_of
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
 
@@ -26,6 +26,12 @@ with job_log(snakemake.log[0]):
         left_out=snakemake.params.left_out,
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
-    headlines = [one["artifact"] for one in artifacts if one["renderer"] == HEADLINE]
-    found = [line for slug in headlines for line in lines(pd.read_csv(folder / "figures" / f"{slug}.csv"))]
+    lines_of = {"familiar_texts": familiarity.lines, "headline": headline.lines}
+    found = [
+        line
+        for renderer in OPENING
+        for artifact in artifacts
+        if artifact["renderer"] == renderer
+        for line in lines_of[renderer](pd.read_csv(folder / "figures" / f"{artifact['artifact']}.csv"))
+    ]
     write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))

@@ -115,7 +115,7 @@ class BenchmarkEntry(Keys, total=False):
     """`wikimia`, `mimir`: the number of neighbours of each text in the source. They are the view
     `neighbours-COUNT`."""
     download: str
-    """Benchmarks of State of the Union addresses, `peoples_daily`, `chapters`: a slug of `downloads.yaml`."""
+    """Benchmarks of State of the Union addresses, `peoples_daily`, `verses`, `chapters`: a slug of `downloads.yaml`."""
     members: YearsOf
     """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the members, as `years: [first, last]`."""
     nonmembers: YearsOf

@@ -277,7 +277,17 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in ("metrics", "tests", "placebos", "estimates", "curves", "audit", "windows", "extraction"):
+    for kind in (
+        "scores",
+        "metrics",
+        "tests",
+        "placebos",
+        "estimates",
+        "curves",
+        "audit",
+        "windows",
+        "extraction",
+    ):
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]
