@@ -81,8 +81,8 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
         drawn = list(islice(apart, others * len(quoted)))
         if len(drawn) < others * len(quoted):
             raise InputError(
-                f"others: {others} passages are asked for beside each verse of the day; {book} has {len(quoted)} of these "
-                f"and room for {len(drawn)} passages in all. Ask for fewer, or for shorter lengths."
+                f"others: {others} passages are asked for beside each verse of the day; {book} has {len(quoted)} of "
+                f"these and room for {len(drawn)} passages in all. Ask for fewer, or for shorter lengths."
             )
         for place in of_book:
             if place in quoted or place in drawn:

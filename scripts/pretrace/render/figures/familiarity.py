@@ -13,8 +13,8 @@ from pretrace.render.figures.drawing import (
     CHANCE,
     GREY,
     PAGE,
-    VERMILION,
     Drawing,
+    chance_of,
     draw_intervals,
     letter,
     sheet,
@@ -80,13 +80,12 @@ def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Seq
         for key in ("setting", "view", "start_token", "reference"):
             own = own[own[key].eq(row[key])]
         found[method] = own.set_index("id")["score"].reindex(texts.index).to_numpy()
-    names = texts["document"].where(texts["document"].ne(""), texts.index.to_series())
     label = texts["label"].astype(int)
     frame = pd.DataFrame(
         {
             "kind": "text",
-            "name": names.to_numpy(),
-            "group": [name.rpartition(" ")[0] or name for name in names],
+            "name": texts.index.to_numpy(),
+            "group": [name.rpartition(" ")[0] or name for name in texts.index],
             "label": label.to_numpy(),
             "class": [classes[0] if one else classes[1] for one in label],
             **found,
@@ -140,71 +139,59 @@ def _aucs(frame: pd.DataFrame) -> str:
 
 
 def _figure(frame: pd.DataFrame, classes: Sequence[str]) -> Any:
-    """(a) the first texts by name, (b) every text by rank with those of label 1 named, (c) AUCs of the methods."""
-    texts = frame[frame["kind"] == "text"].assign(
-        percent=lambda rows: 100 * np.exp(rows[RANKED_BY].astype(float))
-    )
+    """(a) the first texts by name, (b) texts of label 1 by tenths of the ranking, (c) AUCs of the methods."""
+    texts = frame[frame["kind"] == "text"]
     methods = frame[frame["kind"] == "method"]
-    with sheet(PAGE, 4.6) as drawing:
-        grid = drawing.add_gridspec(2, 2, width_ratios=[1, 1.75], height_ratios=[1.35, 1])
-        _draw_first(drawing.add_subplot(grid[:, 0]), texts, classes)
-        _draw_ranks(drawing.add_subplot(grid[0, 1]), texts, classes)
-        _draw_aucs(drawing.add_subplot(grid[1, 1]), methods, classes)
+    with sheet(PAGE, 4.1) as drawing:
+        first, right = drawing.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
+        _draw_first(first.subplots(), texts, classes)
+        tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
+        _draw_tenths(tenths, texts, classes)
+        _draw_aucs(aucs, methods, classes)
     return drawing
 
 
-CHANCES = "chance that the model gives to\nthe next token, geometric mean (%)"
+REST = "#C9CDD2"
+"""The bars of texts of label 0."""
 
 
 def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    rows = texts.head(LISTED)
-    places = np.arange(len(rows))
+    """The first texts by rank and name, with the chance that the model gives to their tokens."""
+    rows = texts.sort_values("rank").head(LISTED)
     famous = rows["label"].eq(1).to_numpy()
-    axis.barh(places, rows["percent"], height=0.68, color=[BLUE if one else "#C9CDD2" for one in famous])
-    axis.set_yticks(
-        places, [f"{name}  {rank}" for name, rank in zip(rows["name"], rows["rank"], strict=True)]
-    )
+    percent = 100 * np.exp(rows[RANKED_BY].astype(float))
+    for shown, color, name in ((famous, BLUE, classes[0]), (~famous, REST, classes[1])):
+        axis.barh(rows["rank"][shown], percent[shown], height=0.7, color=color, label=name)
+    names = [f"{name}   {rank}" for name, rank in zip(rows["name"], rows["rank"], strict=True)]
+    axis.set_yticks(rows["rank"].astype(int), names)
     for label, one in zip(axis.get_yticklabels(), famous, strict=True):
         label.set(color=BLUE if one else "black", fontweight="bold" if one else "normal")
-    axis.set(ylim=(len(rows) - 0.4, -0.6), xlabel=CHANCES)
-    axis.tick_params(axis="y", length=0)
-    axis.set_title(f"{letter(0)}the {len(rows)} that the model predicts best", loc="left", fontsize=7)
-
-
-def _draw_ranks(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    famous = texts[texts["label"].eq(1)]
-    top = _top(texts)
-    axis.axvspan(0.5, top.top + 0.5, color=VERMILION, alpha=0.10, linewidth=0)
-    axis.fill_between(texts["rank"], texts["percent"], color="#C9CDD2", linewidth=0)
-    axis.plot(famous["rank"], famous["percent"], "o", color=BLUE, markersize=3.5, zorder=4, clip_on=False)
-    highest = float(texts["percent"].max())
-    spread = _spread(famous["rank"].to_numpy(float), 0.052 * len(texts), len(texts))
-    for name, rank, value, x in zip(famous["name"], famous["rank"], famous["percent"], spread, strict=True):
-        axis.annotate(
-            name, (rank, value), (x, 1.02 * highest), rotation=60, ha="left", va="bottom", color=BLUE, fontsize=6.5,
-            rotation_mode="anchor", arrowprops={"arrowstyle": "-", "color": BLUE, "linewidth": 0.4, "shrinkB": 2},
-            annotation_clip=False,
-        )  # fmt: skip
     axis.set(
-        xlim=(0, len(texts) + 1),
-        ylim=(0, highest),
-        xlabel=f"rank among all {len(texts):,}",
-        ylabel="the same (%)",
+        ylim=(len(rows) + 0.6, 0.4),
+        xlabel="chance that the model gives to each next token\n(%, geometric mean)",
     )
+    axis.tick_params(axis="y", length=0)
+    axis.set_title(f"{letter(0)}the {len(rows)} best predicted of {len(texts):,}", loc="left", fontsize=7)
+    axis.legend(loc="lower right")
 
 
-def _spread(places: Any, gap: float, end: float) -> Any:
-    """Move ascending places apart until neighbours differ by `gap`, none beyond `end`: where labels go."""
-    moved = np.array(places, dtype=float)
-    for i in range(1, len(moved)):
-        moved[i] = max(moved[i], moved[i - 1] + gap)
-    for i in range(len(moved) - 1, -1, -1):
-        limit = end if i == len(moved) - 1 else moved[i + 1] - gap
-        moved[i] = min(moved[i], limit)
-    return moved
+def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
+    """How many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
+    ranks, size = texts.loc[texts["label"].eq(1), "rank"].to_numpy(float), _top(texts).top
+    tenths = np.minimum((ranks - 1) // size, TOP_SHARE - 1).astype(int)
+    counts = np.bincount(tenths, minlength=TOP_SHARE)
+    axis.bar(np.arange(1, TOP_SHARE + 1), counts, width=0.8, color=BLUE)
+    for tenth, count in enumerate(counts, start=1):
+        axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+    expected = axis.axhline(len(ranks) * size / len(texts), **CHANCE.line, label="expected by chance")
+    axis.set_xticks(range(1, TOP_SHARE + 1))
+    axis.set(xlabel="tenth of the ranking (1: best predicted)", ylabel="number", ylim=(0, 1.2 * counts.max()))
+    axis.legend(handles=[expected], loc="upper right")
+    axis.set_title(f"{letter(1)}the {len(ranks)} {classes[0]} by rank", loc="left", fontsize=7)
 
 
 def _draw_aucs(axis: Any, methods: pd.DataFrame, classes: Sequence[str]) -> None:
+    """The AUC of every method, grey squares without a model."""
     places = np.arange(len(methods))
     for control, color, marker in ((False, BLUE, "o"), (True, GREY, "s")):
         own = methods["method"].map(is_control).eq(control).to_numpy()
@@ -212,6 +199,7 @@ def _draw_aucs(axis: Any, methods: pd.DataFrame, classes: Sequence[str]) -> None
         axis.plot(
             methods.loc[own, "value"], places[own], linestyle="none", marker=marker, color=color, markersize=4
         )
-    axis.axvline(0.5, **CHANCE.line, zorder=0)
+    axis.axvline(chance_of("auc")["chance"], **CHANCE.line, zorder=0)
     axis.set_yticks(places, [marked_label(method) for method in methods["method"]])
-    axis.set(ylim=(len(places) - 0.4, -0.6), xlabel=f"AUC: {classes[0]} against {classes[1]} (0.5 is chance)")
+    axis.set(ylim=(len(places) - 0.4, -0.6), xlabel="AUC (0.5 is chance, 1 is perfect)")
+    axis.set_title(f"{letter(2)}{classes[0]} against {classes[1]}", loc="left", fontsize=7)
