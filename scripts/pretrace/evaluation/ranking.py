@@ -7,16 +7,14 @@ import numpy as np
 
 
 class AtTop(NamedTuple):
-    """`hits` texts of a class are among the first `top`; by chance, `expected` would be.
+    """`hits` texts of a class are among the first `top`; by chance `expected` would be, with the exact one-sided `p`.
 
-    In `expected_in_groups` and the exact one-sided `p`, chance draws the class anew from the same groups, as many texts
-    of each as there are.
+    Chance draws the class anew from the same groups, as many texts of each as there are.
     """
 
     top: int
     hits: int
     expected: float
-    expected_in_groups: float
     p: float
 
 
@@ -39,5 +37,4 @@ def at_top(ranks: Sequence[int], chosen: Sequence[bool], groups: Sequence[str], 
         distribution = np.convolve(distribution, counts.pmf(np.arange(of_class + 1)))
         expected += of_class * of_top / size
     hits = int((high & taken).sum())
-    by_chance = float(taken.sum() * high.sum() / len(high))
-    return AtTop(top, hits, by_chance, float(expected), min(1.0, float(distribution[hits:].sum())))
+    return AtTop(top, hits, expected, min(1.0, float(distribution[hits:].sum())))

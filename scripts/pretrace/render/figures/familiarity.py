@@ -117,8 +117,8 @@ def _verdict(frame: pd.DataFrame) -> str:
     found = _top(texts)
     return (
         f"{found.hits} of the {int(texts['label'].eq(1).sum())} {of_class} are among the {found.top:,} of "
-        f"{len(texts):,} texts that {frame['model'].iloc[0]} predicts best; by chance {found.expected:.1f} would be, "
-        f"and {found.expected_in_groups:.1f} if as many were drawn from the same books (exact p = {found.p:.2g})."
+        f"{len(texts):,} texts that {frame['model'].iloc[0]} predicts best; {found.expected:.1f} would be by chance, "
+        f"if as many were drawn from the same books (exact p = {found.p:.2g})."
     )
 
 
@@ -131,11 +131,18 @@ def _aucs(frame: pd.DataFrame) -> str:
     rows = records_of(frame[frame["kind"] == "method"])
     seeing = [row for row in rows if not is_control(row["method"])]
     blind = [row for row in rows if is_control(row["method"])]
+    ranking = next(row for row in seeing if row["method"] == RANKED_BY)
     told = "; ".join(
         f"{method_label(row['method'])} {with_interval((row['value'], row['low'], row['high']), 2)}"
-        for row in [next(row for row in seeing if row["method"] == RANKED_BY), *blind]
+        for row in [ranking, *blind]
     )
-    return f"AUC: {told}."
+    above = [method_label(row["method"]) for row in blind if row["value"] >= ranking["value"]]
+    if not above:
+        return f"AUC: {told}. No control, which sees no model, reaches as much."
+    return (
+        f"AUC: {told}. {joined(above)} sees no model and reaches as much: the wording alone tells the two classes "
+        "apart, so the AUC does not show what the model has read."
+    )
 
 
 def _figure(frame: pd.DataFrame, classes: Sequence[str]) -> Any:
@@ -185,6 +192,7 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
         axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7)
     expected = axis.axhline(len(ranks) * size / len(texts), **CHANCE.line, label="expected by chance")
     axis.set_xticks(range(1, TOP_SHARE + 1))
+    axis.set_yticks([])
     axis.set(xlabel="tenth of the ranking (1: best predicted)", ylabel="number", ylim=(0, 1.2 * counts.max()))
     axis.legend(handles=[expected], loc="upper right")
     axis.set_title(f"{letter(1)}the {len(ranks)} {classes[0]} by rank", loc="left", fontsize=7)
