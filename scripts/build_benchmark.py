@@ -8,11 +8,10 @@ from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    source = snakemake.input.get("source")
     table = benchmarks.build(
         snakemake.wildcards.benchmark,
         snakemake.params.entry,
-        [Path(source)] if source else [],
+        [Path(path) for path in snakemake.input],
         seed=snakemake.params.seed,
     )
     write_parquet(snakemake.output[0], table, schema_of(table))

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures import headline
+from pretrace.render.figures import familiarity, headline
 from pretrace.render.registry import outputs
-from pretrace.render.report import HEADLINE, incomplete_passes, render_report, shots_of
+from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
 
-CONCLUDING = {HEADLINE: headline.lines, "audit": audit.lines}
-"""Renderers whose data end a run on the terminal."""
+CONCLUDING = {"audit": audit.lines, "familiar_texts": familiarity.lines, "headline": headline.lines}
+"""Renderers whose data end a run on the terminal, in this order."""
 
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)
@@ -31,9 +31,11 @@ with job_log(snakemake.log[0]):
         left_out=snakemake.params.left_out,
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
-    found = []
-    for artifact in artifacts:
-        if artifact["renderer"] in CONCLUDING:
-            csv = outputs(artifact, folder)["csv"]
-            found += CONCLUDING[artifact["renderer"]](pd.read_csv(csv, keep_default_na=False, na_values=[""]))
+    found = [
+        line
+        for renderer, lines_of in CONCLUDING.items()
+        for artifact in artifacts
+        if artifact["renderer"] == renderer
+        for line in lines_of(pd.read_csv(outputs(artifact, folder)["csv"]))
+    ]
     write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))

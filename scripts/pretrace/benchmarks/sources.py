@@ -115,7 +115,7 @@ class BenchmarkEntry(Keys, total=False):
     """`wikimia`, `mimir`: the number of neighbours of each text in the source. They are the view
     `neighbours-COUNT`."""
     download: str
-    """Benchmarks of State of the Union addresses, `peoples_daily`: a slug of `downloads.yaml`."""
+    """Benchmarks of State of the Union addresses, `peoples_daily`, `verses`, `chapters`: a slug of `downloads.yaml`."""
     members: YearsOf
     """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the members, as `years: [first, last]`."""
     nonmembers: YearsOf
@@ -150,6 +150,8 @@ class BenchmarkEntry(Keys, total=False):
     shots that runs ask for)."""
     pooled: bool
     """Evaluate all subsets together too. A panel shows this with `subset: ""`."""
+    classes: Annotated[list[Some[str]], Field(min_length=2, max_length=2)]
+    """Names of the texts with label 1 and label 0, where these are not members and non-members."""
     caution: str
     """A caution that is printed under every table and figure of its documents."""
     randomised: bool

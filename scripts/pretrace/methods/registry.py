@@ -60,6 +60,8 @@ class Method:
     """The parameter that is the score of a text with nothing to score; "" where there is no such thing."""
     cross_fitted: bool
     """Whether a text's score is learned from the labels of the other folds' texts."""
+    on_request: bool
+    """Whether a control is left out of runs that do not name it."""
     function: Callable[..., Any] = field(repr=False)
     types: dict[str, Any] = field(repr=False)
 
@@ -122,6 +124,7 @@ def method(
     costly: Sequence[str] = (),
     empty_score: str = "",
     cross_fitted: bool = False,
+    on_request: bool = False,
 ) -> Callable[[F], F]:
     """Register a function as the method `id`; its keyword parameters are the method's, with their defaults.
 
@@ -129,7 +132,8 @@ def method(
     default among them; `convention` names the parameters whose default no paper fixes; `costly` those of the
     grid that stay at their default unless a run lists values; `empty_score` names the parameter that is
     returned where a text holds nothing to score; `cross_fitted` says that a text's score is learned from the
-    labels of the other folds, for which its intervals are widened. A parameter's annotation (`bool`,
+    labels of the other folds, for which its intervals are widened; `on_request` that only runs that name this
+    control have it. A parameter's annotation (`bool`,
     `int`, `float`, a `Literal` of strings, or a range of `statistics`) is what a configuration is checked
     against.
     """
@@ -149,6 +153,7 @@ def method(
             costly=tuple(costly),
             empty_parameter=empty_score,
             cross_fitted=cross_fitted,
+            on_request=on_request,
             function=function,
             types=get_type_hints(function, include_extras=True),
         )

@@ -73,6 +73,7 @@ CHOICES = {
 """Options that are one of a few words."""
 
 KINDS = (
+    "scores",
     "metrics",
     "tests",
     "placebos",
@@ -87,8 +88,8 @@ KINDS = (
     "training",
     "published",
 )
-"""What a renderer may read: ten by (model, benchmark), `benchmarks` by benchmark, `training` by model, `published` by
-paper."""
+"""What a renderer may read: eleven by (model, benchmark), `benchmarks` by benchmark, `training` by model,
+`published` by paper."""
 
 
 @dataclass(frozen=True)

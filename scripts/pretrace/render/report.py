@@ -18,10 +18,10 @@ from pretrace.runtime.files import write_text
 
 PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
-HEADLINE = "headline"
-"""The renderer of what the page opens with."""
 MEASURED = frozenset({"metrics", "tests", "curves"})
 """What is read by renderers of AUCs and the like, which a page explains at its top."""
+OPENING = ("familiar_texts", "headline")
+"""The renderers of what the page opens with, in this order."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
 """Renderers of the last section: texts, training and cost."""
 
@@ -75,8 +75,10 @@ def render_report(
     page = environment.get_template(TEMPLATE).render(
         study=study,
         title=title,
-        headlines=[section for artifact, section in shown if artifact["renderer"] == HEADLINE],
-        parts=_parts([both for both in shown if both[0]["renderer"] != HEADLINE]),
+        headlines=[
+            section for renderer in OPENING for artifact, section in shown if artifact["renderer"] == renderer
+        ],
+        parts=_parts([both for both in shown if both[0]["renderer"] not in OPENING]),
         measures=any(RENDERERS[artifact["renderer"]].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=shots,

@@ -39,6 +39,7 @@ class Results:
     Files are read once, when asked for. `entries` are the benchmarks' registry entries by slug.
     """
 
+    scores: Mapping[Pair, Path] = field(default_factory=dict)
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
     tests: Mapping[Pair, Path] = field(default_factory=dict)
     placebos: Mapping[Pair, Path] = field(default_factory=dict)

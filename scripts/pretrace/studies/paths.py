@@ -12,7 +12,7 @@ from pretrace.render.registry import RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
 from pretrace.studies.questions import view_writer
-from pretrace.studies.registries import Registry
+from pretrace.studies.registries import DOWNLOADS, Registry
 from pretrace.studies.study import Study
 
 Entry = dict[str, Any]
@@ -173,8 +173,9 @@ def fetched_for(shared_benchmark: str, part: str) -> str:
 
 
 def download(study: Study, entry: Entry) -> File:
-    """The downloaded file that a registry entry reads, if any."""
-    return f"results/downloads/{study.downloads[entry['download']]['file']}" if "download" in entry else []
+    """The downloaded file that a registry entry reads, or the files in the order of `DOWNLOADS`, if any."""
+    files = [f"results/downloads/{study.downloads[entry[key]]['file']}" for key in DOWNLOADS if key in entry]
+    return files[0] if len(files) == 1 else files
 
 
 def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
@@ -276,7 +277,17 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in ("metrics", "tests", "placebos", "estimates", "curves", "audit", "windows", "extraction"):
+    for kind in (
+        "scores",
+        "metrics",
+        "tests",
+        "placebos",
+        "estimates",
+        "curves",
+        "audit",
+        "windows",
+        "extraction",
+    ):
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]

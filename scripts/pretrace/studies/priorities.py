@@ -22,6 +22,8 @@ SOON = 1500
 """The priority of cheap jobs: scores, metrics, tables and figures."""
 FIRST = 2000
 """Added where the first table or figure waits for it."""
+DEMONSTRATION = "familiar_texts"
+"""The renderer of the figure that a reader should see first."""
 TRAINING = 3
 """The cost of a training step in forward passes."""
 PARAMETERS = 1e6
@@ -105,15 +107,17 @@ def _first_results(
     study: Study, work: Mapping[Step, float], waiting: Mapping[Step, set[Step]]
 ) -> tuple[str, ...]:
     """The table and the figure of metrics that take the least, rather of texts than of questions, and of models trained
-    here only if of no others.
+    here only if of no others. A figure that the report opens with (`DEMONSTRATION`) goes before cheaper ones.
     """
-    cost: dict[str, tuple[bool, bool, float]] = {}
+    cost: dict[str, tuple[bool, bool, bool, float]] = {}
     for slug, artifact in study.artifacts.items():
         if "unavailable" not in artifact and "metrics" in RENDERERS[artifact["renderer"]].needs:
             models = {panel["model"] for panel in artifact["panels"]}
             trained = any(study.models.entries[model]["source"] == "trained" for model in models)
             asked = any(plan.asks_questions(study, *pair) for pair in plan.artifact_pairs(study, slug))
-            cost[slug] = trained, asked, sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
+            later = artifact["renderer"] != DEMONSTRATION
+            operations = sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
+            cost[slug] = trained, asked, later, operations
     of_kind = [
         [slug for slug in cost if study.artifacts[slug]["kind"] == kind] for kind in ("table", "figure")
     ]

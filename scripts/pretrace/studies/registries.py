@@ -41,6 +41,9 @@ class Registry:
         return {self.shared[slug]: entry for slug, entry in self.entries.items()}
 
 
+DOWNLOADS = ("download", "quoted_by")
+"""Keys of an entry that name a file of `downloads.yaml`."""
+
 _OF_WEIGHTS = {
     "hub", "revision", "remote_code", "path", "download", "member", "dtype", "device_map", "quantise", "resources",
 }  # fmt: skip

@@ -26,7 +26,7 @@ from pretrace.studies.questions import (
     questions_left_out,
     resolve_questions,
 )
-from pretrace.studies.registries import SOURCES, Registry, is_overridden, load_registry, override
+from pretrace.studies.registries import DOWNLOADS, SOURCES, Registry, is_overridden, load_registry, override
 from pretrace.studies.runs import Extraction, Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
@@ -140,9 +140,10 @@ def _check_references(
     for registry in (models, benchmarks, corpora):
         for slug, entry in registry.entries.items():
             where = f"{registry.kind}.{slug}"
-            if "download" in entry and entry["download"] not in downloads:
-                hint = nearest(entry["download"], downloads)
-                raise InputError(f"{where}.download: unknown download '{entry['download']}': {hint}")
+            for key in DOWNLOADS:
+                if key in entry and entry[key] not in downloads:
+                    hint = nearest(entry[key], downloads)
+                    raise InputError(f"{where}.{key}: unknown download '{entry[key]}': {hint}")
             if "path" in entry and not Path(entry["path"]).exists():
                 raise InputError(
                     f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
@@ -360,12 +361,12 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The controls that are added to the chosen methods: `prefix_similarity` only with methods that have a prefix.
 
-    A control that knows the members is useful only if a model was trained on them, so runs must name it.
+    A control that is no use everywhere (`on_request`) must be named: one knows the members of a trained model.
     """
     named = {item["method"] for item in chosen}
     shots = [count for _, count in prefix_needs(chosen)]
     controls = [name for name, method in METHODS.items() if method.scope == "benchmark" and name not in named]
-    told = {name: None for name in controls if "stream" in METHODS[name].needs}
-    beside = told | {"prefix_similarity": {"shots": max(shots)} if shots else None}
+    named_alone = {name: None for name in controls if METHODS[name].on_request}
+    beside = named_alone | {"prefix_similarity": {"shots": max(shots)} if shots else None}
     parameters = {name: beside.get(name, {}) for name in controls}
     return [{"method": name, "parameters": given} for name, given in parameters.items() if given is not None]

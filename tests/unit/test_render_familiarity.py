@@ -1,0 +1,61 @@
+"""The figure of texts ranked by Loss: its numbers against enumeration, its sentences, its place in the report."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pretrace.evaluation.ranking import at_top
+from pretrace.methods import METHODS, LabelledTexts
+from pretrace.render.figures.familiarity import lines, reading
+
+
+def test_the_p_value_is_the_share_of_all_draws_of_as_many_texts_from_the_same_groups():
+    rng = np.random.default_rng(3)
+    groups = ["a"] * 6 + ["b"] * 5 + ["c"]
+    for _ in range(6):
+        ranks = rng.permutation(12) + 1
+        chosen = np.array([1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0], dtype=bool)
+        found = at_top(ranks.tolist(), chosen.tolist(), groups, 4)
+        draws = product(combinations(range(6), 2), combinations(range(6, 11), 2))
+        hits = np.array([sum(ranks[i] <= 4 for i in (*first, *second)) for first, second in draws])
+        assert found.hits == int((ranks[chosen] <= 4).sum())
+        assert found.expected == pytest.approx(hits.mean())
+        assert found.p == pytest.approx((hits >= found.hits).mean())
+
+
+def data(control: float) -> pd.DataFrame:
+    texts = [
+        {"kind": "text", "rank": rank, "name": f"Book {rank}", "group": "Book", "label": int(rank in (1, 2, 15)),
+         "class": "famous" if rank in (1, 2, 15) else "others"}
+        for rank in range(1, 21)
+    ]  # fmt: skip
+    values = {"loss": 0.8, "word_frequency": control}
+    aucs = [
+        {"kind": "method", "method": name, "value": of, "low": of - 0.1, "high": of + 0.1}
+        for name, of in values.items()
+    ]
+    return pd.DataFrame([*texts, *aucs]).assign(model="tiny")
+
+
+def test_two_sentences_say_how_many_are_at_the_top_and_which_texts_come_first():
+    """Both of the first two of 20 are among the 3 of label 1: 3 of the 190 pairs, so p = 3 / 190."""
+    verdict, first = lines(data(0.5))
+    assert verdict.startswith(
+        "2 of the 3 famous are among the 2 of 20 texts that tiny predicts best; 0.3 would be"
+    )
+    assert f"exact p = {3 / 190:.2g}" in verdict
+    assert first == "Best predicted: Book 1, Book 2 and Book 3."
+
+
+def test_the_reading_says_whether_a_control_reaches_as_much():
+    assert "No control, which sees no model, reaches as much" in reading(data(0.6))
+    assert "Word frequency sees no model and reaches as much" in reading(data(0.9))
+
+
+def test_word_frequency_is_the_mean_log_share_of_the_words():
+    texts = LabelledTexts(["x", "y"], ["A b", "a a"], [1, 0], [0, 0], "en")
+    scores = METHODS["word_frequency"].function(texts)
+    assert scores["x"] == pytest.approx((np.log(3 / 4) + np.log(1 / 4)) / 2)
+    assert scores["y"] == pytest.approx(np.log(3 / 4))
