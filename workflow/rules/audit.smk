@@ -8,6 +8,8 @@ rule audit_texts:
         ),
         known=lambda wildcards: paths.table(STUDY, known_benchmark(wildcards)),
         known_prefixes=lambda wildcards: paths.prefixes(STUDY, known_benchmark(wildcards)),
+        positive_scores=lambda wildcards: positive_input(wildcards, paths.scores),
+        positive=lambda wildcards: positive_input(wildcards, paths.table_of_pair),
     output:
         "results/{study}/audit/{model}/{benchmark}.parquet",
     log:

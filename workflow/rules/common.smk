@@ -123,6 +123,12 @@ def windows_of_pair(study, model, benchmark):
     return paths.own(study, "windows", model, benchmark)
 
 
+def positive_input(wildcards, path_of):
+    """A file of the passages that the pair's model surely read, or [] if the audit has no positive control."""
+    other = plan.positive_control_of(STUDY, wildcards.model, wildcards.benchmark)
+    return path_of(STUDY, wildcards.model, other) if other else []
+
+
 def known_benchmark(wildcards):
     """The benchmark whose non-members are compared with the pair's unlabelled texts."""
     return plan.calibrates_on(STUDY, wildcards.model, wildcards.benchmark) or wildcards.benchmark

@@ -46,6 +46,13 @@ class Config(Keys, total=False):
 
     study: Required[str]
     """A name under `studies/`, or the path of a study file."""
+    texts: Some[str]
+    """Of the study `audit`: your file of texts. [docs/audit.md](../docs/audit.md) explains the three keys."""
+    model: Some[str]
+    """Of the study `audit`: the model, a name of models.yaml, a folder with a checkpoint, or an id of the Hugging Face
+    hub."""
+    known: Some[str]
+    """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
     seed: Required[Annotated[int, Field(ge=0)]]
     """Seed of folds and samples."""
     resamples: Required[Annotated[int, Field(ge=100)]]
@@ -262,6 +269,9 @@ class StudyFile(Keys, total=False):
     """The study's own corpora, with the keys of corpora.yaml."""
     runs: Required[Some[list[WrittenRun]]]
     """The runs, with the keys below."""
+    positive_control: bool
+    """An audit of a model of the hub, of a wheel or of a folder also scores passages that such models surely read: the
+    benchmark `famous_passages` (default, true if the texts are English)."""
     artifacts: Words | dict[str, WrittenArtifact | Panels | None]
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
     the keys below (default, `headline`, `results_auc` and `results_tpr`; `de_cop_table1` and `de_cop_table3` if

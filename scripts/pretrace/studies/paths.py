@@ -31,6 +31,16 @@ def table(study: Study, benchmark: str) -> str:
     return f"results/benchmarks/{study.benchmarks.shared[benchmark]}.parquet"
 
 
+def table_of_pair(study: Study, model: str, benchmark: str) -> str:
+    """The texts that a pair is about."""
+    return table(study, benchmark)
+
+
+def scores(study: Study, model: str, benchmark: str) -> str:
+    """The scores of a pair."""
+    return own(study, "scores", model, benchmark)
+
+
 def prefixes(study: Study, benchmark: str) -> File:
     """The shots drawn from a benchmark, where its entry says that there are any."""
     if "prefix" not in study.benchmarks.entries[benchmark]:
@@ -181,7 +191,7 @@ def download(study: Study, entry: Entry) -> File:
 def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
     """The source of a registry entry: the user's own path, the fetched files of a benchmark, or a downloaded file."""
     if "path" in entry:
-        return str(entry["path"])
+        return [str(entry["path"]), str(entry["known"])] if "known" in entry else str(entry["path"])
     fetched = shared_benchmark and is_fetched(entry)
     return fetched_for(shared_benchmark, "texts") if fetched else download(study, entry)
 

@@ -9,6 +9,7 @@ from pretrace.evaluation.metrics import EACH
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
+from pretrace.studies import positive_control
 from pretrace.studies.apis import is_api
 from pretrace.studies.artifacts import Artifact, Panel
 from pretrace.studies.runs import Run, runs_by_pair
@@ -179,6 +180,12 @@ def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float]
 def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
     """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
     return next((run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on), None)
+
+
+def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
+    """The benchmark of passages that a model surely read, where an audit scores them beside its texts."""
+    other = positive_control.BENCHMARK
+    return other if benchmark != other and runs_of(study, model, other) else None
 
 
 def references_of(study: Study, model: str, benchmark: str) -> list[str]:

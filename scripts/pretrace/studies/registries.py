@@ -1,5 +1,6 @@
 """The registries of config/, merged with a study's own entries, under the names of the shared stages."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -137,11 +138,12 @@ def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:
     """Its files seen from the working directory instead of from the file that names them, and `where` for errors."""
 
     def located(path: str) -> str:
-        return str(Path(path) if Path(path).is_absolute() else file.parent / path)
+        return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
 
     found = dict(entry)
-    if "path" in entry:
-        found |= {"path": located(entry["path"]), "where": f"{where}.path"}
+    for key in ("known", "path"):
+        if key in entry:
+            found |= {key: located(entry[key]), "where": f"{where}.{key}"}
     if "views" in entry:
         found["views"] = {view: located(path) for view, path in entry["views"].items()}
     return found

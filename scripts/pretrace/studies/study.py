@@ -18,7 +18,9 @@ from pretrace.studies.artifacts import (
     resolve_artifact,
     written_artifacts,
 )
+from pretrace.studies.audit_study import filled as filled_audit
 from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile
+from pretrace.studies.positive_control import positive_runs
 from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
@@ -78,7 +80,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     """
     check(config, Config, "config/config.yaml or --config")
     path = study_path(str(config["study"]), folder)
-    given = read_yaml(path)
+    given = filled_audit(read_yaml(path), config, folder)
     check(given, StudyFile, str(path))
     models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in SOURCES)
     override((models, benchmarks, corpora), config)
@@ -105,6 +107,14 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
     }
+    if given.get("positive_control", True):
+        where = f"{path}: the positive control of an audit"
+        runs += tuple(
+            positive_runs(
+                runs, artifacts, models, benchmarks,
+                lambda run: _resolve_run(run, where, models, benchmarks, corpora),
+            )
+        )  # fmt: skip
     for artifact in artifacts.values():
         if cautions := prefix_cautions(artifact, runs, models.entries):
             artifact["cautions"] = cautions

@@ -1,6 +1,6 @@
 """Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text; or a text file, which is one text.
 
-Columns: `input` or `text`; `label` (1 member, 0 non-member, null or empty where unknown); optional `subset`,
+Columns: `input` or `text`; optional `label` (1 member, 0 non-member, null or empty where unknown), `subset`,
 `length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are
 taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
@@ -10,21 +10,47 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Required
+from typing import Any
 
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, Words, checked_row, rows
-from pretrace.benchmarks.sources import Text, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 
 
-@loader("local", needs=["path"])
+class LocalEntry(BenchmarkEntry, total=False):
+    """Keys of a benchmark of your own texts."""
+
+    known: str
+    """`local`: a second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
+
+
+@loader("local", needs=["path"], entry=LocalEntry)
 def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """Every row of the file, in its order. Raises `InputError` with file and line of the first bad row.
+    """Every row of the files, in their order. Raises `InputError` with file and line of the first bad row.
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    found = texts(sources[0])
-    return numbered(found) if "question" in entry else list(found)
+    read = texts_of(entry)
+    return numbered(read) if "question" in entry else read
+
+
+def texts_of(entry: Mapping[str, Any]) -> list[Text]:
+    """Return the texts of an entry's `path` and `known`. Known texts without an id are `known-000001` and so on."""
+    read = list(texts(Path(entry["path"])))
+    if "known" not in entry:
+        return read
+    ids = {text.text_id for text in read}
+    for where, text in located(Path(entry["known"]), numbered_as="known-"):
+        if text.label == 1:
+            raise InputError(
+                f"{where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
+            )
+        if text.text_id in ids:
+            raise InputError(
+                f"{where}: the id '{text.text_id}' is also one of {entry['path']}; ids must be unique."
+            )
+        read.append(replace(text, label=0))
+    return read
 
 
 def numbered(found: Iterable[Text]) -> list[Text]:
@@ -64,7 +90,7 @@ class LocalText(Columns, total=False):
     """a text with at least one word and without NUL characters"""
     text: Words
     """a text with at least one word and without NUL characters"""
-    label: Required[Label]
+    label: Label
     """1 (member), 0 (non-member) or, where unknown, null (in CSV: empty)"""
     subset: Name
     """a name, in quotes, or null"""
@@ -86,12 +112,14 @@ def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
     return (text for _, text in _located(given, source))
 
 
-def located(path: Path) -> Iterator[tuple[str, Text]]:
-    """As `texts`, each with its position in the file (`file:line`)."""
-    return _located(rows(path), str(path))
+def located(path: Path, numbered_as: str = "") -> Iterator[tuple[str, Text]]:
+    """As `texts`, each with its position in the file (`file:line`); ids that are numbers get a prefix."""
+    return _located(rows(path), str(path), numbered_as)
 
 
-def _located(given: Iterable[tuple[str, Row]], source: str) -> Iterator[tuple[str, Text]]:
+def _located(
+    given: Iterable[tuple[str, Row]], source: str, numbered_as: str = ""
+) -> Iterator[tuple[str, Text]]:
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
         if len({"input", "text"} & row.keys()) != 1:
@@ -99,7 +127,7 @@ def _located(given: Iterable[tuple[str, Row]], source: str) -> Iterator[tuple[st
                 f"{where}: one column must be 'input' or 'text', the one that holds the texts; found: "
                 f"{', '.join(map(str, row)) or 'none'}."
             )
-        known: Row = {"id": f"{number:06d}"} | checked_row(where, row, LocalText)
+        known: Row = {"id": f"{numbered_as}{number:06d}", "label": None} | checked_row(where, row, LocalText)
         text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
         if text_id in seen:
             raise InputError(

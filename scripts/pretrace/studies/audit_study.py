@@ -1,0 +1,91 @@
+"""The study `audit`, filled in with the files and the model that the command line names."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import read_yaml
+
+NAME, TEXTS, TARGET = "audit", "texts", "target"
+"""The study, its benchmark, and its model where the registry has none of that name."""
+
+GIVEN = ("texts", "model", "known")
+"""Keys of the configuration that fill it in."""
+
+_PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
+
+
+def filled(given: dict[str, Any], config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the study file `given`, filled in with `texts`, `model` and `known` of `config`.
+
+    Raises:
+        InputError: a key is missing or names nothing, or `config` has one and runs another study.
+    """
+    named = [key for key in GIVEN if key in config]
+    if given["study"] != NAME:
+        if named:
+            raise InputError(
+                f"config: {named[0]} belongs to the study audit, and this run is of the study {given['study']}. "
+                f"Add study={NAME}, or leave {named[0]} out."
+            )
+        return given
+    if missing := [key for key in ("texts", "model") if key not in config]:
+        raise InputError(
+            f"config: the study audit needs {missing[0]}=...: snakemake --cores all --config study=audit "
+            "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
+        )
+    for key in ("texts", "known"):
+        if key in config and not Path(config[key]).is_file():
+            raise InputError(f"config: {key}: {config[key]} is not a file.")
+    slug, models = _model(str(config["model"]), folder)
+    name = "-".join([NAME, _slug(Path(config["texts"]).name.split(".")[0]), _slug(slug_of(config["model"]))])
+    runs = [{"model": slug, **run} for run in given["runs"]]
+    files = {"path": config["texts"]} | ({"known": config["known"]} if "known" in config else {})
+    located = {key: os.path.relpath(path, folder / "studies") for key, path in files.items()}
+    entry = given["benchmarks"][TEXTS] | located
+    return {**given, "study": name, "models": models, "runs": runs, "benchmarks": {TEXTS: entry}}
+
+
+def slug_of(model: str) -> str:
+    """Return the last part of a model's name or path."""
+    return model.rstrip("/").split("/")[-1]
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_.") or "texts"
+
+
+def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
+    registered = read_yaml(folder / "models.yaml")
+    if named in registered:
+        return named, {}
+    if Path(named).is_dir():
+        path = os.path.relpath(named, folder / "studies")
+        return TARGET, {TARGET: {"source": "local", "path": path, "dtype": "auto", **_gpu()}}
+    if re.fullmatch(r"[^/\s]+/[^/\s]+", named):
+        size = {"parameters": parameters} if (parameters := parameters_in(named)) else {}
+        return TARGET, {TARGET: {"source": "hub", "hub": named, "dtype": "auto", **size, **_gpu()}}
+    raise InputError(
+        f"config: model: '{named}' is not a registered model, a folder, or an id of the Hugging Face hub such as "
+        f"EleutherAI/pythia-1.4b: {nearest(named, registered)}"
+    )
+
+
+def _gpu() -> dict[str, Any]:
+    return {"resources": {"gpu": 1}} if has_gpu() else {}
+
+
+def has_gpu() -> bool:
+    """Whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
+    return Path("/dev/nvidia0").exists()
+
+
+def parameters_in(name: str) -> float | None:
+    """Return the number of parameters that a model's name tells, as 1.4e9 of `pythia-1.4b`."""
+    if not (match := _PARAMETERS.search(name)):
+        return None
+    return float(match[1]) * {"m": 1e6, "b": 1e9}[match[2].lower()]
