@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_extraction import EXTRACTION, windows_table
+from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.extraction import summary
 from pretrace.render.registry import render
@@ -26,7 +26,11 @@ def rendered(tmp_path):
     windows = windows_table(*DOCUMENTS).assign(length=pd.array([pd.NA] * 8, "Int64"))
     windows["passage"] = [f"passage  {number}\n" for number in range(len(windows))]
     texts = pd.DataFrame({"text_id": ["book"], "subset": "", "length": pd.array([pd.NA], "Int64")})
-    frames = {"windows": windows, "extraction": summary(windows, EXTRACTION), "benchmarks": texts}
+    frames = {
+        "windows": windows,
+        "extraction": summary(windows, texts_of(windows), EXTRACTION),
+        "benchmarks": texts,
+    }
     for name, frame in frames.items():
         write_parquet(tmp_path / f"{name}.parquet", frame)
     pair = ("tiny", "books")

@@ -263,8 +263,17 @@ def _resolve_extraction(run: WrittenRun, where: str, model: dict[str, Any]) -> E
             f"{where}.extraction: {run['model']} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded."
         )
-    windows = {"prefix": 50, "suffix": 50, "threshold": 0.001, "tries": 100} | run["extraction"]
-    return {"stride": windows["suffix"]} | windows
+    given = run["extraction"]
+    if {"prefix", "context"} <= given.keys():
+        raise InputError(
+            f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
+            "before each window; without it, all that there are, at least context."
+        )
+    counted = {"threshold": 0.001, "tries": 100}
+    if "prefix" in given:
+        cut = {"suffix": 50, **given}
+        return counted | {"stride": cut["suffix"]} | cut
+    return counted | {"suffix": 20, "context": 20, "stride": 1} | given
 
 
 def _check_shadows(run: WrittenRun, models: Registry, slug: str, where: str) -> None:
