@@ -8,11 +8,11 @@ from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    source = snakemake.input.get("source")
+    source = snakemake.input.get("source", [])
     table = benchmarks.build(
         snakemake.wildcards.benchmark,
         snakemake.params.entry,
-        [Path(source)] if source else [],
+        [Path(file) for file in ([source] if isinstance(source, str) else source)],
         seed=snakemake.params.seed,
     )
     write_parquet(snakemake.output[0], table, schema_of(table))

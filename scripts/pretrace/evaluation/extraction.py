@@ -23,12 +23,13 @@ from pretrace.runtime.logs import log as logger
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
-    "repeats", "passage",
+    "repeats", "token", "passage",
 ]  # fmt: skip
 """A row a window: the `tokens` of the text, where in it the suffix begins (`at`), and the tokens of the `suffix`; ln of
 the probability that the suffix is emitted after what is read before it, at temperature 1 and with top-40 sampling
 (missing where that is 0); whether greedy decoding emits it; whether it `repeats` its own text, so that a model that
-never saw the text could copy it; the suffix in words (`passage`; of windows that overlap, the likeliest's, else "")."""
+never saw the text could copy it; its first `token` in words ("" where a prefix was cut); the suffix in words
+(`passage`; of windows that overlap, the likeliest's, else "")."""
 
 SHARES = ["extractable", "sampled", "greedy", "in_tries"]
 SUMMARY = [
@@ -104,6 +105,7 @@ def _cut_windows(
                 "at": rows["variant"].astype("int64"),
                 "suffix": extraction["suffix"],
                 "repeats": False,
+                "token": "",
                 "passage": decode(numbers["token_ids"].tolist()),
             }
             yield pd.DataFrame(about | _sums(_of_tokens(numbers)))
@@ -184,6 +186,7 @@ def _windows_of_text(
         "at": np.asarray(places) + first,
         "suffix": size,
         "repeats": repeats,
+        "token": pieces(numbers["token_ids"], decode)[chosen],
         "passage": passages,
     }
     return pd.DataFrame(about | sums)
@@ -220,6 +223,14 @@ def repeating(ids: np.ndarray, size: int) -> np.ndarray:
     _, first, which = np.unique(runs, axis=0, return_index=True, return_inverse=True)
     had_before = first[which.ravel()] < np.arange(len(runs))
     return np.asarray(sliding_window_view(had_before, size - run + 1).any(axis=1))
+
+
+def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
+    """Each token in words, as it follows the one before it: decoders drop the space before a text's first word."""
+    before = decode([[id] for id in ids.tolist()])
+    pairs = decode([pair.tolist() for pair in sliding_window_view(ids, 2)]) if len(ids) > 1 else []
+    after = [pair[len(alone) :] for pair, alone in zip(pairs, before, strict=False)]
+    return np.array([*before[:1], *after], dtype=object)
 
 
 def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:

@@ -12,7 +12,7 @@ from pretrace.render.registry import RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
 from pretrace.studies.questions import view_writer
-from pretrace.studies.registries import Registry
+from pretrace.studies.registries import Registry, downloads_named
 from pretrace.studies.study import Study
 
 Entry = dict[str, Any]
@@ -173,8 +173,10 @@ def fetched_for(shared_benchmark: str, part: str) -> str:
 
 
 def download(study: Study, entry: Entry) -> File:
-    """The downloaded file that a registry entry reads, if any."""
-    return f"results/downloads/{study.downloads[entry['download']]['file']}" if "download" in entry else []
+    """The downloaded file that a registry entry reads, or several, or none."""
+    slugs = dict.fromkeys(downloads_named(entry).values())
+    files = [f"results/downloads/{study.downloads[slug]['file']}" for slug in slugs]
+    return files[0] if "download" in entry else files
 
 
 def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:

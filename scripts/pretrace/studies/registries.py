@@ -68,6 +68,13 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     return Registry(kind, entries, shared)
 
 
+def downloads_named(entry: dict[str, Any]) -> dict[str, str]:
+    """The key of an entry -> the slug of downloads.yaml that it names."""
+    archived = entry["files"] if entry.get("source") == "archives" else []
+    found = {f"files.{number}.download": text["download"] for number, text in enumerate(archived)}
+    return found | {key: entry[key] for key in ("download",) if key in entry}
+
+
 def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
     """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 

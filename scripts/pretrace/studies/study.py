@@ -26,7 +26,14 @@ from pretrace.studies.questions import (
     questions_left_out,
     resolve_questions,
 )
-from pretrace.studies.registries import SOURCES, Registry, is_overridden, load_registry, override
+from pretrace.studies.registries import (
+    SOURCES,
+    Registry,
+    downloads_named,
+    is_overridden,
+    load_registry,
+    override,
+)
 from pretrace.studies.runs import Extraction, Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
@@ -140,9 +147,10 @@ def _check_references(
     for registry in (models, benchmarks, corpora):
         for slug, entry in registry.entries.items():
             where = f"{registry.kind}.{slug}"
-            if "download" in entry and entry["download"] not in downloads:
-                hint = nearest(entry["download"], downloads)
-                raise InputError(f"{where}.download: unknown download '{entry['download']}': {hint}")
+            for place, slug in downloads_named(entry).items():
+                if slug not in downloads:
+                    hint = nearest(slug, downloads)
+                    raise InputError(f"{where}.{place}: unknown download '{slug}': {hint}")
             if "path" in entry and not Path(entry["path"]).exists():
                 raise InputError(
                     f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
