@@ -48,6 +48,9 @@ CELL = ["subset", "length"]
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
 
+BROKEN = "\ufffd"
+"""What decoders give for a part of a character."""
+
 _ROWS_AT_ONCE = 5_000
 _NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "token_ids": np.int32}
 
@@ -226,11 +229,19 @@ def repeating(ids: np.ndarray, size: int) -> np.ndarray:
 
 
 def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
-    """Each token in words, as it follows the one before it: decoders drop the space before a text's first word."""
-    before = decode([[id] for id in ids.tolist()])
-    pairs = decode([pair.tolist() for pair in sliding_window_view(ids, 2)]) if len(ids) > 1 else []
-    after = [pair[len(alone) :] for pair, alone in zip(pairs, before, strict=False)]
-    return np.array([*before[:1], *after], dtype=object)
+    """Each token in words, as it follows the one before it: decoders drop the space before a text's first word.
+
+    Of a character that takes several tokens, the first has it, and the others have nothing.
+    """
+    alone = decode([[id] for id in ids.tolist()])
+    broken = np.array([BROKEN in words for words in alone])
+    begins = np.flatnonzero(~(broken & np.concatenate([[False], broken[:-1]])))
+    ends = [*begins[1:], len(ids)]
+    longer = decode([ids[max(begin - 1, 0) : end].tolist() for begin, end in zip(begins, ends, strict=True)])
+    found = np.full(len(ids), "", dtype=object)
+    for begin, words in zip(begins.tolist(), longer, strict=True):
+        found[begin] = words[len(alone[begin - 1]) :] if begin else words
+    return found
 
 
 def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:

@@ -28,7 +28,7 @@ COLUMNS: dict[str, Head] = {
 
 @table("extraction", needs=("extraction", "benchmarks"))
 def render(artifact: Artifact, results: Results) -> Table:
-    """The classes of each panel, then the documents of which the model gives back most."""
+    """The classes of each panel, then the documents of panels with an extractable window."""
     panels = results.panels(artifact)
     frames = [results.in_panel("extraction", panel) for panel in panels]
     classes = [
@@ -104,6 +104,8 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 
 def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
+    if not frame["extractable"].gt(0).any():
+        return []
     ordered = frame.sort_values("extractable", ascending=False, kind="stable")
     which = f"the first {MOST_ROWS} of {len(frame)}" if len(frame) > MOST_ROWS else f"{len(frame)}"
     rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_ROWS]))
