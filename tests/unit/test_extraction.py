@@ -9,7 +9,15 @@ import torch
 from made_up_jobs import benchmark_of, request, rows
 
 import tiny_models
-from pretrace.evaluation.extraction import SUMMARY, WINDOWS, longest_run, repeating, summary, windows_of
+from pretrace.evaluation.extraction import (
+    SUMMARY,
+    WINDOWS,
+    longest_run,
+    pieces,
+    repeating,
+    summary,
+    windows_of,
+)
 from pretrace.models.tokens import load_decoder, load_tokenizer, start_token_ids
 from pretrace.runtime.errors import InputError
 
@@ -167,6 +175,20 @@ def test_windows_that_repeat_their_own_text_are_found(size):
     assert len(set(expected)) == 2
 
 
+def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
+    """Whatever the tokenizer: characters of several tokens and spaces before words are neither lost nor doubled."""
+    text = "The état of the 🙂🙂 union — 多语言"
+    tokenizer, decode = (load(tiny_checkpoint("llama")) for load in (load_tokenizer, load_decoder))
+    ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert "".join(pieces(ids, decode)) == text
+    assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]
+
+    def without_first_space(several):
+        return [decode([ids])[0].removeprefix(" ") for ids in several]
+
+    assert "".join(pieces(ids, without_first_space)) == text
+
+
 def test_windows_and_whole_texts_are_passes_of_their_own(job):
     plain = request(statistics="full", start_token="none")
     manifest = job([plain, windows_request(), windows_request(prefix=8)], texts=[TEXT])
@@ -201,7 +223,8 @@ def windows_table(*documents):
         {
             "subset": "", "length": pd.NA, "document": document, "label": label, "text_id": document, "tokens": 500,
             "at": 50 + 50 * place, "suffix": 50, "log_p": math.log(p) - 1 if p else -500.0,
-            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5, "repeats": False, "passage": "words",
+            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5, "repeats": False, "token": "",
+            "passage": "words",
         }
         for document, label, shares in documents for place, p in enumerate(shares)
     ]  # fmt: skip
