@@ -66,6 +66,12 @@ def test_documents_are_left_out_where_none_has_an_extractable_window(rendered):
     assert "Documents" not in printed
 
 
+def test_without_known_non_members_the_table_says_so(rendered):
+    printed = rendered("extraction", windows_table(("book", None, [0.9])))["md"].read_text("utf-8")
+    assert "There are no known non-members to compare with." in printed
+    assert "A p takes" not in printed
+
+
 def test_the_table_says_what_a_window_is_and_what_was_left_out(rendered):
     windows = windows_table(*DOCUMENTS)
     windows["repeats"] = [True] + [False] * 7

@@ -35,8 +35,8 @@ class Archives(BenchmarkEntry, total=False):
 
     files: Required[Annotated[list[ArchivedText], Field(min_length=1)]]
     """The texts, each with `download` (a slug of `downloads.yaml`, a wheel or zip archive), `file` (its path in the
-    archive, UTF-8), `document` (its name) and optionally `label` (1, 0 or null) and `words` (only so many from its
-    beginning)."""
+    archive, UTF-8), `document` (its name) and optionally `label` (1, 0 or null) and `words` (the number of words to
+    take from its beginning)."""
 
 
 @loader("archives", needs=["files"], entry=Archives)

@@ -46,8 +46,6 @@ def render(artifact: Artifact, results: Results) -> Table:
 NOTES = (
     "Greedy: windows that come when the likeliest token is always taken.",
     "Longest: tokens of the longest stretch that extractable windows cover without a gap.",
-    "Known non-members: share of their windows that is extractable although the model never read them, because they "
-    "are common or predictable.",
 )
 
 
@@ -83,7 +81,7 @@ def _repeats(frames: Sequence[pd.DataFrame]) -> Iterator[str]:
 
 
 def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """What is not measured: texts that are too short, and p where there are too few known non-members."""
+    """What is not measured: texts that are too short, and what too few known non-members leave open."""
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
@@ -91,6 +89,13 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
                 f"{panel_label(panel)}: {short:,} of {int(classes['texts'].sum()):,} texts are too short for a window."
             )
     known = pd.concat([frame.loc[frame["unit"] == "document", "known"] for frame in frames])
+    if not known.any():
+        yield "There are no known non-members to compare with."
+        return
+    yield (
+        "Known non-members: share of their windows that is extractable although the model never read them, because "
+        "they are common or predictable."
+    )
     if known.ge(LEAST_KNOWN).any():
         yield (
             "p: share of known non-members' documents with at least the document's share of extractable windows, the "
