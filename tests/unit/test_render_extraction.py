@@ -5,10 +5,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
 from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.extraction import summary
-from pretrace.render.figures.extraction import GROUND, NONE, _chosen, _excerpts, covering
+from pretrace.render.figures.extraction import (
+    GROUND,
+    NARROWEST,
+    NONE,
+    _chosen,
+    _draw,
+    _excerpts,
+    covering,
+)
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -108,6 +118,22 @@ def test_under_the_map_are_the_likeliest_passages_of_each_class(rendered):
     assert [line.split("probability ")[1] for line in said[1:]] == [
         "0.9: passage 0", "0.02: passage 2", "1e-05: passage 3", "1e-08: passage 7"
     ]  # fmt: skip
+
+
+def test_a_map_without_a_likely_passage_says_so(rendered):
+    said = rendered("extraction_map", windows_table(("book", None, [0.0])))["txt"].read_text(encoding="utf-8")
+    assert said.startswith("No passage can be emitted with top-40 sampling")
+
+
+def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
+    stretches = pd.DataFrame(
+        {"start": [0, 5_000, 9_990], "end": [10_000, 5_001, 10_000], "log_p_top": [np.nan, -1.0, np.nan], "row": 1,
+         "label": 1, "document": "book"}
+    )  # fmt: skip
+    axis = Figure().add_subplot()
+    _draw(axis, stretches, Normalize(-6, 0))
+    widths = [path.get_extents().width for path in axis.collections[0].get_paths()]
+    assert widths == pytest.approx([10_000, 10, 10_000 / NARROWEST])
 
 
 def test_the_map_has_a_row_a_document_below_the_name_of_its_class(rendered):

@@ -218,8 +218,8 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 def repeating(ids: np.ndarray, size: int) -> np.ndarray:
     """Whether each window of `size` tokens holds a run of half its tokens that the text had before.
 
-    A model that reads the whole text copies such runs: chants, refrains, formulas of a contract. That is no sign of
-    training.
+    A model that reads the whole text copies such runs: chants, refrains, formulas of a contract. They tell nothing
+    of training.
     """
     run = (size + 1) // 2
     runs = sliding_window_view(ids, run)

@@ -12,6 +12,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
@@ -29,6 +30,8 @@ PASSAGES = 3
 LEAST = -6
 """The power of ten of the probability at which colour begins."""
 GROUPS = {1: CLASSES[1], -1: "unlabelled", 0: CLASSES[0]}
+NARROWEST = 400
+"""The share of the axis that a coloured stretch takes at least is one in this many."""
 UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 """Without the darkest reds: black words can be read on it."""
@@ -39,6 +42,8 @@ MONOSPACE = "DejaVu Sans Mono"
 CHARACTER = 0.602
 """The width of its characters in units of the font size."""
 _ROW, _LINE = 0.14, 0.125  # inches of a document's bar and of a line of words
+
+NOTHING = "No passage can be emitted with top-40 sampling: each has a token outside the 40 likeliest."
 
 NONE, GROUND = -2, -1
 """In place of a window: none covers the token; none that is likely enough for a colour."""
@@ -65,7 +70,7 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(
         _figure(panels, frames, excerpts),
         of_panels(frames, panels),
-        "\n".join(["The passages that are likeliest to be emitted:", *said]),
+        "\n".join(["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]),
     )
 
 
@@ -177,10 +182,16 @@ def _figure(
 
 def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
     """A bar a document, the name of its class above those of a class: grey where measured, else coloured."""
+    longest = float(frame["end"].max())
+    frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
     powers = frame["log_p_top"].to_numpy(float) / log(10)
+    # a passage of a book would be too narrow to be seen
+    widths = (frame["end"] - frame["start"]).where(
+        np.isnan(powers), lambda width: width.clip(longest / NARROWEST)
+    )
     boxes = [
-        Rectangle((start, row - 0.4), end - start, 0.8)
-        for start, end, row in frame[["start", "end", "row"]].itertuples(index=False)
+        Rectangle((start, row - 0.4), width, 0.8)
+        for start, width, row in zip(frame["start"], widths, frame["row"], strict=True)
     ]
     fills = [UNLIKELY if np.isnan(power) else COLORS(norm(power)) for power in powers]
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
@@ -189,8 +200,9 @@ def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
         axis.text(0, row["row"] - 1, GROUPS[row["label"]], fontsize=6, color=GREY, va="center")
     axis.set_yticks(documents["row"], documents["document"], fontsize=6)
     axis.tick_params(axis="y", length=0)
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
-    axis.set(xlim=(0, frame["end"].max()), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token")
+    axis.set(xlim=(0, longest), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token")
 
 
 def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
