@@ -345,7 +345,8 @@ def longest_run(windows: pd.DataFrame) -> int:
 def _p(document: Mapping[str, Any], compared: list[dict[str, Any]], *, itself: bool) -> dict[str, float]:
     """`p` of a document among the documents of known non-members, and their number (`known`).
 
-    A document that is one of them is not compared with itself. Documents all of whose windows repeat have no share.
+    A document that is one of them is not compared with itself. A document has no share if all of
+    its windows repeat the text.
     """
     is_known = itself and pd.notna(document["label"]) and document["label"] == 0
     left_out = document["document"] if is_known else None
