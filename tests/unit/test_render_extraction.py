@@ -51,8 +51,9 @@ def rendered(tmp_path):
         paths = {
             name: {pair if name != "benchmarks" else "books": tmp_path / f"{name}.parquet"} for name in frames
         }
+        entries = {"books": {"caution": "all books were read"}}
         artifact = {"artifact": renderer, "renderer": renderer, "title": "Extraction", "panels": [PANEL]}
-        return render(artifact | {"options": {}}, Results(**paths), tmp_path)
+        return render(artifact | {"options": {}}, Results(**paths, entries=entries), tmp_path)
 
     return draw
 
@@ -62,6 +63,7 @@ def test_the_table_has_classes_and_the_documents_those_with_most_first(rendered)
     printed = files["md"].read_text(encoding="utf-8")
     assert "| tiny on books: members     |         6 |         0 |            0.333 |" in printed
     assert "Documents, 3: tiny on books" in printed
+    assert "- books: all books were read." in printed
     assert printed.index("| book, members") < printed.index("| other book, members")
     table = pd.read_csv(files["csv"])
     assert table["document"].dropna().tolist() == ["book", "other book", "draft"]
@@ -114,6 +116,7 @@ def test_under_the_map_are_the_likeliest_passages_of_each_class(rendered):
     files = rendered("extraction_map")
     said = files["txt"].read_text(encoding="utf-8").splitlines()
     assert said[0] == "The passages that are likeliest to be emitted:"
+    assert said.pop() == "books: all books were read."
     assert said[1] == "tiny on books, members, book, token 50, probability 0.9: passage 0"
     assert [line.split("probability ")[1] for line in said[1:]] == [
         "0.9: passage 0", "0.02: passage 2", "1e-05: passage 3", "1e-08: passage 7"

@@ -67,10 +67,11 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     frames = [_stretches(frame) for frame in windows]
     excerpts = [[*_excerpts(frame)] for frame in windows]
     said = [line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)]
+    told = ["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]
     return Drawing(
         _figure(panels, frames, excerpts),
         of_panels(frames, panels),
-        "\n".join(["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]),
+        "\n".join([*told, *results.cautions(panels)]),
     )
 
 

@@ -39,7 +39,13 @@ def render(artifact: Artifact, results: Results) -> Table:
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
         blocks += _documents(panel_label(panel), frame[frame["unit"] == "document"])
-    notes = [*_settings(panels, frames), *_repeats(frames), *NOTES, *_left_out(panels, frames)]
+    notes = [
+        *_settings(panels, frames),
+        *_repeats(frames),
+        *NOTES,
+        *_left_out(panels, frames),
+        *results.cautions(panels),
+    ]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 
