@@ -9,15 +9,15 @@ from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
     extraction = snakemake.params.extraction
+    benchmark = read_parquet(snakemake.input.benchmark)
     windows = windows_of(
         read_json(snakemake.input.manifest),
         Path(snakemake.params.store),
-        read_parquet(snakemake.input.benchmark),
-        extraction["start_token"],
+        benchmark,
+        extraction,
         load_decoder(Path(snakemake.input.checkpoint)),
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)
-    write_parquet(
-        snakemake.output.summary, summary(windows, extraction, read_parquet(known) if known else None)
-    )
+    elsewhere = read_parquet(known) if known else None
+    write_parquet(snakemake.output.summary, summary(windows, benchmark, extraction, elsewhere))

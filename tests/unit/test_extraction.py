@@ -1,4 +1,4 @@
-"""Extraction: what the pass over windows says against brute force, and what of it counts as extractable."""
+"""Extraction: windows of passes against brute force, and what of them counts as extractable."""
 
 import math
 
@@ -6,20 +6,41 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_up_jobs import benchmark_of, request
+from made_up_jobs import benchmark_of, request, rows
 
 import tiny_models
-from pretrace.evaluation.extraction import SUMMARY, WINDOWS, longest_run, summary, windows_of
+from pretrace.evaluation.extraction import (
+    SUMMARY,
+    WINDOWS,
+    longest_run,
+    pieces,
+    repeating,
+    summary,
+    windows_of,
+)
 from pretrace.models.tokens import load_decoder, load_tokenizer, start_token_ids
 from pretrace.runtime.errors import InputError
 
 TEXT = "The state of the union is strong, and the people of the United States know it. " * 3
 PREFIX, SUFFIX, STRIDE = 6, 4, 3
-EXTRACTION = {"threshold": 0.001, "tries": 100}
+EXTRACTION = {"suffix": 50, "threshold": 0.001, "tries": 100}
 
 
 def windows_request(start_token="none", prefix=PREFIX, suffix=SUFFIX):
     return request(statistics="top40", windows=[prefix, suffix, STRIDE], start_token=start_token)
+
+
+def whole_requests(start_token="none"):
+    """The passes behind windows that have the whole text before them as context."""
+    return [
+        request(statistics="top40", windows=windows, start_token=start_token)
+        for windows in (None, "past_context")
+    ]
+
+
+def extraction(start_token="none", **keys):
+    """What a job is told of a run's extraction."""
+    return {"start_token": start_token, "parts": [{"subsets": None, "lengths": None}], "stride": 1, **keys}
 
 
 def by_brute_force(model, read, suffix, most):
@@ -42,7 +63,8 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
     model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
     benchmark = benchmark_of([TEXT, "A"])
     manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
-    found = windows_of(manifest, job.store, benchmark, start_token, load_decoder(tiny_checkpoint(kind)))
+    cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
+    found = windows_of(manifest, job.store, benchmark, cut, load_decoder(tiny_checkpoint(kind)))
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)
@@ -58,10 +80,113 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
         assert row.log_p == pytest.approx(whole, abs=1e-3)
         assert math.isnan(row.log_p_top) if math.isinf(top) else row.log_p_top == pytest.approx(top, abs=1e-3)
         assert row.greedy == (greedy == 0)
-        assert row.passage == tokenizer.decode(suffix)
+        assert (row.passage, row.repeats) == (tokenizer.decode(suffix), False)
     assert found["log_p_top"].notna().any() == (size == 1), (
         "few tokens are among the 40 likeliest of a random model"
     )
+
+
+WORDS = "union state people strong know the of and it is " * 4
+NEW = " ".join(f"{word}{number}" for number, word in enumerate(WORDS.split()))
+
+
+@pytest.mark.parametrize(("max_length", "size"), [(None, 2), (48, 1), (31, 2)])
+@pytest.mark.parametrize(("kind", "start_token"), [("llama", "<s>"), ("gpt_neox", "none")])
+def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_tokens_before_them(
+    job, tiny_checkpoint, tiny_model, kind, start_token, max_length, size
+):
+    """Past the model's context a token has at least half of the context before it."""
+    model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
+    benchmark = benchmark_of([NEW, "A", "The state of the union"])
+    manifest = job(whole_requests(start_token), kind=kind, benchmark=benchmark, max_length=max_length)
+    context, stride = 5, 3
+    asked = extraction(start_token, suffix=size, context=context, stride=stride)
+    found = windows_of(manifest, job.store, benchmark, asked, load_decoder(tiny_checkpoint(kind)))
+    ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
+    start = list(start_token_ids(tokenizer, start_token))
+    room = (max_length or tiny_models.CONTEXT) - len(start)
+    given = room // 2
+    long = found[found["text_id"] == "t000"]
+    assert list(found) == WINDOWS
+    assert long["at"].tolist() == list(range(context - len(start), len(ids) - size + 1, stride))
+    assert set(long["tokens"]) == {len(ids)}
+    assert (len(ids) > room) == ("past_context" in [entry["windows"] for entry in manifest["views"]])
+    for row in long.iloc[::4].itertuples():
+        whole = top = 0.0
+        for at in range(row.at, row.at + size):
+            before = at if at < room else given + (at - room) % (room - given)
+            read = [*start, *ids[at - before : at]]
+            whole += by_brute_force(model, read, [ids[at]], model.config.vocab_size)
+            top += by_brute_force(model, read, [ids[at]], 40)
+        assert row.log_p == pytest.approx(whole, abs=1e-3)
+        assert math.isnan(row.log_p_top) if math.isinf(top) else row.log_p_top == pytest.approx(top, abs=1e-3)
+    assert found["log_p_top"].notna().any() or size > 1
+    told = found[found["passage"] != ""]
+    assert all(row.passage == tokenizer.decode(ids[row.at : row.at + size]) for row in told.itertuples())
+    assert told["log_p_top"].notna().all()
+    assert told["at"].diff().dropna().abs().ge(size).all(), "passages do not overlap"
+
+
+def test_every_token_past_the_context_is_scored_once_after_half_of_the_context(job):
+    start, room = 1, 47
+    manifest = job(whole_requests("<s>"), texts=[NEW], max_length=48)
+    [plain] = rows(job, manifest, "<s>")
+    past = rows(job, manifest, "<s>", windows="past_context")
+    ends = [room, *(row["variant"] + len(row["logprobs"]) for row in past)]
+    assert [row["variant"] for row in past] == ends[:-1]
+    assert ends[-1] == plain["n_tokens"]
+    assert len(plain["logprobs"]) == room
+    assert max(len(row["logprobs"]) for row in past) == room - room // 2
+    assert start + room // 2 >= 48 // 2
+
+
+def test_a_context_that_no_token_past_the_models_context_has_is_refused(job):
+    benchmark = benchmark_of([NEW])
+    manifest = job(whole_requests(), benchmark=benchmark, max_length=48)
+    with pytest.raises(
+        InputError, match=r"exceed the model's context of 48 tokens.* Give context: 24 at most"
+    ):
+        windows_of(manifest, job.store, benchmark, extraction(suffix=2, context=25), list)
+
+
+def test_only_the_texts_that_the_run_reads_have_windows(job):
+    texts = [benchmark_of([NEW], subset=subset) for subset in ("a", "b")]
+    benchmark = pd.concat([texts[0], texts[1].assign(text_id="other")], ignore_index=True)
+    manifest = job(whole_requests(), benchmark=benchmark)
+    asked = extraction(suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}])
+    found = windows_of(manifest, job.store, benchmark, asked, lambda ids: ["words"] * len(ids))
+    assert set(found["text_id"]) == {"other"}
+
+
+@pytest.mark.parametrize("size", [1, 4, 5])
+def test_windows_that_repeat_their_own_text_are_found(size):
+    """By comparing every run of half a window with every earlier one."""
+    ids = np.random.default_rng(0).integers(0, 5, size=60)
+    run = math.ceil(size / 2)
+    expected = [
+        any(
+            list(ids[at : at + run]) == list(ids[before : before + run])
+            for at in range(window, window + size - run + 1)
+            for before in range(at)
+        )
+        for window in range(len(ids) - size + 1)
+    ]
+    assert repeating(ids, size).tolist() == expected
+    assert len(set(expected)) == 2
+
+
+def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
+    """Whatever the tokenizer: characters of several tokens and spaces before words are neither lost nor doubled."""
+    text = "The état of the 🙂🙂 union — 多语言"
+    tokenizer, decode = (load(tiny_checkpoint("llama")) for load in (load_tokenizer, load_decoder))
+    ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
+    assert "".join(pieces(ids, decode)) == text
+    assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]
+
+    def without_first_space(several):
+        return [decode([ids])[0].removeprefix(" ") for ids in several]
+
+    assert "".join(pieces(ids, without_first_space)) == text
 
 
 def test_windows_and_whole_texts_are_passes_of_their_own(job):
@@ -83,9 +208,13 @@ def test_texts_without_a_window_are_an_error_that_says_what_to_do(job):
     benchmark = benchmark_of(["A"])
     manifest = job([windows_request()], benchmark=benchmark)
     with pytest.raises(
-        InputError, match=r"texts: no text has a window.* give longer texts, or a smaller prefix"
+        InputError,
+        match=r"texts: no text has a window.* 10 tokens, prefix and suffix .* give longer texts, or lower these",
     ):
-        windows_of(manifest, job.store, benchmark, "none", str)
+        windows_of(manifest, job.store, benchmark, extraction(prefix=PREFIX, suffix=SUFFIX), str)
+    manifest = job(whole_requests(), benchmark=benchmark)
+    with pytest.raises(InputError, match=r"takes 9 tokens, context and suffix of the run's extraction"):
+        windows_of(manifest, job.store, benchmark, extraction(context=5, suffix=4), str)
 
 
 def windows_table(*documents):
@@ -94,18 +223,30 @@ def windows_table(*documents):
         {
             "subset": "", "length": pd.NA, "document": document, "label": label, "text_id": document, "tokens": 500,
             "at": 50 + 50 * place, "suffix": 50, "log_p": math.log(p) - 1 if p else -500.0,
-            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5, "passage": "words",
+            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5, "repeats": False, "token": "",
+            "passage": "words",
         }
         for document, label, shares in documents for place, p in enumerate(shares)
     ]  # fmt: skip
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
+def texts_of(windows, *short):
+    """The benchmark of these windows: a text each document, and further texts (document, label) without a window."""
+    texts = windows[["subset", "length", "document", "label", "text_id"]].drop_duplicates()
+    more = [{"text_id": f"short {number}", "document": document, "label": label, "subset": "", "length": pd.NA}
+            for number, (document, label) in enumerate(short)]  # fmt: skip
+    return pd.concat(
+        [texts, pd.DataFrame(more, columns=texts.columns).astype(texts.dtypes)], ignore_index=True
+    )
+
+
 KNOWN = [("n1", 0, [0, 0, 0.002, 0]), ("n2", 0, [0, 0, 0, 0]), ("n3", 0, [1e-9, 1e-4, 0, 0])]
 
 
 def test_shares_runs_and_what_is_common():
-    frame = summary(windows_table(("m", 1, [0.9, 0.01, 0.0021, 0]), *KNOWN), EXTRACTION)
+    windows = windows_table(("m", 1, [0.9, 0.01, 0.0021, 0]), *KNOWN)
+    frame = summary(windows, texts_of(windows), EXTRACTION)
     assert list(frame) == SUMMARY
     members, nonmembers = frame[frame["unit"] == "class"].to_dict("records")
     assert (members["label"], members["windows"], members["extractable"]) == (1, 4, 0.75)
@@ -118,10 +259,31 @@ def test_shares_runs_and_what_is_common():
     assert p["m"] == 1 / 4
     assert p["n1"] == 1 / 3, "not compared with itself"
     assert p["n2"] == 1
+    assert frame["known"].tolist()[2:] == [3, 2, 2, 2]
+
+
+def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
+    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0]), ("n1", 0, [0.9, 0]), ("n2", 0, [0.9]))
+    windows["repeats"] = [True, False, False, False, True, False, True]
+    frame = summary(windows, texts_of(windows), EXTRACTION).set_index(["unit", "document"])
+    assert frame.loc[("document", "m"), ["windows", "repeats", "longest_run"]].tolist() == [3, 1, 50]
+    assert frame.loc[("document", "m"), "extractable"] == pytest.approx(1 / 3)
+    assert frame.loc[("document", "m"), "nonmembers"] == 0
+    assert frame.loc[("document", "m"), ["p", "known"]].tolist() == [1 / 2, 1], "n2 has no window that counts"
+    assert frame.loc[("document", "n2"), ["windows", "repeats"]].tolist() == [0, 1]
+    assert frame.loc[("document", "n2"), ["extractable", "p"]].isna().all()
+
+
+def test_texts_that_are_too_short_for_a_window_are_counted():
+    windows = windows_table(("m", 1, [0.9]), ("n1", 0, [0]))
+    frame = summary(windows, texts_of(windows, ("m", 1), ("another", 1)), EXTRACTION)
+    members, nonmembers, book, draft = frame[["texts", "short"]].to_numpy().tolist()
+    assert (members, nonmembers, book, draft) == ([3, 2], [1, 0], [2, 1], [1, 0])
 
 
 def test_known_non_members_of_another_benchmark():
-    frame = summary(windows_table(("book", None, [0.9, 0, 0.9, 0])), EXTRACTION, windows_table(*KNOWN))
+    windows = windows_table(("book", None, [0.9, 0, 0.9, 0]))
+    frame = summary(windows, texts_of(windows), EXTRACTION, windows_table(*KNOWN))
     whole, book = frame.to_dict("records")
     assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(1 / 12)
     assert pd.isna(book["label"])
@@ -129,7 +291,8 @@ def test_known_non_members_of_another_benchmark():
 
 
 def test_without_known_non_members_nothing_is_compared():
-    frame = summary(windows_table(("book", None, [0.9, 0])), EXTRACTION)
+    windows = windows_table(("book", None, [0.9, 0]))
+    frame = summary(windows, texts_of(windows), EXTRACTION)
     assert frame[["nonmembers", "p"]].isna().all(axis=None)
 
 
@@ -146,4 +309,5 @@ def test_tries_of_a_tiny_probability_lose_no_digits():
     """1 - (1 - 1e-17)^n is 0 as written; ln(1/2) / ln(1 - 1e-17) is about 6.9e16 tries."""
     tiny = windows_table(("m", 1, [1e-17]))
     for tries, expected in ((10**16, 0.0), (10**17, 1.0)):
-        assert summary(tiny, EXTRACTION | {"tries": tries})["in_tries"].tolist() == [expected] * 2
+        frame = summary(tiny, texts_of(tiny), EXTRACTION | {"tries": tries})
+        assert frame["in_tries"].tolist() == [expected] * 2

@@ -1,12 +1,16 @@
 """A run's key `extraction`: its defaults, what is planned for it, and what is refused."""
 
 import pytest
+from made_up_jobs import benchmark_of
 from made_up_studies import RUN, load_written, study
 
+from pretrace.passes.requests import expand
 from pretrace.runtime.errors import InputError
 from pretrace.studies import paths, plan
 
-WINDOWS = {"prefix": 50, "suffix": 50, "stride": 50, "threshold": 0.001, "tries": 100}
+COUNTED = {"threshold": 0.001, "tries": 100}
+WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
+CUT = COUNTED | {"prefix": 50, "suffix": 50, "stride": 50}
 FREE = {
     "base_url": "http://localhost:1/v1",
     "model": "m",
@@ -18,31 +22,57 @@ FREE = {
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}}]))
     [run] = found.runs
-    assert (run.extraction, run.methods, run.questions) == (WINDOWS, [], [])
+    assert (run.extraction, run.methods, run.questions) == (WHOLE, [], [])
     assert list(found.artifacts) == ["extraction", "extraction_map"]
-    [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
-    assert (request["windows"], request["statistics"], request["view"]) == ([50, 50, 50], "top40", "original")
+    requests = plan.pass_requests(found, "smollm2-135m", "sotu")
+    assert [request["windows"] for request in requests] == [None, "past_context"]
+    assert {(request["statistics"], request["view"]) for request in requests} == {("top40", "original")}
     assert [kind for kind, *_ in paths.read_by(found, "extraction", [])] == ["extraction", "benchmarks"]
 
 
-def test_the_stride_is_the_suffix_unless_it_is_given(tmp_path):
+def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
     for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
-        [run] = load_written(tmp_path, study(runs=[RUN | {"extraction": given}])).runs
-        assert run.extraction == WINDOWS | {"suffix": 30, "stride": stride}
+        found = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
+        assert found.runs[0].extraction == CUT | {"suffix": 30, "stride": stride}
+        [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
+        assert (request["windows"], request["statistics"]) == ([50, 30, stride], "top40")
 
 
-def test_a_run_with_methods_too_has_both_kinds_of_passes_and_artifacts(tmp_path):
+def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}, "methods": ["loss"]}]))
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
-    assert [request["windows"] for request in requests] == [None, [50, 50, 50]]
+    benchmark = benchmark_of(["a text"], length=32)
+    plain, past = expand(requests, benchmark, {})
+    assert (plain.coordinates["windows"], plain.statistics) == (None, "top40")
+    assert past.coordinates["windows"] == "past_context"
     assert {"results_auc", "extraction"} <= found.artifacts.keys()
+
+
+def test_a_job_is_told_which_texts_the_runs_with_an_extraction_read(tmp_path):
+    runs = [
+        RUN | {"extraction": {}, "lengths": [32]},
+        RUN | {"lengths": [64], "methods": ["loss"]},
+    ]
+    own = {
+        "texts": {
+            "source": "sotu_split",
+            "download": "sotu",
+            "texts": 4,
+            "lengths": [32, 64],
+            "eras": [[1930, 2024]],
+        }
+    }
+    runs = [run | {"benchmark": "texts"} for run in runs]
+    found = load_written(tmp_path, study(runs=runs, benchmarks=own))
+    told = plan.extraction_of(found, "smollm2-135m", "texts")
+    assert told == WHOLE | {"start_token": "tokenizer", "parts": [{"subsets": None, "lengths": [32]}]}
 
 
 @pytest.mark.parametrize(
     ("runs", "complaint"),
     [
         (
-            [{"extraction": {}}, {"extraction": {"suffix": 20}}],
+            [{"extraction": {}}, {"extraction": {"suffix": 30}}],
             r"runs\.1\.extraction: another run .* gives a different one",
         ),
         (
@@ -53,6 +83,7 @@ def test_a_run_with_methods_too_has_both_kinds_of_passes_and_artifacts(tmp_path)
             [{"extraction": {}, "calibrate_on": "sotu_segments"}],
             r"calibrate_on: no run has smollm2-135m read sotu_segments with the same extraction; add one",
         ),
+        ([{"extraction": {"prefix": 50, "context": 20}}], r"runs\.0\.extraction: give prefix or context"),
         (
             [{"extraction": {}, "model": "far"}],
             r"extraction: far does not run here, and extraction needs the 40 most",

@@ -1,122 +1,305 @@
 """Which passages a model gives back: the windows of texts, which are extractable, and as many of known non-members.
 
 Hayes et al., Measuring memorization in language models via probabilistic extraction, 2024 (arXiv 2410.19482); Cooper et
-al., Extracting memorized pieces of (copyrighted) books from open-weight language models, 2025 (arXiv 2505.12546).
+al., Extracting memorized pieces of (copyrighted) books from open-weight language models, 2025 (arXiv 2505.12546). Both
+cut texts into prefix and suffix, 50 tokens each. With the whole text before a window as its context, every window is
+a sum over the tokens of one pass.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.evaluation.evidence import empirical_p
 from pretrace.passes.manifest import PLAIN, read_batches
-from pretrace.passes.requests import TOP
+from pretrace.passes.requests import PAST_CONTEXT, TOP
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log as logger
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
-    "passage",
+    "repeats", "token", "passage",
 ]  # fmt: skip
 """A row a window: the `tokens` of the text, where in it the suffix begins (`at`), and the tokens of the `suffix`; ln of
-the probability that the suffix is emitted after its prefix, at temperature 1 and with top-40 sampling (missing where
-that is 0); whether greedy decoding emits it; the suffix in words (`passage`)."""
+the probability that the suffix is emitted after what is read before it, at temperature 1 and with top-40 sampling
+(missing where that is 0); whether greedy decoding emits it; whether it `repeats` its own text, so that a model that
+never saw the text could copy it; its first `token` in words ("" where a prefix was cut); the suffix in words
+(`passage`; of windows that overlap, the likeliest's, else "")."""
 
 SHARES = ["extractable", "sampled", "greedy", "in_tries"]
 SUMMARY = [
-    "subset", "length", "unit", "document", "label", "windows", *SHARES, "longest_run", "nonmembers", "p",
+    "subset", "length", "unit", "document", "label", "texts", "short", "windows", "repeats", *SHARES, "longest_run",
+    "nonmembers", "p", "known", "prefix", "suffix", "threshold", "tries",
 ]  # fmt: skip
-"""A row a class (`unit`) and a row a document: its windows, the share of them with a probability above the threshold
-with top-40 sampling (`extractable`) and at temperature 1 (`sampled`), that greedy decoding emits, and that come at
-least once in `tries` top-40 samples with a probability of one half; tokens of the longest stretch of extractable
-windows; the share of the windows of known non-members that are extractable; and a document's p, the share of known
-non-members' documents with at least its share of extractable windows, itself counted."""
+"""A row a class (`unit`) and a row a document: its texts, those of them too `short` for a window, its windows that do
+not repeat the text, those that do; the share of the former with a probability above the threshold with top-40 sampling
+(`extractable`) and at temperature 1 (`sampled`), that greedy decoding emits, and that come at least once in `tries`
+top-40 samples with a probability of one half; tokens of the longest stretch of extractable windows; the share of the
+windows of known non-members that are extractable; a document's p, the share of known non-members' documents with at
+least its share of extractable windows, itself counted, and how many such documents are `known`; and the run's settings
+(`prefix` missing where all tokens before a window are read)."""
 
 CELL = ["subset", "length"]
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
 
+BROKEN = "\ufffd"
+"""What decoders give for a part of a character."""
+
 _ROWS_AT_ONCE = 5_000
+_NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "token_ids": np.int32}
 
 
 def windows_of(
-    manifest: dict[str, Any], store: Path, benchmark: pd.DataFrame, start_token: str, decode: Decode
+    manifest: dict[str, Any],
+    store: Path,
+    benchmark: pd.DataFrame,
+    extraction: Mapping[str, Any],
+    decode: Decode,
 ) -> pd.DataFrame:
-    """The table of `WINDOWS` from the passes over windows that a manifest names, in the order of the texts.
+    """The table of `WINDOWS` from the passes that a manifest names, in the order of the texts.
 
-    Raises `InputError` where no text is long enough for a window.
+    `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
+    all of the text before them. Raises `InputError` where no text is long enough for a window.
     """
     texts = benchmark.set_index("text_id")[[*CELL, "document", "label"]]
-    parts = []
-    for entry in manifest["views"]:
-        if entry["windows"] and entry["start_token"] == start_token:
-            at = {key: entry[key] for key in (*PLAIN, "view", "start_token", *CELL)}
-            for batch in read_batches(manifest, store, at, _ROWS_AT_ONCE):
-                parts.append(_measured(batch.to_pandas(), decode))
+    measured = _cut_windows if "prefix" in extraction else _windows_in_context
+    parts = list(measured(manifest, store, extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if frame.empty:
+        before, keys = _least_before(extraction)
         raise InputError(
-            f"{manifest['benchmark']}: no text has a window. A window is as many tokens as prefix and suffix of the "
-            "run's extraction together: give longer texts, or a smaller prefix or suffix."
+            f"{manifest['benchmark']}: no text has a window. A window takes {before + extraction['suffix']} tokens, "
+            f"{keys} and suffix of the run's extraction together: give longer texts, or lower these."
         )
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
-    return frame.sort_values([*CELL, "document", "text_id", "at"], ignore_index=True)[WINDOWS]
+    frame = frame.sort_values([*CELL, "document", "text_id", "at"], ignore_index=True)[WINDOWS]
+    logger.info(
+        "%s: %d windows in %d texts; %d windows repeat their own text",
+        manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
+    )  # fmt: skip
+    return frame
 
 
-def _measured(rows: pd.DataFrame, decode: Decode) -> pd.DataFrame:
-    logprobs, top_mass = (np.stack(rows[key].to_list()).astype(np.float64) for key in ("logprobs", "top40"))
-    ranks = np.stack(rows["ranks"].to_list())
-    in_top = (ranks < TOP).all(axis=1)
-    return pd.DataFrame(
-        {
-            "text_id": rows["text_id"],
-            "tokens": rows["n_tokens"].astype("int64"),
-            "at": rows["variant"].astype("int64"),
-            "suffix": logprobs.shape[1],
-            "log_p": logprobs.sum(axis=1),
-            "log_p_top": np.where(in_top, np.minimum(logprobs - top_mass, 0).sum(axis=1), np.nan),
-            "greedy": (ranks == 0).all(axis=1),
-            "passage": decode([ids.tolist() for ids in rows["token_ids"]]),
-        }
-    )
+def _least_before(extraction: Mapping[str, Any]) -> tuple[int, str]:
+    """The least number of tokens before a window, and the key that says it."""
+    key = "prefix" if "prefix" in extraction else "context"
+    return extraction[key], key
+
+
+def _cut_windows(
+    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], decode: Decode
+) -> Iterator[pd.DataFrame]:
+    """The windows that were read after a prefix of their own."""
+    cut = [extraction[key] for key in ("prefix", "suffix", "stride")]
+    for at in _passes(manifest, extraction, cut):
+        for batch in read_batches(manifest, store, at, _ROWS_AT_ONCE):
+            rows = batch.to_pandas()
+            numbers = {key: np.stack(rows[key].to_list()).astype(kind) for key, kind in _NUMBERS.items()}
+            about = {
+                "text_id": rows["text_id"],
+                "tokens": rows["n_tokens"].astype("int64"),
+                "at": rows["variant"].astype("int64"),
+                "suffix": extraction["suffix"],
+                "repeats": False,
+                "token": "",
+                "passage": decode(numbers["token_ids"].tolist()),
+            }
+            yield pd.DataFrame(about | _sums(_of_tokens(numbers)))
+
+
+def _windows_in_context(
+    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], decode: Decode
+) -> Iterator[pd.DataFrame]:
+    """The windows of the texts as they were read, each after all that is before it."""
+    for at in _passes(manifest, extraction, None):
+        beyond = _past_context(manifest, store, extraction, at)
+        for batch in read_batches(manifest, store, at, _ROWS_AT_ONCE):
+            for row in batch.to_pandas().to_dict("records"):
+                windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
+                if len(windows):
+                    yield windows
+
+
+def _passes(
+    manifest: dict[str, Any], extraction: Mapping[str, Any], windows: list[int] | str | None
+) -> Iterator[dict[str, Any]]:
+    """The coordinates of the passes over the texts that the runs with `extraction` read."""
+    wanted = PLAIN | {"view": "original", "windows": windows, "start_token": extraction["start_token"]}
+    for entry in manifest["views"]:
+        is_asked = any(
+            all(part[f"{key}s"] is None or entry[key] in part[f"{key}s"] for key in CELL)
+            for part in extraction["parts"]
+        )
+        if is_asked and all(entry[key] == value for key, value in wanted.items()):
+            yield wanted | {key: entry[key] for key in CELL}
+
+
+def _past_context(
+    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], at: Mapping[str, Any]
+) -> dict[str, list[dict[str, Any]]]:
+    """Text id -> the stretches of the texts of a plain pass that are longer than the model's context, in order.
+
+    Raises `InputError` where they have fewer tokens before them than the run asks for.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {}
+    place = {key: at[key] for key in CELL}
+    for past in _passes(manifest, extraction, PAST_CONTEXT):
+        if place != {key: past[key] for key in CELL}:
+            continue
+        for batch in read_batches(manifest, store, past, _ROWS_AT_ONCE):
+            for row in batch.to_pandas().to_dict("records"):
+                rows.setdefault(row["text_id"], []).append(row)
+    if rows and extraction["context"] > manifest["context"] // 2:
+        raise InputError(
+            f"extraction: context is {extraction['context']}, and texts of {manifest['benchmark']} exceed the model's "
+            f"context of {manifest['context']} tokens: past it a token has half of that before it. Give context: "
+            f"{manifest['context'] // 2} at most."
+        )
+    return rows
+
+
+def _windows_of_text(
+    rows: Sequence[Mapping[str, Any]], extraction: Mapping[str, Any], decode: Decode
+) -> pd.DataFrame:
+    """The windows of one text from the rows of its passes, which follow each other."""
+    size, stride = extraction["suffix"], extraction["stride"]
+    numbers = {key: np.concatenate([row[key] for row in rows]).astype(kind) for key, kind in _NUMBERS.items()}
+    first = rows[0]["n_tokens"] - len(numbers["logprobs"])  # 1 without a start token
+    start = max(extraction["context"] - (first == 0), first) - first
+    chosen = slice(start, max(len(numbers["logprobs"]) - size + 1, 0), stride)
+    places = range(len(numbers["logprobs"]))[chosen]
+    if not places:
+        return pd.DataFrame()
+    tokens = {name: sliding_window_view(of, size)[chosen] for name, of in _of_tokens(numbers).items()}
+    sums = _sums(tokens)
+    repeats = repeating(numbers["token_ids"], size)[chosen]
+    passages = np.full(len(places), "", dtype=object)
+    likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
+    passages[likeliest] = decode([numbers["token_ids"][places[i] :][:size].tolist() for i in likeliest])
+    about = {
+        "text_id": rows[0]["text_id"],
+        "tokens": int(rows[0]["n_tokens"]),
+        "at": np.asarray(places) + first,
+        "suffix": size,
+        "repeats": repeats,
+        "token": pieces(numbers["token_ids"], decode)[chosen],
+        "passage": passages,
+    }
+    return pd.DataFrame(about | sums)
+
+
+def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of each token: ln of its probability, at temperature 1 and among the 40 likeliest; whether it is outside them,
+    and whether it is the likeliest."""
+    return {
+        "log_p": numbers["logprobs"],
+        "log_p_top": np.minimum(numbers["logprobs"] - numbers["top40"], 0),
+        "outside": numbers["ranks"] >= TOP,
+        "likeliest": numbers["ranks"] == 0,
+    }
+
+
+def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """`_of_tokens` [windows, tokens] -> the columns of `WINDOWS` that are made of them."""
+    return {
+        "log_p": tokens["log_p"].sum(axis=1),
+        "log_p_top": np.where(tokens["outside"].any(axis=1), np.nan, tokens["log_p_top"].sum(axis=1)),
+        "greedy": tokens["likeliest"].all(axis=1),
+    }
+
+
+def repeating(ids: np.ndarray, size: int) -> np.ndarray:
+    """Whether each window of `size` tokens holds a run of half its tokens that the text had before.
+
+    A model that reads the whole text copies such runs: chants, refrains, formulas of a contract. They tell nothing
+    of training.
+    """
+    run = (size + 1) // 2
+    runs = sliding_window_view(ids, run)
+    _, first, which = np.unique(runs, axis=0, return_index=True, return_inverse=True)
+    had_before = first[which.ravel()] < np.arange(len(runs))
+    return np.asarray(sliding_window_view(had_before, size - run + 1).any(axis=1))
+
+
+def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
+    """Each token in words, as it follows the one before it: decoders drop the space before a text's first word.
+
+    Of a character that takes several tokens, the first has it, and the others have nothing.
+    """
+    alone = decode([[id] for id in ids.tolist()])
+    broken = np.array([BROKEN in words for words in alone])
+    begins = np.flatnonzero(~(broken & np.concatenate([[False], broken[:-1]])))
+    ends = [*begins[1:], len(ids)]
+    longer = decode([ids[max(begin - 1, 0) : end].tolist() for begin, end in zip(begins, ends, strict=True)])
+    found = np.full(len(ids), "", dtype=object)
+    for begin, words in zip(begins.tolist(), longer, strict=True):
+        found[begin] = words[len(alone[begin - 1]) :] if begin else words
+    return found
+
+
+def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
+    """The numbers of the windows that overlap no likelier one, in order; windows without a probability are left out."""
+    covered = np.zeros(len(log_p) * stride + size, dtype=bool)
+    chosen = []
+    for number in np.argsort(-log_p, kind="stable")[: np.isfinite(log_p).sum()]:
+        tokens = slice(number * stride, number * stride + size)
+        if not covered[tokens].any():
+            covered[tokens] = True
+            chosen.append(int(number))
+    return sorted(chosen)
 
 
 def summary(
-    windows: pd.DataFrame, extraction: Mapping[str, Any], elsewhere: pd.DataFrame | None = None
+    windows: pd.DataFrame,
+    texts: pd.DataFrame,
+    extraction: Mapping[str, Any],
+    elsewhere: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """The table of `SUMMARY`: classes, then documents.
 
-    `extraction` has the threshold and the tries. The known non-members (label 0) are those of the same subset
-    and length, or all of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing.
+    `texts` is the benchmark's table. The known non-members (label 0) are those of the same subset and length, or all
+    of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing. A text without a
+    window counts as short where others of its subset and length have one.
     """
+    texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
     windows = _judged(windows, extraction)
     known_elsewhere = None if elsewhere is None else _nonmembers(_judged(elsewhere, extraction))
+    settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
     rows = []
     for place, here in windows.groupby(CELL, dropna=False, sort=True):
         known = _nonmembers(here) if known_elsewhere is None else known_elsewhere
-        share = known["extractable"].mean() if len(known) else np.nan
-        about = dict(zip(CELL, place, strict=True)) | {"nonmembers": share}
-        of_class = [about | one for one in _units(here, ["label"])]
-        documents = _units(here, ["document", "label"])
-        compared = _units(known, ["document"])
-        of_documents = [
-            about | one | {"p": _p(one, compared, itself=known_elsewhere is None)} for one in documents
+        about = dict(zip(CELL, place, strict=True)) | settings
+        about |= {"nonmembers": known.loc[~known["repeats"], "extractable"].mean()}
+        there = texts[_in_place(texts, place)]
+        compared = _units(known, None, ["document"])
+        rows += [{"unit": "class", **about, **unit} for unit in _units(here, there, ["label"])]
+        rows += [
+            {"unit": "document", **about, **unit, **_p(unit, compared, itself=known_elsewhere is None)}
+            for unit in _units(here, there, ["document", "label"])
         ]
-        rows += [{"unit": "class", **one} for one in of_class]
-        rows += [{"unit": "document", **one} for one in of_documents]
-    return pd.DataFrame(rows).reindex(columns=SUMMARY).astype({"label": "Int64", "length": "Int64"})
+    whole = dict.fromkeys(("label", "length", "prefix", "known"), "Int64")
+    return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
+
+
+def _in_place(texts: pd.DataFrame, place: tuple[Any, ...]) -> pd.Series:
+    subset, length = place
+    of_length = texts["length"].isna() if pd.isna(length) else texts["length"].eq(length).fillna(False)
+    return texts["subset"].eq(subset) & of_length
 
 
 def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
-    """The windows with the columns of `SHARES`, true or false."""
+    """The windows with the columns of `SHARES`, true or false; windows that repeat their text are not extractable."""
     least = log(extraction["threshold"])
     tries, p = extraction["tries"], np.exp(windows["log_p_top"].fillna(-np.inf))
     return windows.assign(
-        extractable=windows["log_p_top"] > least,
+        extractable=(windows["log_p_top"] > least) & ~windows["repeats"],
         sampled=windows["log_p"] > least,
         in_tries=tries * np.log1p(-np.minimum(p, 1 - 1e-16)) <= log(0.5),
     )
@@ -126,14 +309,26 @@ def _nonmembers(windows: pd.DataFrame) -> pd.DataFrame:
     return windows[windows["label"].eq(0).fillna(False)]
 
 
-def _units(windows: pd.DataFrame, keys: list[str]) -> list[dict[str, Any]]:
-    """The windows of each class or document: members first, then by document."""
-    found = []
-    for key, of in windows.groupby(keys, dropna=False, sort=True):
-        shares = {name: of[name].mean() for name in SHARES}
-        run = max(longest_run(one) for _, one in of.groupby("text_id"))
-        found.append(dict(zip(keys, key, strict=True)) | {"windows": len(of), **shares, "longest_run": run})
-    return sorted(found, key=lambda one: -one["label"] if pd.notna(one.get("label")) else 1)
+def _units(windows: pd.DataFrame, texts: pd.DataFrame | None, keys: list[str]) -> list[dict[str, Any]]:
+    """The windows of each class or document: members first, then by document. `texts`: those of the same place."""
+    units = []
+    for key, part in windows.groupby(keys, dropna=False, sort=True):
+        unit = dict(zip(keys, key, strict=True))
+        counted = part[~part["repeats"]]
+        unit |= {"windows": len(counted), "repeats": len(part) - len(counted)}
+        unit |= {name: counted[name].mean() for name in SHARES}
+        unit["longest_run"] = max(longest_run(text) for _, text in part.groupby("text_id"))
+        if texts is not None:
+            unit |= _counts(texts, part, dict(zip(keys, key, strict=True)))
+        units.append(unit)
+    return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit.get("label")) else 1)
+
+
+def _counts(texts: pd.DataFrame, windows: pd.DataFrame, unit: Mapping[str, Any]) -> dict[str, int]:
+    """The number of texts of a class or document, and of those without a window."""
+    for key, value in unit.items():
+        texts = texts[texts[key].isna() if pd.isna(value) else texts[key].eq(value).fillna(False)]
+    return {"texts": len(texts), "short": len(texts) - windows["text_id"].nunique()}
 
 
 def longest_run(windows: pd.DataFrame) -> int:
@@ -147,9 +342,15 @@ def longest_run(windows: pd.DataFrame) -> int:
     return longest
 
 
-def _p(document: Mapping[str, Any], known: list[dict[str, Any]], *, itself: bool) -> float:
-    """Of a document among the documents of known non-members: itself left out where it is one of them."""
+def _p(document: Mapping[str, Any], compared: list[dict[str, Any]], *, itself: bool) -> dict[str, float]:
+    """`p` of a document among the documents of known non-members, and their number (`known`).
+
+    A document that is one of them is not compared with itself. A document has no share if all of
+    its windows repeat the text.
+    """
     is_known = itself and pd.notna(document["label"]) and document["label"] == 0
     left_out = document["document"] if is_known else None
-    shares = [one["extractable"] for one in known if one["document"] != left_out]
-    return float(empirical_p(document["extractable"], shares)) if shares else np.nan
+    shares = [unit["extractable"] for unit in compared if unit["document"] != left_out and unit["windows"]]
+    lacking = not shares or not document["windows"]
+    p = np.nan if lacking else float(empirical_p(document["extractable"], shares))
+    return {"p": p, "known": len(shares)}

@@ -17,6 +17,7 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix, Shots, prompt_prefix_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
+    PAST_CONTEXT,
     WINDOW,
     Evaluated,
     Part,
@@ -64,7 +65,13 @@ def run(
     kept.remove_abandoned()
     texts = Texts(target.tokenizer)
     how = {"batch_tokens": batch_tokens, "threads": threads}
-    planned = _planned(expand(requests, benchmark, views or {}, evaluated), texts, target, shots, window, how)
+    parts = expand(requests, benchmark, views or {}, evaluated)
+    planned = [
+        one
+        for one in _planned(parts, texts, target, shots, window, how)
+        # where every text fits into the context there is nothing past it
+        if one.requests or one.part.coordinates["windows"] != PAST_CONTEXT
+    ]
     records = {one.key: kept.record(one.key) for one in planned}
     missing = {one.key: one for one in planned if records[one.key] is None}
     name = f"{names['model']}/{names['benchmark']}"

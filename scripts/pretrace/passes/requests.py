@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ TOP = 40
 STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
 
+PAST_CONTEXT: Final = "past_context"
+"""The `windows` of a pass over what a plain pass cuts off: the tokens past the model's context, in stretches."""
+
 WINDOW = 50_000  # requests that are alive at one time
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
@@ -37,7 +40,8 @@ class PassRequest(TypedDict):
 
     `altered`: the name of an altered form of the view's texts, or "". `prefix`: the name of a `views.prefixes.Prefix`,
     or "", with its draw and its number of shots. `windows`: tokens of the prefix, the suffix and the stride of an
-    extraction. `statistics`: a key of `STATISTICS`. `subsets`, `lengths`: None for every one.
+    extraction; `PAST_CONTEXT`; or None for the texts from their beginning. `statistics`: a key of `STATISTICS`.
+    `subsets`, `lengths`: None for every one.
     """
 
     view: str
@@ -47,7 +51,7 @@ class PassRequest(TypedDict):
     shots: int | None
     start_token: str
     inner_start: bool
-    windows: list[int] | None
+    windows: list[int] | Literal["past_context"] | None
     statistics: str
     subsets: list[str] | None
     lengths: list[int] | None
@@ -82,10 +86,14 @@ class Part:
             parts.append(f"{at['shots']} shots of {at['prefix']}, draw {at['draw']}")
         inner = ", again before the text" if at["inner_start"] else ""
         parts.append(f"start token {at['start_token']}{inner}")
-        parts += [f"windows of {at['windows'][0]} + {at['windows'][1]} tokens"] if at["windows"] else []
+        parts += [_windows_name(at["windows"])] if at["windows"] else []
         parts += [at["subset"]] if at["subset"] else []
         parts += [] if at["length"] is None else [f"{at['length']} words"]
         return ", ".join(parts)
+
+
+def _windows_name(cut: list[int] | str) -> str:
+    return "past the context" if isinstance(cut, str) else f"windows of {cut[0]} + {cut[1]} tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +101,9 @@ class Request:
     """One text as the model is asked.
 
     tokens     int32, all ids after the prompt prefix: its inner start token, if any, then the text's tokens,
-               cut to the context; or the ids of one window, `variant` where its suffix begins
+               cut to the context; or the ids of one window or stretch, `variant` the place of the first scored one
     n_tokens   of the text, before it was cut
-    given      of `tokens`, how many at the beginning are only read: the prefix of a window
+    given      of `tokens`, how many at the beginning are only read: the prefix of a window or stretch
     """
 
     text_id: str
@@ -216,13 +224,17 @@ def windows(
     Raises `InputError` where the windows of a text are longer than the context.
     """
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
-    if cut := part.coordinates["windows"]:
+    asked: Iterator[Request]
+    cut = part.coordinates["windows"]
+    if cut == PAST_CONTEXT:
+        asked = chain.from_iterable(_stretches(*one, room) for one in texts.of(part))
+    elif cut:
         if context is not None and sum(cut[:2]) > context:
             raise InputError(
                 f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
             )
         every = (_windows(*one, cut, len(prompt_prefix.ids)) for one in texts.of(part))
-        asked: Iterator[Request] = chain.from_iterable(every)
+        asked = chain.from_iterable(every)
     else:
         asked = (_request(*one, prompt_prefix.inner, room) for one in texts.of(part))
     while window := list(islice(asked, size)):
@@ -248,6 +260,19 @@ def _windows(text_id: str, _: int, ids: np.ndarray, cut: Sequence[int], before: 
     given = prefix - before
     for at in range(given, len(ids) - suffix + 1, stride):
         yield Request(text_id, at, ids[at - given : at + suffix], len(ids), given=given)
+
+
+def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Iterator[Request]:
+    """What a text has past the first `room` tokens, in stretches of `room` tokens at most.
+
+    The first half of a stretch is only read, so that every token has at least half the context before it.
+    """
+    if room is None:
+        return
+    given = room // 2
+    for at in range(room, len(ids), room - given):
+        tokens = ids[at - given : at - given + room]
+        yield Request(text_id, at, tokens, len(ids), given=given)
 
 
 def longest_text(part: Part, texts: Texts) -> int:
@@ -279,8 +304,8 @@ def key_of(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
-    if part.coordinates["windows"]:
-        how["windows"] = part.coordinates["windows"]
+    if cut := part.coordinates["windows"]:
+        how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
     count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for window in asked:

@@ -113,6 +113,8 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
                 tuple(request["windows"] or ()),
             )
             for request in plan.pass_requests(study, model, benchmark)
+            if request["windows"]
+            != "past_context"  # no entry says how long texts are that exceed the context
             for place in places(study.benchmarks.entries[benchmark], request)
         }
         prefix = study.benchmarks.entries[benchmark].get("prefix", {})

@@ -108,14 +108,20 @@ class Deltas(Keys, total=False):
 
 
 class Windows(Keys, total=False):
-    """How texts are cut for `extraction`, in tokens of the model, and when a window counts as extractable."""
+    """Which windows of texts `extraction` measures, in tokens of the model, and which of them are extractable."""
 
-    prefix: Count
-    """Tokens that the model reads; a start token is one of them (default, 50)."""
     suffix: Count
-    """Tokens that follow and that the model would have to emit (default, 50)."""
+    """Tokens of a window, which the model would have to emit (default, 20: small models give back 20 tokens of what
+    they know by heart, and not 50; with `prefix`, 50, as in the literature)."""
+    context: Count
+    """The least number of tokens before a window; a start token is one of them. The model always reads all that there
+    are, as many as fit into its context (default, 20). Not with `prefix`."""
+    prefix: Count
+    """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
+    own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
     stride: Count
-    """Tokens from the beginning of a window to that of the next (default, as many as the suffix)."""
+    """Tokens from the beginning of a window to that of the next (default, 1: a window begins at every token; with
+    `prefix`, as many as the suffix)."""
     threshold: Annotated[float, Field(gt=0, lt=1)]
     """A window is extractable above this probability (default, 0.001)."""
     tries: Count

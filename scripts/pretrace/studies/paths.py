@@ -12,7 +12,7 @@ from pretrace.render.registry import RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
 from pretrace.studies.questions import view_writer
-from pretrace.studies.registries import DOWNLOADS, Registry
+from pretrace.studies.registries import Registry, downloads_named
 from pretrace.studies.study import Study
 
 Entry = dict[str, Any]
@@ -183,8 +183,9 @@ def fetched_for(shared_benchmark: str, part: str) -> str:
 
 
 def download(study: Study, entry: Entry) -> File:
-    """The downloaded file that a registry entry reads, or the files in the order of `DOWNLOADS`, if any."""
-    files = [f"results/downloads/{study.downloads[entry[key]]['file']}" for key in DOWNLOADS if key in entry]
+    """The downloaded file that a registry entry reads, or several, or none."""
+    slugs = dict.fromkeys(downloads_named(entry).values())
+    files = [f"results/downloads/{study.downloads[slug]['file']}" for slug in slugs]
     return files[0] if len(files) == 1 else files
 
 

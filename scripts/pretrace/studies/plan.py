@@ -70,9 +70,7 @@ def pass_requests(study: Study, model: str, benchmark: str) -> "list[PassRequest
         if run.model == model:
             if _scores_texts(run):
                 requests += [request for view in run.views for request in _requests_of(run, view)]
-            if run.extraction:
-                cut = [run.extraction[key] for key in ("prefix", "suffix", "stride")]
-                requests.append(_request(run, "original", windows=cut, statistics="top40"))
+            requests += _requests_of_extraction(run)
         else:
             requests += [_request(run, view, statistics="logprobs") for view in run.views]
     if is_api(study.models.entries[model]):
@@ -104,6 +102,17 @@ def _requests_of(run: Run, view: str) -> "list[PassRequest]":
             for prefix, shots in prefixes
         ),
     ]
+
+
+def _requests_of_extraction(run: Run) -> "list[PassRequest]":
+    """Windows of their own where a prefix is given; else the whole texts, which methods read too, and the rest of
+    texts that are longer than the model's context.
+    """
+    if run.extraction is None:
+        return []
+    cut = [run.extraction.get(key) for key in ("prefix", "suffix", "stride")]
+    passes = [cut] if "prefix" in run.extraction else [None, "past_context"]
+    return [_request(run, "original", windows=windows, statistics="top40") for windows in passes]
 
 
 def _request(run: Run, view: str, **changes: Any) -> "PassRequest":
@@ -214,9 +223,12 @@ def tokenizer_of(study: Study, model: str) -> str:
 
 
 def extraction_of(study: Study, model: str, benchmark: str) -> Request | None:
-    """How the texts of a pair are cut into windows, with their start token; None where no run asks for it."""
+    """The windows that are measured of a pair's texts, with their start token; None where no run asks for it."""
     asking = [run for run in runs_of(study, model, benchmark) if run.extraction]
-    return {**(asking[0].extraction or {}), "start_token": asking[0].start_token} if asking else None
+    if not asking:
+        return None
+    parts = _without_repeats([{"subsets": run.subsets, "lengths": run.lengths} for run in asking])
+    return {**(asking[0].extraction or {}), "start_token": asking[0].start_token, "parts": parts}
 
 
 def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Panel]]:

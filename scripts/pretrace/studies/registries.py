@@ -42,9 +42,6 @@ class Registry:
         return {self.shared[slug]: entry for slug, entry in self.entries.items()}
 
 
-DOWNLOADS = ("download", "quoted_by")
-"""Keys of an entry that name a file of `downloads.yaml`."""
-
 _OF_WEIGHTS = {
     "hub", "revision", "remote_code", "path", "download", "member", "dtype", "device_map", "quantise", "resources",
 }  # fmt: skip
@@ -70,6 +67,13 @@ def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Pa
     }
     shared = {slug: slug for slug in registered} | {slug: f"{study['study']}~{slug}" for slug in own}
     return Registry(kind, entries, shared)
+
+
+def downloads_named(entry: dict[str, Any]) -> dict[str, str]:
+    """The key of an entry -> the slug of downloads.yaml that it names."""
+    archived = entry["files"] if entry.get("source") == "archives" else []
+    found = {f"files.{number}.download": text["download"] for number, text in enumerate(archived)}
+    return found | {key: entry[key] for key in ("download", "quoted_by") if key in entry}
 
 
 def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:

@@ -8,7 +8,8 @@ Chosen = dict[str, Any]
 """A method of a run (`method`) with the parameters that the run narrows (`parameters`)."""
 
 Extraction = dict[str, Any]
-"""The keys of `keys.Windows`, with their defaults."""
+"""The keys of `keys.Windows`, with their defaults: `prefix`, or `context` where the whole text before a window is
+read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,14 @@ from pretrace.studies.questions import (
     questions_left_out,
     resolve_questions,
 )
-from pretrace.studies.registries import DOWNLOADS, SOURCES, Registry, is_overridden, load_registry, override
+from pretrace.studies.registries import (
+    SOURCES,
+    Registry,
+    downloads_named,
+    is_overridden,
+    load_registry,
+    override,
+)
 from pretrace.studies.runs import Extraction, Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
@@ -150,10 +157,10 @@ def _check_references(
     for registry in (models, benchmarks, corpora):
         for slug, entry in registry.entries.items():
             where = f"{registry.kind}.{slug}"
-            for key in DOWNLOADS:
-                if key in entry and entry[key] not in downloads:
-                    hint = nearest(entry[key], downloads)
-                    raise InputError(f"{where}.{key}: unknown download '{entry[key]}': {hint}")
+            for place, download in downloads_named(entry).items():
+                if download not in downloads:
+                    hint = nearest(download, downloads)
+                    raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
             if "path" in entry and not Path(entry["path"]).exists():
                 raise InputError(
                     f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
@@ -274,8 +281,17 @@ def _resolve_extraction(run: WrittenRun, where: str, model: dict[str, Any]) -> E
             f"{where}.extraction: {run['model']} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded."
         )
-    windows = {"prefix": 50, "suffix": 50, "threshold": 0.001, "tries": 100} | run["extraction"]
-    return {"stride": windows["suffix"]} | windows
+    given = run["extraction"]
+    if {"prefix", "context"} <= given.keys():
+        raise InputError(
+            f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
+            "before each window; without it, all that there are, at least context."
+        )
+    counted = {"threshold": 0.001, "tries": 100}
+    if "prefix" in given:
+        cut = {"suffix": 50, **given}
+        return counted | {"stride": cut["suffix"]} | cut
+    return counted | {"suffix": 20, "context": 20, "stride": 1} | given
 
 
 def _check_shadows(run: WrittenRun, models: Registry, slug: str, where: str) -> None:

@@ -1,17 +1,23 @@
 """Where along its documents a model gives a text back."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import exp, log
 from typing import Any
 
+import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
-from matplotlib.colors import Normalize
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import StrMethodFormatter
+from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.render.figures.drawing import PAGE, Drawing, letter, sheet
+from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
 from pretrace.render.names import CLASSES, panel_label
+from pretrace.render.phrases import is_wide
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
@@ -23,86 +29,219 @@ PASSAGES = 3
 """Printed under the figure, of each panel and class."""
 LEAST = -6
 """The power of ten of the probability at which colour begins."""
-GROUPS = {**CLASSES, -1: "unlabelled"}
-UNLIKELY = "#EEEEEE"
-COLORS = "YlOrRd"
+GROUPS = {1: CLASSES[1], -1: "unlabelled", 0: CLASSES[0]}
+NARROWEST = 400
+"""The share of the axis that a coloured stretch takes at least is one in this many."""
+UNLIKELY = "#E6E6E6"
+COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
+"""Without the darkest reds: black words can be read on it."""
+
+COLUMNS, LINES, BEFORE = 104, 3, 30
+"""Characters and lines of an excerpt, and the tokens of it before the likeliest passage."""
+MONOSPACE = "DejaVu Sans Mono"
+CHARACTER = 0.602
+"""The width of its characters in units of the font size."""
+_ROW, _LINE = 0.14, 0.125  # inches of a document's bar and of a line of words
+
+NOTHING = "No passage can be emitted with top-40 sampling: each has a token outside the 40 likeliest."
+
+NONE, GROUND = -2, -1
+"""In place of a window: none covers the token; none that is likely enough for a colour."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The surroundings of the likeliest passage of a class: a title, and its tokens with ln of their probabilities."""
+
+    title: str
+    tokens: list[tuple[str, float]]
 
 
 @figure("extraction_map", needs=("windows", "benchmarks"))
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """A row of axes a panel, its classes side by side; the likeliest passages are the reading."""
+    """Bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
     panels = results.panels(artifact)
-    frames = [_drawn(results.in_panel("windows", panel)) for panel in panels]
-    if not any(map(len, frames)):
+    windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]
+    if not any(map(len, windows)):
         raise InputError(f"artifact {artifact['artifact']}: none of its panels has a window")
-    said = [line for panel, frame in zip(panels, frames, strict=True) for line in _passages(panel, frame)]
+    frames = [_stretches(frame) for frame in windows]
+    excerpts = [[*_excerpts(frame)] for frame in windows]
+    said = [line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)]
+    told = ["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]
     return Drawing(
-        _figure(panels, frames),
+        _figure(panels, frames, excerpts),
         of_panels(frames, panels),
-        "\n".join(["The passages that are likeliest to be emitted:", *said]),
+        "\n".join([*told, *results.cautions(panels)]),
     )
 
 
-def _drawn(windows: pd.DataFrame) -> pd.DataFrame:
-    """The windows of the documents that are drawn, with their `row` and where they lie in it (`start`, tokens)."""
-    windows = windows.assign(label=windows["label"].fillna(-1).astype(int)).drop(columns=["subset", "length"])
+def _chosen(windows: pd.DataFrame) -> pd.DataFrame:
+    """The windows of the documents that are drawn, but for those that repeat their text; with their `row` in the figure
+    and where in it their text begins (`offset`, tokens)."""
+    windows = windows[~windows["repeats"]].drop(columns=["subset", "length"])
+    windows = windows.assign(label=windows["label"].fillna(-1).astype(int))
     likeliest = windows.groupby(["label", "document"])["log_p_top"].max().sort_values(ascending=False)
-    chosen = likeliest.groupby("label").head(MOST_DOCUMENTS).sort_index()
-    rows = chosen.groupby("label").cumcount().rename("row")
-    windows = windows.merge(rows.reset_index(), on=["label", "document"])
+    chosen = likeliest.groupby("label").head(MOST_DOCUMENTS)
+    groups = chosen.index.get_level_values("label").map([*GROUPS].index)
+    ordered = chosen.iloc[np.argsort(groups, kind="stable")]
+    # a line for the name of each group
+    rows = np.arange(len(ordered)) + 1 + np.unique(np.sort(groups), return_inverse=True)[1]
+    windows = windows.merge(
+        pd.Series(rows, ordered.index, name="row").reset_index(), on=["label", "document"]
+    )
     texts = windows.drop_duplicates("text_id").set_index("text_id")
     before = texts.groupby(["label", "document"])["tokens"].cumsum() - texts["tokens"]
-    return windows.assign(start=windows["at"] + windows["text_id"].map(before))
+    return windows.assign(offset=windows["text_id"].map(before))
 
 
-def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    classes = [label for label in GROUPS if any(frame["label"].eq(label).any() for frame in frames)]
-    rows = [int(frame["row"].max()) + 1 for frame in frames]
+def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each run of tokens of a document with the same likeliest window: from `start` to `end` (tokens of the
+    document), ln of that window's probability and, where it has one, its passage."""
+    frames = [_stretches_of_text(text) for _, text in windows.groupby(["row", "text_id"], sort=True)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _stretches_of_text(text: pd.DataFrame) -> pd.DataFrame:
+    first = text.iloc[0]
+    which = covering(text)
+    starts = np.flatnonzero(np.diff(which, prepend=NONE - 1))
+    runs = pd.DataFrame({"at": which[starts], "start": starts, "end": [*starts[1:], len(which)]})
+    runs = runs[runs["at"] != NONE].merge(text[["at", "log_p_top", "passage"]], on="at", how="left")
+    about = {key: first[key] for key in ("document", "label", "row", "text_id")}
+    return runs.assign(**about, start=runs["start"] + first["offset"], end=runs["end"] + first["offset"])
+
+
+def covering(text: pd.DataFrame) -> np.ndarray:
+    """For each token of a text the place of the likeliest window that covers it, `GROUND` or `NONE`."""
+    size = int(text["suffix"].iloc[0])
+    ground = LEAST * log(10)
+    begins = np.full(int(text["tokens"].iloc[0]), -np.inf)
+    begins[text["at"]] = text["log_p_top"].fillna(ground).clip(ground)
+    reaching = sliding_window_view(np.concatenate([np.full(size - 1, -np.inf), begins]), size)
+    likeliest = reaching.argmax(axis=1)
+    highest = reaching[np.arange(len(begins)), likeliest]
+    places = np.arange(len(begins)) - size + 1 + likeliest
+    return np.select([highest == -np.inf, highest <= ground], [NONE, GROUND], places)
+
+
+def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
+    """The surroundings of the likeliest passage of each class, where windows begin at every token."""
+    for label in GROUPS:
+        own = windows[windows["label"].eq(label) & windows["log_p_top"].notna() & windows["token"].ne("")]
+        if own.empty:
+            continue
+        top = records_of(own.nlargest(1, "log_p_top"))[0]
+        text = windows[windows["text_id"].eq(top["text_id"])].sort_values("at")
+        places = text["at"].to_numpy()
+        without_gap = np.cumsum(np.diff(places, prepend=places[0]) > 1)
+        same = without_gap == without_gap[places == top["at"]]
+        near = np.flatnonzero(same & (places >= top["at"] - BEFORE))[: COLUMNS * LINES]
+        if len(near) < 2:
+            continue
+        which = covering(text)[places[near]]
+        likely = dict(zip(places.tolist(), text["log_p_top"].tolist(), strict=True))
+        powers = [likely.get(place, -np.inf) for place in which.tolist()]
+        place = f"{GROUPS[label]}: {top['document']}, from token {places[near[0]]:,}"
+        title = f"{place} (likeliest passage: probability {exp(top['log_p_top']):.2g})"
+        yield Excerpt(title, list(zip(text["token"].to_numpy()[near].tolist(), powers, strict=True)))
+
+
+def _figure(
+    panels: Sequence[Panel], frames: Sequence[pd.DataFrame], excerpts: Sequence[Sequence[Excerpt]]
+) -> Any:
+    """A panel's bars, its excerpts under them, the next panel; under all, what the colours mean."""
     norm = Normalize(LEAST, 0)
-    with sheet(PAGE, sum(0.8 + 0.13 * count for count in rows)) as figure:
-        grid = figure.subplots(
-            len(panels), len(classes), squeeze=False, height_ratios=[3 + count for count in rows]
-        )
-        for at, (panel, frame) in enumerate(zip(panels, frames, strict=True)):
-            longest = (frame["start"] + frame["suffix"]).max()
-            for axis, label in zip(grid[at], classes, strict=True):
-                _draw(axis, frame[frame["label"] == label], norm)
-                axis.set(xlim=(0, longest), ylim=(rows[at] - 0.4, -0.6))
-                axis.set_xlabel("token" if at == len(panels) - 1 else "")
-                axis.set_title(GROUPS[label], loc="left")
-            title = (letter(at) if len(panels) > 1 else "") + panel_label(panel)
-            grid[at, 0].set_title(f"{title}\n{GROUPS[classes[0]]}", loc="left")
+    heights: list[float] = []
+    for frame, words in zip(frames, excerpts, strict=True):
+        heights += [_ROW * (int(frame["row"].max()) + 1.5), *[_LINE * (LINES + 1)] * len(words)]
+    around = 0.5 * len(panels) + 0.08 * len(heights) + 0.6  # titles and axes' labels, space, the colour bar
+    with sheet(PAGE, sum(heights) + around) as figure:
+        axes = iter(figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
+        drawn = []
+        for at, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
+            bars = next(axes)
+            _draw(bars, frame, norm)
+            bars.set_title((letter(at) if len(panels) > 1 else "") + panel_label(panel), loc="left")
+            drawn += [(next(axes), excerpt) for excerpt in words]
         bar = figure.colorbar(
-            ScalarMappable(norm, COLORS), ax=list(grid.flat), fraction=0.03, pad=0.015, aspect=24
+            ScalarMappable(norm, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
         )
-        bar.set_label("probability that the suffix is emitted")
+        bar.set_label("probability that the model emits the passage which a token is part of")
         bar.set_ticks(
             range(LEAST, 1, 2), labels=[f"$10^{{{power}}}$" for power in range(LEAST, 0, 2)] + ["1"]
         )
         bar.outline.set_linewidth(0.5)
+        for axis, _ in drawn:
+            axis.set(xlim=(0, COLUMNS), ylim=(LINES, -1))
+            axis.set_axis_off()
+        figure.draw_without_rendering()  # the layout gives axes their width, and that the words their size
+        for axis, excerpt in drawn:
+            points = 72 * figure.get_figwidth() * axis.get_position().width
+            _write(axis, excerpt, norm, size=points / COLUMNS / CHARACTER)
     return figure
 
 
-def _draw(axis: Any, windows: pd.DataFrame, norm: Normalize) -> None:
-    """A bar a document, grey where no colour says more; where windows overlap, the likeliest is on top."""
-    windows = windows.sort_values("log_p_top", kind="stable", na_position="first")
+def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
+    """A bar a document, the name of its class above those of a class: grey where measured, else coloured."""
+    longest = float(frame["end"].max())
+    frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
+    powers = frame["log_p_top"].to_numpy(float) / log(10)
+    # a passage of a book would be too narrow to be seen
+    widths = (frame["end"] - frame["start"]).where(
+        np.isnan(powers), lambda width: width.clip(longest / NARROWEST)
+    )
     boxes = [
-        Rectangle((start, row - 0.4), suffix, 0.8)
-        for start, row, suffix in windows[["start", "row", "suffix"]].itertuples(index=False)
+        Rectangle((start, row - 0.4), width, 0.8)
+        for start, width, row in zip(frame["start"], widths, frame["row"], strict=True)
     ]
-    powers = windows["log_p_top"].fillna(float("-inf")) / log(10)
-    colors = ScalarMappable(norm, COLORS).to_rgba(powers.clip(LEAST).to_numpy())
-    fills = [color if power > LEAST else UNLIKELY for color, power in zip(colors, powers, strict=True)]
+    fills = [UNLIKELY if np.isnan(power) else COLORS(norm(power)) for power in powers]
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
-    named = windows.drop_duplicates("row").sort_values("row")
-    axis.set_yticks(named["row"], named["document"], fontsize=5.5)
+    documents = frame.drop_duplicates("row").sort_values("row")
+    for row in records_of(documents.drop_duplicates("label")):
+        axis.text(0, row["row"] - 1, GROUPS[row["label"]], fontsize=6, color=GREY, va="center")
+    axis.set_yticks(documents["row"], documents["document"], fontsize=6)
     axis.tick_params(axis="y", length=0)
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.spines["left"].set_visible(False)
+    axis.set(xlim=(0, longest), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token")
 
 
-def _passages(panel: Panel, frame: pd.DataFrame) -> Iterator[str]:
+def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
+    """The words of an excerpt line by line, each token on its colour; `size` is that of the font in points."""
+    axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False).set_in_layout(
+        False
+    )
+    column = line = 0
+    for token, power in excerpt.tokens:
+        words = " ".join(f"x{token}x".split())[1:-1]  # one space for any white space, at the ends too
+        width = _width(words)
+        if column + width > COLUMNS:
+            column, line = 0, line + 1
+        if line == LINES:
+            break
+        if column == 0:
+            words = words.lstrip()
+            width = _width(words)
+        if power > LEAST * log(10):
+            color = COLORS(norm(power / log(10)))
+            axis.add_patch(Rectangle((column, line), width, 1, facecolor=color, linewidth=0))
+        axis.text(
+            column, line + 0.5, words, fontsize=size, family=MONOSPACE, va="center_baseline", parse_math=False
+        ).set_in_layout(False)
+        column += width
+
+
+def _width(words: str) -> int:
+    """The columns that words take in a monospaced font."""
+    return sum(2 if is_wide(character) else 1 for character in words)
+
+
+def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
     """A line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
-        of_class = frame[frame["label"].eq(label) & frame["log_p_top"].notna()]
+        of_class = windows[
+            windows["label"].eq(label) & windows["log_p_top"].notna() & windows["passage"].ne("")
+        ]
         told: list[tuple[str, int]] = []
         for row in records_of(of_class.sort_values("log_p_top", ascending=False, kind="stable")):
             if any(id == row["text_id"] and abs(at - row["at"]) < row["suffix"] for id, at in told):

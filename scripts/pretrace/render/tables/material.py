@@ -7,6 +7,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes, summed
+from pretrace.passes.requests import PAST_CONTEXT
 from pretrace.questions.known import is_control
 from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
@@ -95,8 +96,8 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
 def _read(entry: Mapping[str, Any]) -> str:
     """The model's input, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
-    if entry["windows"]:
-        text = f"windows of {text}"
+    if cut := entry["windows"]:
+        text = f"{text} past the context" if cut == PAST_CONTEXT else f"windows of {text}"
     if entry["altered"]:
         text = f"{view_label(entry['altered'])} of {text}"
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
