@@ -10,6 +10,7 @@ from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
+from pretrace.studies.sealing import told
 
 CONCLUDING = {"audit": audit.lines, "familiar_texts": familiarity.lines, "headline": headline.lines}
 """Renderers whose data end a run on the terminal, in this order."""
@@ -29,6 +30,7 @@ with job_log(snakemake.log[0]):
         warnings=incomplete_passes(provenance),
         names=snakemake.params.names,
         left_out=snakemake.params.left_out,
+        sealed=told(read_json(snakemake.input.seals)) if snakemake.input.seals else (),
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
     found = [

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
+from pretrace.studies.audit_announcement import description
 from pretrace.studies.glossary import glossary
 from pretrace.studies.priorities import SOON, priorities
 from pretrace.studies.profiles import check_profile
@@ -88,6 +89,11 @@ def pair_of(wildcards):
 def only_to_plan(priority):
     """A priority function; 0 in the process of a job, which would look through the whole study for it."""
     return priority if workflow.is_main_process else 0
+
+
+def seal_of_study():
+    """The sealed plan that every pass of an audit waits for, or [] for other studies."""
+    return ancient(paths.seals(STUDY)) if plan.is_sealed(STUDY) else []
 
 
 def priority_of(step):
@@ -304,7 +310,9 @@ def entry_for_view(wildcards):
 
 
 def announcement():
-    """The first line of a run: the study, and its measured time if known."""
+    """The first line of a run: what an audit does; otherwise the study, and its measured time if known."""
+    if "texts" in config:
+        return description(STUDY, config)
     if STUDY.minutes is None:
         return f"pretrace: {STUDY.title}; results in results/{STUDY.name}/"
     return (

@@ -2,6 +2,7 @@ rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
+        seal=seal_of_study(),
         prefixes=of_shared_pair(paths.prefixes_read),
         completions=of_shared_pair(paths.completions),
         views=of_shared_pair(paths.views_read),

@@ -2,6 +2,7 @@ rule answer_questions:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
+        seal=seal_of_study(),
         views=of_shared_pair(paths.views_of_options),
         prompts="config/prompts/de_cop.yaml",
     output:

@@ -92,6 +92,7 @@ rule render_report:
         provenance="results/{study}/provenance.json",
         prefixes=[paths.prefixes(STUDY, benchmark) for benchmark in plan.benchmarks_with_shots(STUDY)],
         study=str(STUDY.path),
+        seals=paths.seals(STUDY) if plan.is_sealed(STUDY) else [],
     output:
         report="results/{study}/report.html",
         headline="results/{study}/headline.txt",

@@ -4,8 +4,8 @@ An error stops the run; a remark is printed once, with its count and its remedy.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import comb, prod
 from pathlib import Path
 from statistics import median
@@ -86,7 +86,7 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
         )
     if known is None:
         return [*_repeats(suspects), *_spread(suspects, language)]
-    nonmembers = _side("known non-members (label 0)", known, rows if known == texts else located(known), 0)
+    nonmembers = _side("known non-members (label 0)", known, rows if known == texts else _as_known(known), 0)
     if not nonmembers.rows:
         raise InputError(
             f"{known}: the audit has no known non-members: {_labels(rows if known == texts else list(located(known)))}."
@@ -102,6 +102,12 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
         *_in_both(suspects, nonmembers),
         *_too_few(suspects, nonmembers),
     ]
+
+
+def _as_known(file: Path) -> Iterator[tuple[str, Text]]:
+    """The rows of a second file: texts without a label there are known."""
+    for where, text in located(file):
+        yield where, replace(text, label=0) if text.label is None else text
 
 
 def check_corpus(texts: Path, language: str = "en") -> list[str]:

@@ -55,11 +55,13 @@ def render_report(
     names: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (),
     left_out: Sequence[Mapping[str, Any]] = (),
     shots: Sequence[tuple[str, str]] = (),
+    sealed: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
     `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
-    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. Equal arguments and files give equal
+    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what `sealing.told` says of
+    the plan. Equal arguments and files give equal
     bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
@@ -82,6 +84,7 @@ def render_report(
         measures=any(RENDERERS[artifact["renderer"]].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=shots,
+        sealed=sealed,
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),

@@ -31,6 +31,27 @@ def table(study: Study, benchmark: str) -> str:
     return f"results/benchmarks/{study.benchmarks.shared[benchmark]}.parquet"
 
 
+def seals(study: Study) -> str:
+    """The record of a study's sealed plans."""
+    return f"results/{study.name}/seals.json"
+
+
+def user_texts(study: Study) -> list[str]:
+    """The user's own files of texts that the study's runs read."""
+    entries = [study.benchmarks.entries[slug] for slug in sorted({run.benchmark for run in study.runs})]
+    local = [entry for entry in entries if entry["source"] == "local"]
+    return [str(entry[key]) for entry in local for key in ("path", "known") if key in entry]
+
+
+def sealed_checkpoints(study: Study) -> list[str]:
+    """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
+    models = sorted({run.model for run in study.runs})
+    sources = {slug: study.models.entries[slug]["source"] for slug in models}
+    return [
+        checkpoint(study.models.shared[slug]) for slug in models if sources[slug] not in ("answers", "openai")
+    ]
+
+
 def table_of_pair(study: Study, model: str, benchmark: str) -> str:
     """The texts that a pair is about."""
     return table(study, benchmark)

@@ -1,6 +1,6 @@
 """The parameters of each stage's jobs as plain JSON values, in a fixed order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -189,6 +189,30 @@ def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float]
 def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
     """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
     return next((run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on), None)
+
+
+def is_sealed(study: Study) -> bool:
+    """Whether the study's plan is sealed before its first pass: it audits texts of the user's own."""
+    return any(
+        artifact["renderer"] == "audit" and study.benchmarks.entries[panel["benchmark"]]["source"] == "local"
+        for artifact in study.artifacts.values()
+        if "unavailable" not in artifact
+        for panel in artifact["panels"]
+    )
+
+
+def sealed_plan(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
+    """What an audit's numbers follow from, files and versions aside: runs, models, texts, seeds, precision."""
+    keys = ("seed", "resamples", "threads", "batch_tokens", "device")
+    models = sorted({run.model for run in study.runs})
+    benchmarks = sorted({run.benchmark for run in study.runs})
+    return {
+        "study": study.name,
+        "runs": [run.for_jobs() for run in study.runs],
+        "models": {slug: study.models.entries[slug] for slug in models},
+        "benchmarks": {slug: study.benchmarks.entries[slug] for slug in benchmarks},
+        "settings": {key: config[key] for key in keys},
+    }
 
 
 def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:

@@ -15,8 +15,8 @@ def check_user_files(study: Study) -> list[str]:
     Raises `InputError` with file, line and remedy at the first thing wrong.
     """
     for slug in sorted({run.benchmark for run in study.runs}):
-        if path := _local(study, slug):
-            check_texts(path, metrics=plan.needs_classes(study, slug))
+        if _local(study, slug):
+            check_texts(study.benchmarks.entries[slug], metrics=plan.needs_classes(study, slug))
     for model, benchmark in plan.question_pairs(study):
         entry = study.models.entries[model]
         if entry["source"] == "answers":
@@ -34,7 +34,7 @@ def _remarks_of_audits(study: Study) -> list[str]:
         remark
         for benchmark, known in sorted(audited)
         if (path := _local(study, benchmark))
-        for remark in check_audit(path, _local(study, known), _language(study, benchmark))
+        for remark in check_audit(path, _known(study, known), _language(study, benchmark))
     ]
 
 
@@ -61,6 +61,12 @@ def _local(study: Study, slug: str) -> Path | None:
     """The user's file of a benchmark's texts; None for other sources."""
     entry = study.benchmarks.entries[slug]
     return Path(entry["path"]) if entry["source"] == "local" else None
+
+
+def _known(study: Study, slug: str) -> Path | None:
+    """The user's file of a benchmark's known non-members: a second one, where its entry names one."""
+    entry = study.benchmarks.entries[slug]
+    return Path(entry["known"]) if "known" in entry else _local(study, slug)
 
 
 def _language(study: Study, slug: str) -> str:

@@ -64,12 +64,12 @@ def numbered(found: Iterable[Text]) -> list[Text]:
     return passages
 
 
-def check(path: Path, *, metrics: bool) -> None:
-    """Read the whole file and raise `InputError` (file, line, remedy) at the first thing wrong in it.
+def check(entry: Mapping[str, Any], *, metrics: bool) -> None:
+    """Read an entry's files and raise `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    found = Counter(text.label for text in texts(path))
+    path, found = entry["path"], Counter(text.label for text in texts_of(entry))
     if metrics and not (found[0] and found[1]):
         raise InputError(
             f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {found[1]} "

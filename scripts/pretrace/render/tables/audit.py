@@ -21,6 +21,8 @@ from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, 
 MOST_ROWS = 50
 """Of documents and of passages, those with the lowest p are printed; the CSV has all."""
 
+TOGETHER = "All documents together"
+
 WORDS_SHOWN = 10
 """A passage is called by its first words."""
 
@@ -184,6 +186,8 @@ def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Blo
     yield from rows_of(f"What this audit can find: {name}", _can_find(frame), "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
         own = frame[frame["unit"] == unit]
+        if unit == "document" and own["id"].nunique() > 1:
+            own = pd.concat([frame[frame["unit"] == "all"].assign(id=TOGETHER), own])
         if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
             texts = results.read("benchmarks", panel["benchmark"]).set_index("text_id")["text"]
             yield from _unit_block(f"{title}: {name}", unit, own, texts, failed=failed)
@@ -233,6 +237,7 @@ def _unit_block(
 ) -> list[Block]:
     """A row a document or passage, the lowest p first; passages are called by their first words."""
     together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
+    together = together.sort_values("unit", key=lambda units: units.ne("all"), kind="stable")
     alone = own[own["method"] != COMBINED]
     single = {
         (str(id), str(method)): p for id, method, p in alone[["id", "method", "p"]].itertuples(index=False)
@@ -267,7 +272,7 @@ def first_words(text: str) -> str:
 def _unit_cells(
     row: Record, unit: str, methods: Sequence[str], single: Mapping[tuple[str, str], float], failed: bool
 ) -> Iterator[tuple[Head, Cell]]:
-    yield "evidence", evidence_cell(row, failed=failed)
+    yield "evidence", Cell() if row["unit"] == "all" else evidence_cell(row, failed=failed)
     if unit == "document":
         yield "passages", Cell(words=f"{row['texts']:.0f}")
     elif row["document"] and row["document"] != row["id"]:

@@ -1,0 +1,78 @@
+"""A plan sealed before any score: what an audit will compute, hashed, so that a later change shows."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Seal = dict[str, Any]
+"""`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the study had any score then),
+`changes` since the seal before, and the `plan`."""
+
+
+def digest_of(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a plan as canonical JSON: sorted keys, no spaces, UTF-8."""
+    text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sealed(seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_existed: bool) -> list[Seal]:
+    """Return the seals with one for `plan` at the end; unchanged if the last one is of the same plan."""
+    sha256 = digest_of(plan)
+    if seals and seals[-1]["sha256"] == sha256:
+        return list(seals)
+    changes = changed(seals[-1]["plan"], plan) if seals else []
+    return [
+        *seals,
+        {
+            "sha256": sha256,
+            "sealed": time,
+            "scores_existed": scores_existed,
+            "changes": changes,
+            "plan": dict(plan),
+        },
+    ]
+
+
+def changed(before: Any, after: Any, where: str = "") -> list[str]:
+    """Return the places in which two plans differ, as `settings.seed`."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        keys = sorted(before.keys() | after.keys())
+        return [
+            place
+            for key in keys
+            for place in changed(before.get(key), after.get(key), f"{where}.{key}".lstrip("."))
+        ]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return [place for number, pair in pairs for place in changed(*pair, f"{where}.{number}")]
+    return [] if before == after else [where]
+
+
+def is_whole(seals: Sequence[Seal]) -> bool:
+    """Whether every seal still has the hash of its plan."""
+    return all(digest_of(seal["plan"]) == seal["sha256"] for seal in seals)
+
+
+def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
+    """Return what a page says of a study's seals: (heading, text)."""
+    first, last = seals[0], seals[-1]
+    plan = last["plan"]
+    texts = "; ".join(f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items()))
+    models = "; ".join(
+        f"{name} {about.get('hub', '')} {about.get('commit') or about.get('digest', '')}".strip()
+        for name, about in sorted(plan["checkpoints"].items())
+    )
+    since = [f"{seal['sealed']}: {', '.join(seal['changes'])}" for seal in seals[1:]]
+    lines = [
+        ("SHA-256 of the plan", last["sha256"] if is_whole(seals) else "does not fit: seals.json was edited"),
+        (
+            "Sealed",
+            f"{first['sealed']} (UTC), {'after scores existed' if first['scores_existed'] else 'before any score'}",
+        ),
+        ("Changed since", "; ".join(since) if since else "nothing"),
+        ("Texts", texts),
+        ("Models", models),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(plan["versions"].items()))),
+    ]
+    return lines

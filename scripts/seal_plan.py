@@ -1,0 +1,34 @@
+"""Seal an audit's plan before any score: files, models, methods, settings and versions, with their SHA-256."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pretrace.runtime.files import read_json, sha256_file, write_json
+from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.provenance import provenance
+from pretrace.studies.sealing import sealed
+
+with job_log(snakemake.log[0]):
+    file = Path(snakemake.output[0])
+    texts = [Path(path) for path in snakemake.input.texts]
+    checkpoints = {Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints}
+    versions = provenance({})
+    plan = snakemake.params.plan | {
+        "files": {path.name: sha256_file(path) for path in texts},
+        "checkpoints": {
+            name: {key: record[key] for key in ("hub", "commit", "digest") if key in record}
+            for name, record in checkpoints.items()
+        },
+        "versions": {
+            name: versions["packages"][name] for name in ("torch", "transformers", "tokenizers", "numpy")
+        }
+        | {"pretrace": versions["commit"]},
+    }
+    seals = sealed(
+        read_json(file) if file.exists() else [],
+        plan,
+        time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+        scores_existed=any(file.parent.glob("scores/*/*.parquet")),
+    )
+    write_json(file, seals)
+    log.info("sealed before any score: the plan's SHA-256 is %s (%s)", seals[-1]["sha256"], file)
