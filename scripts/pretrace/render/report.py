@@ -60,9 +60,8 @@ def render_report(
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
     `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
-    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what `sealing.told` says of
-    the plan. Equal arguments and files give equal
-    bytes.
+    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what the page
+    says of the sealed plan. Equal arguments and files give equal bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
     shown = [(artifact, _section(artifact, folder)) for artifact in artifacts]
