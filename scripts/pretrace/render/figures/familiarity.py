@@ -189,7 +189,8 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
     counts = np.bincount(tenths, minlength=TOP_SHARE)
     axis.bar(np.arange(1, TOP_SHARE + 1), counts, width=0.8, color=BLUE)
     for tenth, count in enumerate(counts, start=1):
-        axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+        axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
     expected = axis.axhline(len(ranks) * size / len(texts), **CHANCE.line, label="expected by chance")
     axis.set_xticks(range(1, TOP_SHARE + 1))
     axis.set_yticks([])
