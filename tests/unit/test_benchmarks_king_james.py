@@ -110,7 +110,7 @@ def test_another_archive_is_named_with_the_file_that_it_lacks(tmp_path, packages
 
 
 def test_a_citation_that_is_none_or_unknown_is_an_error(tmp_path, packages):
-    with pytest.raises(InputError, match="'Psalm 23' is no citation"):
+    with pytest.raises(InputError, match="'Psalm 23' is not a citation"):
         daily_verses(write_quotes(tmp_path / "bad.whl", ["Psalm 23"]))
     with pytest.raises(InputError, match="cites Mark 1:1, which"):
         build("k", VERSES, [packages[0], write_quotes(tmp_path / "mark.whl", ["Mark 1:1"])])

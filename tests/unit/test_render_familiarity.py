@@ -2,6 +2,7 @@
 
 from itertools import combinations, product
 
+import made_up_results as made_up
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from pretrace.evaluation.ranking import at_top
 from pretrace.methods import METHODS, LabelledTexts
 from pretrace.render.figures.familiarity import lines, reading
+from pretrace.render.registry import render
+from pretrace.render.results import Results
+from pretrace.runtime.errors import InputError
 
 
 def test_the_p_value_is_the_share_of_all_draws_of_as_many_texts_from_the_same_groups():
@@ -59,3 +63,57 @@ def test_word_frequency_is_the_mean_log_share_of_the_words():
     scores = METHODS["word_frequency"].function(texts)
     assert scores["x"] == pytest.approx((np.log(3 / 4) + np.log(1 / 4)) / 2)
     assert scores["y"] == pytest.approx(np.log(3 / 4))
+
+
+PAIR = (made_up.MODEL, made_up.BENCHMARK)
+METHODS_SHOWN = ("loss", "min_k", "blind")
+
+
+@pytest.fixture
+def results(tmp_path) -> Results:
+    """Twenty texts `Book i`; Loss falls with i, so that i is the rank; label 1 for every fifth."""
+    ids = [f"Book {i}" for i in range(1, 21)]
+    texts = pd.DataFrame(
+        {"text_id": ids, "text": ids, "label": [int(i % 5 == 1) for i in range(1, 21)], "subset": "",
+         "length": made_up.LENGTH, "document": ids, "fold": 0}
+    )  # fmt: skip
+    scores, metrics = [], []
+    for method in METHODS_SHOWN:
+        setting = made_up.default_of(method)
+        metrics.append(made_up.metric_row(method, setting, "default", 0.7))
+        for other in {setting, "k=0.9"} if method == "min_k" else {setting}:
+            row = made_up.keys(method, other, "")
+            for place, id in enumerate(ids, start=1):
+                score = -float(place) if other == setting else 99.0
+                keys = ("unit", "method", "setting", "view", "start_token", "reference")
+                scores.append({"id": id, "score": score} | {key: row[key] for key in keys})
+    paths = {}
+    for kind, frame in (("scores", pd.DataFrame(scores)), ("metrics", pd.DataFrame(metrics))):
+        path = tmp_path / f"{kind}.parquet"
+        frame.to_parquet(path)
+        paths[kind] = {PAIR: path}
+    texts.sample(frac=1, random_state=1).to_parquet(tmp_path / "texts.parquet")
+    entries = {made_up.BENCHMARK: {"classes": ["fifths", "others"], "caution": "all were read"}}
+    return Results(**paths, benchmarks={made_up.BENCHMARK: tmp_path / "texts.parquet"}, entries=entries)
+
+
+def test_the_figure_ranks_every_text_with_its_default_scores_and_names_the_classes(results, tmp_path):
+    artifact = made_up.artifact("familiar_texts", methods=list(METHODS_SHOWN), panels=[made_up.PANEL])
+    files = render(artifact, results, tmp_path / "out")
+    frame = pd.read_csv(files["csv"])
+    texts = frame[frame["kind"] == "text"]
+    assert texts["name"].tolist() == [f"Book {i}" for i in range(1, 21)]
+    assert texts["rank"].tolist() == list(range(1, 21))
+    assert texts["loss"].tolist() == texts["min_k"].tolist() == [-float(i) for i in range(1, 21)]
+    assert set(texts.loc[texts["class"] == "fifths", "rank"]) == {1, 6, 11, 16}
+    assert frame.loc[frame["kind"] == "method", "method"].tolist() == list(METHODS_SHOWN)
+    told = files["txt"].read_text()
+    assert told.startswith("1 of the 4 fifths are among the 2 of 20 texts")
+    assert "all were read." in told
+    assert files["png"].stat().st_size > 10_000
+
+
+def test_without_loss_there_is_no_ranking(results, tmp_path):
+    artifact = made_up.artifact("familiar_texts", methods=["min_k"], panels=[made_up.PANEL])
+    with pytest.raises(InputError, match="ranked by loss; add it"):
+        render(artifact, results, tmp_path / "out")

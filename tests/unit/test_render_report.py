@@ -8,7 +8,7 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
-from pretrace.render.registry import render
+from pretrace.render.registry import outputs, render
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
@@ -181,6 +181,11 @@ def test_the_page_opens_with_what_was_found_and_folds_the_rest_by_paper(folder: 
     )]  # fmt: skip
     assert order == sorted(order), "what was found, the papers, what belongs to none, and texts and cost last"
     assert text.count('<details class="part"') == 3
+    demonstration = made_up.artifact("familiar_texts")
+    for suffix, path in outputs(demonstration, folder).items():
+        path.write_bytes(outputs(headline, folder)[suffix].read_bytes())
+    opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
+    assert opened.index('id="a_familiar_texts"') < opened.index('id="a_headline"'), "it opens the page"
     assert '<details class="part" id="part-beside" open>' in page_of(folder, artifacts=[TABLE])
 
 

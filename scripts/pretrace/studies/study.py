@@ -387,7 +387,7 @@ def _usual_draws(prefix: dict[str, int]) -> list[int]:
 def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The controls that are added to the chosen methods: `prefix_similarity` only with methods that have a prefix.
 
-    A control that is no use everywhere (`on_request`) must be named: one knows the members of a trained model.
+    A control that is not for every run (`on_request`) must be named: one knows the members of a trained model.
     """
     named = {item["method"] for item in chosen}
     shots = [count for _, count in prefix_needs(chosen)]

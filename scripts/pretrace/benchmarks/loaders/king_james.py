@@ -50,7 +50,7 @@ class Bible(NamedTuple):
 
 @loader("verses", needs=["download", "lengths"], entry=QuotedVerses)
 def load_verses(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
-    """A text is so many words from the beginning of a verse on, under the verse's name (`John 3:16`).
+    """A text is `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
 
     Label 1: the verses of the day. Label 0: for each of these, `others` verses of the same book, drawn at random so
     that none overlaps another text. A text ends where its chapter does; a verse too near to that end has none. The
@@ -90,7 +90,7 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
 
 
 def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:
-    """The places whose texts of so many words overlap neither those at `taken` nor one before."""
+    """The places whose texts of `length` words overlap neither those at `taken` nor one before."""
     starts: dict[Chapter, list[int]] = defaultdict(list)
     for place in taken:
         starts[place.chapter].append(place.start)
@@ -111,7 +111,7 @@ def load_chapters(entry: Mapping[str, Any], sources: list[Path], seed: int) -> l
 
 
 def _openings(bible: Bible, length: int) -> Iterator[Text]:
-    """The first words of each chapter that has so many; the log counts the others."""
+    """The first words of each chapter that has `length` of them; the log counts the others."""
     short = [_name(chapter) for chapter, words in bible.words.items() if len(words) < length]
     log.info(
         "%d words: %d chapters; left out as shorter: %d (%s)",
@@ -150,7 +150,7 @@ def _fits(bible: Bible, place: Place, length: int) -> bool:
 
 
 def _text(bible: Bible, place: Place, length: int, name: str, *, label: int) -> Text:
-    """The text of so many words there; its name is its id, the chapter its document."""
+    """The text of `length` words there; its name is its id, the chapter its document."""
     words = bible.words[place.chapter]
     return cut(words, place.start, length, text_id=name, label=label, document=_name(place.chapter))
 

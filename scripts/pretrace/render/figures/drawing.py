@@ -295,7 +295,15 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     return {method: styles[method] for method in methods}
 
 
-_CONTROL_DASHES = ((0, (1, 1)), (0, (4, 1)), (0, (1, 2.5)), (0, (4, 1, 1, 1)), (0, (8, 2)), (0, (8, 1, 1, 1)))
+_CONTROL_DASHES = (
+    (0, (1, 1)),
+    (0, (4, 1)),
+    (0, (1, 2.5)),
+    (0, (4, 1, 1, 1)),
+    (0, (8, 2)),
+    (0, (8, 1, 1, 1)),
+    (0, (2, 3)),
+)
 
 _CONTRASTING = (
     "dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "con_recall", "recall", "ref", "lowercase", "de_cop",

@@ -28,16 +28,16 @@ from pretrace.runtime.errors import InputError
 
 RANKED_BY = "loss"
 TOP_SHARE = 10
-"""The first of so many equal parts of the ranking counts as its top: a tenth."""
+"""The first of this many equal parts of the ranking counts as its top: a tenth."""
 LISTED = 20
-"""So many texts are listed by name from the top."""
+"""Number of texts that are listed by name, from the top."""
 NAMED = 3
-"""Of these, the terminal is told so many."""
+"""Number of these that a terminal is told."""
 
 
 @figure("familiar_texts", needs=("metrics", "scores", "benchmarks"))
 def render(artifact: Artifact, results: Results) -> Drawing:
-    """Rank the texts of one panel by Loss: the first by name, where those of label 1 stand, every method's AUC.
+    """Rank the texts of one panel by Loss: the first by name, where those of label 1 are, every method's AUC.
 
     The data hold a row a text (`kind` text: rank, name, group, class, scores of every method at its default setting)
     and a row a method (`kind` method: AUC with interval). A group is a name without its last word, as a book without
@@ -189,7 +189,8 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
     counts = np.bincount(tenths, minlength=TOP_SHARE)
     axis.bar(np.arange(1, TOP_SHARE + 1), counts, width=0.8, color=BLUE)
     for tenth, count in enumerate(counts, start=1):
-        axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+        axis.annotate(f"{count}", (tenth, count), (0, 2), textcoords="offset points", ha="center", fontsize=7,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
     expected = axis.axhline(len(ranks) * size / len(texts), **CHANCE.line, label="expected by chance")
     axis.set_xticks(range(1, TOP_SHARE + 1))
     axis.set_yticks([])
