@@ -4,16 +4,21 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures import familiarity, headline
+from pretrace.render.figures import extraction, familiarity, headline
 from pretrace.render.registry import outputs
-from pretrace.render.report import incomplete_passes, render_report, shots_of
+from pretrace.render.report import incomplete_passes, named, render_report, shots_of
 from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
 from pretrace.studies.sealing import told
 
-CONCLUDING = {"audit": audit.lines, "familiar_texts": familiarity.lines, "headline": headline.lines}
-"""Renderers whose data end a run on the terminal, in this order."""
+CONCLUDING = {
+    "audit": audit.lines,
+    "word_for_word": extraction.lines,
+    "familiar_texts": familiarity.lines,
+    "headline": headline.lines,
+}
+"""Artifacts or renderers whose data end a run on the terminal, in this order."""
 
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)
@@ -35,9 +40,9 @@ with job_log(snakemake.log[0]):
     )
     found = [
         line
-        for renderer, lines_of in CONCLUDING.items()
+        for name, lines_of in CONCLUDING.items()
         for artifact in artifacts
-        if artifact["renderer"] == renderer
+        if name in named(artifact) and "unavailable" not in artifact
         for line in lines_of(pd.read_csv(outputs(artifact, folder)["csv"]))
     ]
     write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))

@@ -29,8 +29,10 @@ def checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml")))
-def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(name):
-    loaded = load_study(CONFIG | {"study": name}, ROOT / "config")
+def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(name, tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": null}\n{"text": "two", "label": 0}\n')
+    audited = {"texts": str(tmp_path / "texts.jsonl"), "model": "smollm2-135m"} if name == "audit" else {}
+    loaded = load_study(CONFIG | {"study": name} | audited, ROOT / "config")
     assert loaded.artifacts
     assert plan.pairs(loaded) == sorted({(run.model, run.benchmark) for run in loaded.runs})
     for model, benchmark in plan.pairs(loaded):

@@ -20,8 +20,8 @@ PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
 MEASURED = frozenset({"metrics", "tests", "curves"})
 """What is read by renderers of AUCs and the like, which a page explains at its top."""
-OPENING = ("familiar_texts", "headline")
-"""The renderers of what the page opens with, in this order."""
+OPENING = ("word_for_word", "familiar_texts", "headline")
+"""The artifacts or renderers of the figures that the page opens with, in this order."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
 """Renderers of the last section: texts, training and cost."""
 
@@ -76,10 +76,8 @@ def render_report(
     page = environment.get_template(TEMPLATE).render(
         study=study,
         title=title,
-        headlines=[
-            section for renderer in OPENING for artifact, section in shown if artifact["renderer"] == renderer
-        ],
-        parts=_parts([both for both in shown if both[0]["renderer"] not in OPENING]),
+        headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
+        parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
         measures=any(RENDERERS[artifact["renderer"]].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=shots,
@@ -93,6 +91,11 @@ def render_report(
     )
     write_text(folder / "report.html", page)
     return page
+
+
+def named(artifact: Artifact) -> set[str]:
+    """Return an artifact's slug and its renderer's name."""
+    return {artifact["artifact"], artifact["renderer"]}
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:

@@ -18,17 +18,17 @@ GIVEN = ("texts", "model", "known")
 _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def filled(given: dict[str, Any], config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the study file `given`, filled in with `texts`, `model` and `known` of `config`.
+def filled(given: Any, path: Path, config: Mapping[str, Any], folder: Path) -> Any:
+    """Return what the study file at `path` holds, that of the study audit filled in with keys of `config`.
 
     Raises:
         InputError: a key is missing or names nothing, or `config` has one and runs another study.
     """
     named = [key for key in GIVEN if key in config]
-    if given["study"] != NAME:
+    if path != folder / "studies" / f"{NAME}.yaml":
         if named:
             raise InputError(
-                f"config: {named[0]} belongs to the study audit, and this run is of the study {given['study']}. "
+                f"config: {named[0]} belongs to the study audit, and this run is of {path}. "
                 f"Add study={NAME}, or leave {named[0]} out."
             )
         return given

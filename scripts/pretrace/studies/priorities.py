@@ -22,8 +22,8 @@ SOON = 1500
 """The priority of cheap jobs: scores, metrics, tables and figures."""
 FIRST = 2000
 """Added where the first table or figure waits for it."""
-DEMONSTRATION = "familiar_texts"
-"""The renderer of the figure that a reader should see first."""
+DEMONSTRATION = "word_for_word"
+"""The figure that a reader should see first."""
 TRAINING = 3
 """The cost of a training step in forward passes."""
 PARAMETERS = 1e6
@@ -111,11 +111,12 @@ def _first_results(
     """
     cost: dict[str, tuple[bool, bool, bool, float]] = {}
     for slug, artifact in study.artifacts.items():
-        if "unavailable" not in artifact and "metrics" in RENDERERS[artifact["renderer"]].needs:
+        measures = "metrics" in RENDERERS[artifact["renderer"]].needs or slug == DEMONSTRATION
+        if "unavailable" not in artifact and measures:
             models = {panel["model"] for panel in artifact["panels"]}
             trained = any(study.models.entries[model]["source"] == "trained" for model in models)
             asked = any(plan.asks_questions(study, *pair) for pair in plan.artifact_pairs(study, slug))
-            later = artifact["renderer"] != DEMONSTRATION
+            later = slug != DEMONSTRATION
             operations = sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
             cost[slug] = trained, asked, later, operations
     of_kind = [

@@ -87,7 +87,7 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     """
     check(config, Config, "config/config.yaml or --config")
     path = study_path(str(config["study"]), folder)
-    given = filled_audit(read_yaml(path), config, folder)
+    given = filled_audit(read_yaml(path), path, config, folder)
     check(given, StudyFile, str(path))
     models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in SOURCES)
     override((models, benchmarks, corpora), config)

@@ -107,8 +107,8 @@ def reading(frame: pd.DataFrame) -> str:
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """Say it in two sentences for a terminal, of `render`'s data."""
-    return [_verdict(frame), _first(frame, NAMED)]
+    """Return the result and its controls for a terminal, of `render`'s data."""
+    return [f"{_verdict(frame)} {_aucs(frame)}"]
 
 
 def _verdict(frame: pd.DataFrame) -> str:

@@ -1,0 +1,132 @@
+"""The study `audit` is filled in from the command line, sealed, and beside a positive control."""
+
+from pathlib import Path
+
+import pytest
+from made_up_studies import CONFIG, ROOT
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies import load_study, paths, plan
+from pretrace.studies.audit_announcement import description
+from pretrace.studies.audit_study import parameters_in
+from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, told
+
+CONFIG_FOLDER = ROOT / "config"
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = ['{"text": "one two three", "label": null, "document": "mine"}']
+    rows += [f'{{"text": "known {n} words", "label": 0, "document": "d{n}"}}' for n in range(4)]
+    Path("my texts.jsonl").write_text("\n".join(rows) + "\n")
+    return Path("my texts.jsonl")
+
+
+def loaded(**given):
+    return load_study(CONFIG | {"study": "audit"} | given, CONFIG_FOLDER)
+
+
+def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
+    named = loaded(texts=str(texts), model="smollm2-135m")
+    assert named.name == "audit-my_texts-smollm2-135m"
+    assert {run.model for run in named.runs} == {"smollm2-135m"}
+    hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
+    assert hub.name == "audit-my_texts-pythia-1.4b"
+    entry = hub.models.entries["target"]
+    assert (entry["source"], entry["hub"], entry["parameters"]) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
+    Path("checkpoint").mkdir()
+    local = loaded(texts=str(texts), model="checkpoint")
+    assert Path(local.models.entries["target"]["path"]).samefile("checkpoint")
+    assert Path(local.benchmarks.entries["texts"]["path"]).samefile(texts)
+
+
+def test_a_second_file_holds_the_known_texts(texts):
+    Path("known.jsonl").write_text('{"text": "never read"}\n')
+    study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
+    entry = study.benchmarks.entries["texts"]
+    assert [Path(file).name for file in paths.source(study, entry, "texts")] == ["my texts.jsonl", "known.jsonl"]
+    assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})
+    assert "5 texts of 5 documents that it cannot have read" in description(
+        study, CONFIG | {"model": "smollm2-135m"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "smollm2-135m"}, "the study audit needs texts=...: snakemake --cores all"),
+        ({"texts": "my texts.jsonl"}, "the study audit needs model=..."),
+        ({"texts": "none.jsonl", "model": "smollm2-135m"}, "texts: none.jsonl is not a file"),
+        ({"texts": "my texts.jsonl", "known": "no", "model": "smollm2-135m"}, "known: no is not a file"),
+        ({"texts": "my texts.jsonl", "model": "smollm2-135"}, "did you mean 'smollm2-135m'"),
+        ({"study": "embedded", "texts": "my texts.jsonl"}, "texts belongs to the study audit"),
+    ],
+)
+def test_mistakes_of_the_command_line_are_named(texts, given, message):
+    with pytest.raises(InputError) as raised:
+        loaded(**given)
+    assert message.lower() in str(raised.value).lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("EleutherAI/pythia-1.4b", 1.4e9), ("pythia-70m", 7e7), ("meta-llama/Llama-3.1-8B", 8e9), ("gpt2", None),
+     ("org/modelb-chat", None)],
+)  # fmt: skip
+def test_the_size_is_read_from_the_name(name, parameters):
+    assert parameters_in(name) == pytest.approx(parameters)
+
+
+def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
+    study = loaded(texts=str(texts), model="smollm2-135m")
+    (control,) = [run for run in study.runs if run.benchmark == "famous_passages"]
+    (audited,) = [run for run in study.runs if run.benchmark == "texts"]
+    named = [item["method"] for item in audited.methods if item["method"] != "blind"]
+    assert [item["method"] for item in control.methods if item["method"] != "blind"] == named
+    assert control.start_token == audited.start_token
+    assert plan.positive_control_of(study, "smollm2-135m", "texts") == "famous_passages"
+    assert plan.positive_control_of(study, "smollm2-135m", "famous_passages") is None
+    panels = {panel["benchmark"] for artifact in study.artifacts.values() for panel in artifact["panels"]}
+    assert panels == {"texts"}
+
+
+def test_only_audits_of_ones_own_texts_are_sealed(texts):
+    assert plan.is_sealed(loaded(texts=str(texts), model="smollm2-135m"))
+    assert not plan.is_sealed(load_study(CONFIG | {"study": "embedded"}, CONFIG_FOLDER))
+
+
+def seal_of(plan_given, seals=(), **given):
+    return sealed(seals, plan_given, **({"time": "2026-11-23 10:00:00", "scores_existed": False} | given))
+
+
+PLAN = {"files": {"texts.jsonl": "ab"}, "checkpoints": {"target": {"hub": "a/b", "commit": "c0"}},
+        "versions": {"torch": "2"}, "settings": {"seed": 0}}  # fmt: skip
+
+
+def test_the_same_plan_is_sealed_once_and_a_changed_one_is_added():
+    first = seal_of(PLAN)
+    assert seal_of(PLAN, first, time="later") == first
+    other = PLAN | {"settings": {"seed": 1}, "files": {"texts.jsonl": "cd"}}
+    both = seal_of(other, first, time="2026-11-24 10:00:00", scores_existed=True)
+    assert both[:1] == first
+    assert both[1]["changes"] == ["files.texts.jsonl", "settings.seed"]
+    page = dict(told(both))
+    assert page["Sealed"] == "2026-11-23 10:00:00 (UTC), before any score"
+    assert page["Changed since"] == "2026-11-24 10:00:00: files.texts.jsonl, settings.seed"
+    assert page["SHA-256 of the plan"] == digest_of(other)
+    assert dict(told(first))["Changed since"] == "nothing"
+
+
+def test_an_edited_record_is_told():
+    seals = seal_of(PLAN)
+    assert is_whole(seals)
+    seals[0]["plan"]["settings"]["seed"] = 7
+    assert not is_whole(seals)
+    assert "edited" in dict(told(seals))["SHA-256 of the plan"]
+
+
+def test_the_digest_depends_on_content_and_not_on_order():
+    assert digest_of({"b": 1, "a": [1, 2]}) == digest_of({"a": [1, 2], "b": 1})
+    assert digest_of({"a": [2, 1]}) != digest_of({"a": [1, 2]})
+    assert changed({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a.1.b"]
