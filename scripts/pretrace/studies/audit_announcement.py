@@ -18,8 +18,7 @@ ROUGH = 2.0
 
 def description(study: Study, config: Mapping[str, Any]) -> str:
     """Return what an audit will do, on which device and for about how long, before its first job."""
-    entry = study.benchmarks.entries[TEXTS]
-    texts = texts_of(entry)
+    texts = texts_of(*study.benchmarks.files_of(TEXTS))
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )

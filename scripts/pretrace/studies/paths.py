@@ -38,9 +38,8 @@ def seals(study: Study) -> str:
 
 def user_texts(study: Study) -> list[str]:
     """The user's own files of texts that the study's runs read."""
-    entries = [study.benchmarks.entries[slug] for slug in sorted({run.benchmark for run in study.runs})]
-    local = [entry for entry in entries if entry["source"] == "local"]
-    return [str(entry[key]) for entry in local for key in ("path", "known") if key in entry]
+    benchmarks = sorted({run.benchmark for run in study.runs})
+    return [str(path) for slug in benchmarks for path in study.benchmarks.files_of(slug)]
 
 
 def sealed_checkpoints(study: Study) -> list[str]:

@@ -38,6 +38,11 @@ class Registry:
             raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
         return slug
 
+    def files_of(self, slug: str) -> list[Path]:
+        """The user's own files of a benchmark's texts: one, or a second one with known texts; none of other sources."""
+        entry = self.entries[slug]
+        return [Path(entry[key]) for key in ("path", "known") if key in entry and entry["source"] == "local"]
+
     def by_shared_name(self) -> dict[str, dict[str, Any]]:
         return {self.shared[slug]: entry for slug, entry in self.entries.items()}
 

@@ -15,8 +15,8 @@ def check_user_files(study: Study) -> list[str]:
     Raises `InputError` with file, line and remedy at the first thing wrong.
     """
     for slug in sorted({run.benchmark for run in study.runs}):
-        if _local(study, slug):
-            check_texts(study.benchmarks.entries[slug], metrics=plan.needs_classes(study, slug))
+        if files := study.benchmarks.files_of(slug):
+            check_texts(*files, metrics=plan.needs_classes(study, slug))
     for model, benchmark in plan.question_pairs(study):
         entry = study.models.entries[model]
         if entry["source"] == "answers":

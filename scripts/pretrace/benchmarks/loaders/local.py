@@ -30,24 +30,24 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    read = texts_of(entry)
+    read = texts_of(*sources)
     return numbered(read) if "question" in entry else read
 
 
-def texts_of(entry: Mapping[str, Any]) -> list[Text]:
-    """Return the texts of an entry's `path` and `known`. Known texts without an id are `known-000001` and so on."""
-    read = list(texts(Path(entry["path"])))
-    if "known" not in entry:
+def texts_of(path: Path, known: Path | None = None) -> list[Text]:
+    """Return the texts of a file, and of one with known texts; those without an id are `known-000001` and so on."""
+    read = list(texts(path))
+    if known is None:
         return read
     ids = {text.text_id for text in read}
-    for where, text in located(Path(entry["known"]), numbered_as="known-"):
+    for where, text in located(known, numbered_as="known-"):
         if text.label == 1:
             raise InputError(
                 f"{where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
             )
         if text.text_id in ids:
             raise InputError(
-                f"{where}: the id '{text.text_id}' is also one of {entry['path']}; ids must be unique."
+                f"{where}: the id '{text.text_id}' is also one of {path}; ids must be unique."
             )
         read.append(replace(text, label=0))
     return read
@@ -64,12 +64,12 @@ def numbered(found: Iterable[Text]) -> list[Text]:
     return passages
 
 
-def check(entry: Mapping[str, Any], *, metrics: bool) -> None:
-    """Read an entry's files and raise `InputError` (file, line, remedy) at the first thing wrong in it.
+def check(path: Path, known: Path | None = None, *, metrics: bool) -> None:
+    """Read the whole files and raise `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    path, found = entry["path"], Counter(text.label for text in texts_of(entry))
+    found = Counter(text.label for text in texts_of(path, known))
     if metrics and not (found[0] and found[1]):
         raise InputError(
             f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {found[1]} "

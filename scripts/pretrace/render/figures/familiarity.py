@@ -31,8 +31,6 @@ TOP_SHARE = 10
 """The first of this many equal parts of the ranking counts as its top: a tenth."""
 LISTED = 20
 """Number of texts that are listed by name, from the top."""
-NAMED = 3
-"""Number of these that a terminal is told."""
 
 
 @figure("familiar_texts", needs=("metrics", "scores", "benchmarks"))
