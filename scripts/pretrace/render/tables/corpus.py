@@ -173,8 +173,8 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
     if needed := number(fixed.get("needed")):
         return (
             f"{method_label(name)} has an effect of {with_interval(estimate(fixed))}, and there is no p. "
-            f"Documents have different numbers of texts; then at least {needed:.0f} documents of each class, of the same subset and "
-            f"length, are needed, and there are {fixed['suspected']} and {fixed['held_out']}. Add documents, or give "
+            f"Documents have different numbers of texts; then at least {needed:.0f} documents of each class, of the "
+            f"same subset and length, are needed, and there are {fixed['suspected']} and {fixed['held_out']}. Add documents, or give "
             "all documents as many texts."
         )
     differing = [
