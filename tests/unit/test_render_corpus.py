@@ -110,7 +110,7 @@ def test_without_a_p_the_page_says_how_many_documents_are_needed(tmp_path: Path)
     assert "It needs 10 documents of each class" in written
     written = files_of(tmp_path, short_of_texts(60, effect=1.5), "corpus_test", redraws=40)["md"].read_text()
     assert "evidence of training, if what is believed holds" in written
-    assert "within documents equally alike" in written
+    assert "as much alike within every document" in written
     assert "Where documents have different numbers of texts, scores are redrawn" in written
     assert (
         "different numbers of texts"

@@ -37,7 +37,7 @@ BELIEFS = {
 BY_DESIGN = "nothing: members were drawn at random within each document"
 WITHIN = "had the model read none, the texts of a document would score alike"
 BETWEEN = "had the model read none, documents of one subset and length would score alike"
-UNEQUAL = "had the model read none, texts of one subset and length would score alike, and within documents equally alike"
+UNEQUAL = "had the model read none, texts would score alike, and as much alike within every document"
 
 NOTES = (
     "Effect: mean score of the suspected less that of the held-out units, in standard deviations of the held-out "
@@ -174,8 +174,8 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
         return (
             f"{method_label(name)} has an effect of {with_interval(estimate(fixed))}, and there is no p. "
             f"Documents have different numbers of texts; then at least {needed:.0f} documents of each class, of the "
-            f"same subset and length, are needed, and there are {fixed['suspected']} and {fixed['held_out']}. Add documents, or give "
-            "all documents as many texts."
+            f"same subset and length, are needed, and there are {fixed['suspected']} and {fixed['held_out']}. "
+            "Add documents, or give all documents as many texts."
         )
     differing = [
         label.split(" (")[0].lower()
