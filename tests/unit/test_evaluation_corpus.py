@@ -1,6 +1,8 @@
 """A test of a corpus: its p is exact, its power grows with documents, and a shift of date shows in the controls."""
 
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,17 @@ from scipy.stats import binom, binomtest
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
-from pretrace.evaluation.corpus_test import corpus_test, effects, p_values, sizes, smallest_effects
-from pretrace.evaluation.corpus_units import Units, ensemble
+from pretrace.evaluation.corpus_test import (
+    corpus_test,
+    documents_needed,
+    effects,
+    p_values,
+    sizes,
+    smallest_effects,
+)
+from pretrace.evaluation.corpus_unequal import SHARES, fit, t_p_values
+from pretrace.evaluation.corpus_units import RANK, Units, ensemble
+from pretrace.evaluation.weights import standardised_ranks
 from pretrace.runtime.errors import InputError
 
 ASKED = {"subset": None, "length": 64, "start_token": "none", "references": [], "methods": ["loss", "min_k"],
@@ -66,13 +77,16 @@ def units(
     stratum = np.repeat(np.arange(strata), suspected + held_out)
     values = rng.exponential(size=(len(label), scores)) + rng.normal(size=(strata, 1))[stratum]
     document = stratum if strata > 1 else np.arange(len(label))
+    names, shown = [f"method{n}" for n in range(scores)], values + effect * label[:, None]
     return Units(
         label,
         stratum,
         document,
         document % 2 == 0 if strata > 1 else document // 2 % 2 == 0,
-        tuple(f"method{n}" for n in range(scores)),
-        values + effect * label[:, None],
+        np.ones(len(label), dtype=int),
+        (*names, *(RANK + name for name in names)),
+        np.concatenate([shown, standardised_ranks(pd.DataFrame(shown)).to_numpy()], axis=1),
+        np.zeros((2 * scores, 2 * scores)),
     )
 
 
@@ -142,12 +156,16 @@ def test_a_p_that_cannot_be_low_has_size_0():
 @pytest.mark.parametrize(("strata", "size"), [(1, 60), (30, 2)])
 def test_the_smallest_effect_is_found_four_times_in_five(strata: int, size: int):
     rng = np.random.default_rng(3)
-    least = float(np.mean([smallest_effects(units(rng, strata, size // 2, size // 2, 1)) for _ in range(50)]))
+    least = float(
+        np.mean([smallest_effects(units(rng, strata, size // 2, size // 2, 1))[0] for _ in range(50)])
+    )
     found = []
     for seed in range(200):
         of = units(rng, strata, size // 2, size // 2, 1)
-        shift = least * of.scores[~of.suspect].std(ddof=1)
-        found.append(p_values(of.scored("loss", of.scores[:, 0] + shift * of.suspect), 199, seed)[0] <= 0.05)
+        shift = least * of.scores[~of.suspect, 0].std(ddof=1)
+        found.append(
+            p_values(of.scored("loss", of.scores[:, 0] + shift * of.suspect, 0.0), 199, seed)[0] <= 0.05
+        )
     assert np.mean(found) == pytest.approx(0.8, abs=0.1)
 
 
@@ -217,3 +235,116 @@ def test_what_cannot_be_compared_is_refused():
         corpus_test(apart, ASKED, "en", 100)
     with pytest.raises(InputError, match="no score of a labelled text of subset 'x', length 64"):
         corpus_test(side(), ASKED | {"subset": "x"}, "en", 100)
+
+
+def unequal(
+    rng: np.random.Generator, suspected: tuple[int, int], held_out: tuple[int, int], alike: float
+) -> Units:
+    """(documents, texts each) of a class; texts of variance 1 that have the share `alike` of it in common."""
+    texts = np.repeat([suspected[1], held_out[1]], [suspected[0], held_out[0]])
+    document = np.arange(len(texts))
+    of_text = np.repeat(document, texts)
+    values = alike**0.5 * rng.normal(size=len(texts))[of_text] + (1 - alike) ** 0.5 * rng.normal(
+        size=len(of_text)
+    )
+    means = np.bincount(of_text, values) / texts
+    within = ((values - means[of_text]) ** 2).sum() / (len(of_text) - len(texts))
+    suspect = document < suspected[0]
+    stratum = np.zeros(len(texts), dtype=int)
+    return Units(
+        suspect, stratum, document, document % 2 == 0, texts, ("loss",), means[:, None], np.array([[within]])
+    )
+
+
+def test_where_texts_of_a_document_have_nothing_in_common_p_is_that_of_a_weighted_regression():
+    """Where the likeliest correlation is 0, a document of m texts weighs m: statsmodels' WLS, within its class."""
+    from scipy.stats import t
+
+    rng = np.random.default_rng(1)
+    of = unequal(rng, (14, 2), (30, 20), 0.0)
+    found = fit(of)
+    ours, theirs = (of.scores[of.suspect == kind, 0] for kind in (True, False))
+    residual = 2 * ((ours - ours.mean()) ** 2).sum() + 20 * ((theirs - theirs.mean()) ** 2).sum()
+    error = (residual / 42 * (1 / 14 / 2 + 1 / 30 / 20)) ** 0.5
+    assert found.error[0, 0] == pytest.approx(error)
+    assert found.freedom == 42
+    assert found.difference[0] == pytest.approx(ours.mean() - theirs.mean())
+    only = replace(found, likely=np.arange(len(SHARES))[:, None] == 0)
+    assert only.largest_error[0] == pytest.approx(error)
+    assert t_p_values(of)[0] >= t.sf((ours.mean() - theirs.mean()) / error, 42) * found.likely[0, 0]
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.1, 0.7])
+def test_the_likely_correlations_hold_the_true_one_about_two_times_in_three(alike: float):
+    rng = np.random.default_rng(2)
+    at = SHARES.index(alike)
+    held = np.mean([fit(unequal(rng, (30, 3), (60, 10), alike)).likely[at, 0] for _ in range(300)])
+    assert 0.55 < held < 0.9
+
+
+@pytest.mark.parametrize(
+    ("suspected", "held_out"),
+    [((20, 3), (60, 30)), ((20, 1), (100, 20)), ((60, 30), (20, 3)), ((10, 30), (40, 1))],
+)
+def test_documents_with_different_numbers_of_texts_have_no_more_false_alarms_than_the_level(
+    suspected: tuple[int, int], held_out: tuple[int, int]
+):
+    rng = np.random.default_rng(suspected[1])
+    drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(600)]
+    p = np.array([p_values(of, 99, 1)[0] for of in drawn])
+    least, most = binom.ppf([0.0005, 0.9995], 600, 0.05) / 600
+    assert 0.5 * least <= (p <= 0.05).mean() <= most
+    effect = [smallest_effects(of)[0] * of.scores[~of.suspect, 0].std(ddof=1) for of in drawn[:200]]
+    shifted = [of.scored_all(of.scores + np.median(effect) * of.suspect[:, None]) for of in drawn]
+    assert np.mean([p_values(of, 99, 1)[0] <= 0.05 for of in shifted]) == pytest.approx(0.8, abs=0.09)
+
+
+def test_relabelling_such_documents_would_have_three_times_as_many():
+    """What the test protects from: the same documents with their labels exchanged."""
+    rng = np.random.default_rng(3)
+    drawn = [unequal(rng, (20, 1), (100, 20), 0.1) for _ in range(300)]
+    p = [p_values(replace(of, texts=np.ones_like(of.texts)), 99, 1)[0] for of in drawn]
+    assert np.mean(np.array(p) <= 0.05) > 0.1
+
+
+def test_the_size_of_unequal_documents_is_that_of_scores_drawn_anew():
+    of = unequal(np.random.default_rng(4), (20, 1), (100, 20), 0.1)
+    for scored in (of, of.scored_all(of.scores + 2.0 * of.suspect[:, None])):
+        [row] = sizes(scored, ["loss"], 400, seed=1)
+        assert row["value"] <= binom.ppf(0.999, 400, 0.05) / 400
+        assert row["value"] > 0.01
+
+
+def test_too_few_documents_with_different_numbers_of_texts_have_no_p():
+    few = unequal(np.random.default_rng(5), (9, 3), (40, 5), 0.1)
+    assert documents_needed(few) == 10
+    assert documents_needed(replace(few, texts=np.full(49, 3))) == 0, "relabelling is exact at any number"
+    assert documents_needed(unequal(np.random.default_rng(5), (10, 3), (40, 5), 0.1)) == 0
+
+
+def short_of_texts(documents: int, **given: Any) -> ScoredBenchmark:
+    """A side whose suspected documents lack a text."""
+    whole = side(documents, **given)
+    last = whole.benchmark["text_id"].str[1:].astype(int) % 4 == 3
+    return ScoredBenchmark(
+        whole.name, whole.scores, whole.benchmark[~(last & whole.benchmark["label"].eq(1))]
+    )
+
+
+def test_a_missing_p_says_how_many_documents_are_needed():
+    rows = pd.DataFrame(corpus_test(short_of_texts(12), ASKED, "en", 100))
+    of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
+    assert np.isnan(of_loss[["corpus_p", "corpus_smallest_effect"]]).all()
+    assert of_loss["corpus_needed"] == 10
+    assert of_loss["corpus_unequal"] == 1
+    rows = pd.DataFrame(corpus_test(short_of_texts(40, effect=1.5), ASKED, "en", 100))
+    of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
+    assert of_loss["corpus_p"] < 0.01
+    assert "corpus_needed" not in of_loss
+
+
+def test_power_of_unequal_documents_begins_where_they_have_a_p():
+    rows = pd.DataFrame(corpus_power(short_of_texts(80, effect=1.2), ASKED))
+    power = rows[rows["method"] == "loss"].set_index("documents")["value"]
+    assert list(power.index) == [16]
+    assert power.loc[16] > 0.8

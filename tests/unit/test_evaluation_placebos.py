@@ -8,6 +8,8 @@ import pytest
 from evaluation_tables import run, scores, texts
 from sklearn.metrics import roc_auc_score
 
+from pretrace.benchmarks.folds import assign_folds
+from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import cells
 from pretrace.evaluation.placebos import KEYS, placebos
 from pretrace.evaluation.sets import evaluation_sets
@@ -15,6 +17,7 @@ from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
 from pretrace.views.prefixes import draw_prefixes, excluded
 
 DOCUMENTS = ("new", *(f"old{number}" for number in range(6)))
@@ -62,7 +65,11 @@ def blind_scores(table: pd.DataFrame) -> dict[str, float]:
 
 def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
     members = benchmark[benchmark["label"].eq(1)]
-    return members.assign(label=members["document"].ne(document).astype(int))
+    members = members.assign(label=members["document"].ne(document).astype(int))
+    texts = [
+        Text(of.text_id, of.text, of.label, of.subset, of.length, of.document) for of in members.itertuples()
+    ]
+    return members.assign(fold=assign_folds(texts, seed_of("placebo_folds", "b", document)).of)
 
 
 def values_of(found: pd.DataFrame, **keys: Any) -> pd.DataFrame:

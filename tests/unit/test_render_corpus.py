@@ -5,7 +5,7 @@ from pathlib import Path
 import made_up_results as made_up
 import pandas as pd
 import pytest
-from test_evaluation_corpus import ASKED, side
+from test_evaluation_corpus import ASKED, short_of_texts, side
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
@@ -99,3 +99,20 @@ def test_power_is_drawn_by_number_of_documents(tmp_path: Path):
     assert list(frame.loc[frame["method"] == "loss", "documents"]) == [1, 2, 4, 8, 16]
     with pytest.raises(InputError, match="the power of a corpus test needs two of each class"):
         files_of(tmp_path, side(2), "corpus_power")
+
+
+def test_without_a_p_the_page_says_how_many_documents_are_needed(tmp_path: Path):
+    written = files_of(tmp_path, short_of_texts(12), "corpus_test")["md"].read_text()
+    assert (
+        "and there is no p. Documents have different numbers of texts; then at least 10 documents" in written
+    )
+    assert "there are 6 and 6" in written
+    assert "It needs 10 documents of each class" in written
+    written = files_of(tmp_path, short_of_texts(60, effect=1.5), "corpus_test", redraws=40)["md"].read_text()
+    assert "evidence of training, if what is believed holds" in written
+    assert "as much alike within every document" in written
+    assert "Where documents have different numbers of texts, scores are redrawn" in written
+    assert (
+        "different numbers of texts"
+        not in files_of(tmp_path, side(), "corpus_test", redraws=9)["md"].read_text()
+    )

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_test import coordinates, share_as_high
-from pretrace.evaluation.corpus_units import CHARACTERS, REFERENCE, Units, ensemble, prepared
+from pretrace.evaluation.corpus_test import coordinates, p_values, share_as_high
+from pretrace.evaluation.corpus_units import RANK, Units, ensemble, prepared
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.permutation import relabellings
-from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.roc import Floats, Whole
 from pretrace.runtime.files import seed_of
 
 DRAWS = 400
@@ -26,18 +27,42 @@ def corpus_power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict
 
     A row for each score of `corpus_test` (each of `asked["methods"]` alone, and the ensemble) and number of documents:
     powers of two, up to half of the documents. Labels are exchanged within a document that has both classes. Other
-    documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs.
+    documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs;
+    where their numbers of texts differ, they are drawn in pairs and tested by `t_p_values`, from `LEAST_DOCUMENTS` on.
     """
     _, units, _ = prepared(scored, asked)
     seed = seed_of("corpus_power", scored.name, asked["subset"] or "", asked["length"] or 0)
-    alone = units.of_scores([name for name in units.names if name not in (REFERENCE, CHARACTERS)])
+    methods = [name for name in units.names if RANK + name in units.names]
     rows: list[dict[str, Any]] = []
-    for of in (alone, ensemble(units)):
-        if of is not None:
-            for name, exchanged in zip(of.names, _exchanged(of, seed), strict=True):
-                about = coordinates("corpus_power", asked) | {"method": name, "n": DRAWS}
-                rows += [about | {"documents": n, "value": share} for n, share in _power(exchanged, seed)]
+    for of in (units.of_scores(methods), ensemble(units)):
+        if of is None:
+            continue
+        curves = _powers(of, seed) if of.exchangeable else _powers_of_unequal(of, seed)
+        for name, curve in zip(of.names, curves, strict=True):
+            about = coordinates("corpus_power", asked) | {"method": name, "n": DRAWS}
+            rows += [about | {"documents": n, "value": share} for n, share in curve]
     return rows
+
+
+def _powers(units: Units, seed: int) -> list[list[tuple[int, float]]]:
+    return [_power(exchanged, seed) for exchanged in _exchanged(units, seed)]
+
+
+def _powers_of_unequal(units: Units, seed: int) -> list[list[tuple[int, float]]]:
+    """`_power` of each score, of documents with different numbers of texts."""
+    pair = _pairs(units, seed)
+    paired = units.of(np.bincount(pair)[pair] == 2)
+    pair = np.unique(pair[np.bincount(pair)[pair] == 2], return_inverse=True)[1]
+    available = int(pair.max()) + 1
+    order = _orders(available, seed)
+    curves: list[list[tuple[int, float]]] = [[] for _ in units.names]
+    for documents in _powers_of_two(available):
+        if documents >= LEAST_DOCUMENTS:
+            drawn = (paired.of((places < documents)[pair]) for places in order)
+            p = np.stack([p_values(of, RELABELLINGS, seed) for of in drawn])
+            for curve, share in zip(curves, (p <= LEVEL).mean(axis=0), strict=True):
+                curve.append((documents, float(share)))
+    return curves
 
 
 def _exchanged(units: Units, seed: int) -> Floats:
@@ -54,20 +79,32 @@ def _exchanged(units: Units, seed: int) -> Floats:
 
 def _paired(units: Units, seed: int) -> Units:
     """Units in strata of two, one of each class; those that are left over go."""
+    pair = _pairs(units, seed)
+    return replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
+
+
+def _pairs(units: Units, seed: int) -> Whole:
+    """A number for each unit that it shares with one of the other class and of its stratum, drawn at random."""
     table = pd.DataFrame({"stratum": units.stratum, "suspect": units.suspect})
     shuffled = table.sample(frac=1, random_state=np.random.default_rng(seed))
     place = shuffled.groupby(["stratum", "suspect"]).cumcount().sort_index()
-    pair = np.asarray(table.assign(place=place).groupby(["stratum", "place"]).ngroup())
-    return replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
+    return np.asarray(table.assign(place=place).groupby(["stratum", "place"]).ngroup())
 
 
 def _power(exchanged: Floats, seed: int) -> list[tuple[int, float]]:
     """(documents, share of draws of this many with p <= `LEVEL`), of one score."""
-    available = len(exchanged)
-    order = np.random.default_rng(seed).random((DRAWS, available)).argsort(axis=1).argsort(axis=1)
-    found, documents = [], 1
-    while 2 * documents <= available:
+    order, found = _orders(len(exchanged), seed), []
+    for documents in _powers_of_two(len(exchanged)):
         p = share_as_high((order < documents).astype(float) @ exchanged)
         found.append((documents, float((p <= LEVEL).mean())))
-        documents *= 2
     return found
+
+
+def _orders(available: int, seed: int) -> Whole:
+    """The places of documents in `DRAWS` random orders: the first few of an order are a draw."""
+    return np.random.default_rng(seed).random((DRAWS, available)).argsort(axis=1).argsort(axis=1)
+
+
+def _powers_of_two(available: int) -> list[int]:
+    """1, 2, 4, ... up to half of those that are available."""
+    return [2**exponent for exponent in range(available.bit_length() - 1)]

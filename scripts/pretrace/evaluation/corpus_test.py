@@ -1,12 +1,13 @@
 """A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.corpus_unequal import detected, drawn_anew, t_p_values
 from pretrace.evaluation.corpus_units import (
     CHARACTERS,
     REFERENCE,
@@ -17,7 +18,7 @@ from pretrace.evaluation.corpus_units import (
 )
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.permutation import relabellings
-from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS, resample, resampling_groups
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval, wilson
 from pretrace.runtime.files import seed_of
@@ -25,8 +26,11 @@ from pretrace.runtime.files import seed_of
 DIFFERENCE = "difference"
 """The effect on the target's loss less that on the reference model's."""
 
+POWER = 0.8
+"""With this probability the smallest effect is found."""
+
 DETECTED = 1.6448536 + 0.8416212
-"""Standard errors of the smallest effect that a one-sided test at 5 % finds with a probability of 80 %."""
+"""Standard errors of the smallest effect that a one-sided test at `LEVEL` finds with a probability of `POWER`."""
 
 RELABELLINGS = 99
 """Of each redraw of the labels."""
@@ -48,10 +52,9 @@ def corpus_test(
 
     `corpus_effect`: mean of the suspected less mean of the held-out units, averaged over strata with weights
     n1 n0 / (n1 + n0), in standard deviations of the held-out units; 95 % interval by resampling documents; `n`
-    documents. `corpus_p`: the share of `resamples` relabellings within strata, counting the labels as they are, with
-    at least that effect (`CHARACTERS`: in either direction). It is exact where units of a stratum are exchangeable.
-    `corpus_smallest_effect`: `DETECTED` standard errors. `corpus_units`: how many units of each label. `corpus_size`:
-    see `sizes`, with `asked["redraws"]`.
+    documents. `corpus_p` and `corpus_smallest_effect`: `p_values` and `smallest_effects`, missing where there are
+    fewer than `documents_needed`, which `corpus_needed` then holds. `corpus_units`: how many units of each label.
+    `corpus_unequal`: 1 where `p_values` is Student's. `corpus_size`: see `sizes`, with `asked["redraws"]`.
 
     `asked["methods"]`: the first is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those
     of the words of `BLIND` are fitted on one half of the documents and tested on the other alone.
@@ -71,13 +74,18 @@ def corpus_test(
         documents = len(np.unique(of.document))
         drawn = _resampled(of, resamples, seed)
         effect_of |= dict(zip(of.names, drawn, strict=True))
-        p, least = p_values(of, resamples, seed), smallest_effects(of)
+        needed = documents_needed(of)
+        nothing = np.full(len(of.names), np.nan)
+        p, least = (nothing, nothing) if needed else (p_values(of, resamples, seed), smallest_effects(of))
         for at, name in enumerate(of.names):
             found: list[dict[str, Any]] = [
                 {"quantity": "corpus_effect", "n": documents} | _interval(drawn[at]),
                 {"quantity": "corpus_p", "n": resamples, "value": p[at]},
                 {"quantity": "corpus_smallest_effect", "n": documents, "value": least[at]},
+                {"quantity": "corpus_unequal", "n": documents, "value": float(not of.exchangeable)},
             ]
+            if needed:
+                found.append({"quantity": "corpus_needed", "n": documents, "value": needed})
             found += [
                 {"quantity": "corpus_units", "label": label, "n": n} for label, n in enumerate(of.counts)
             ]
@@ -97,14 +105,29 @@ def coordinates(quantity: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"quantity": quantity, "reference": ", ".join(asked["references"])} | places
 
 
-def p_values(units: Units, count: int, seed: int) -> Floats:
-    """(1 + b) / (1 + count) of each score: the share of relabellings within strata whose effect is at least that of
-    the labels, these among them; of `CHARACTERS`, at least as far from 0.
+def documents_needed(units: Units) -> int:
+    """How many documents of each class a p needs, where there are fewer; else 0.
 
-    Exact where units of a stratum are exchangeable (Phipson and Smyth, Statistical Applications in Genetics and
-    Molecular Biology, 2010). With weights n1 n0 / (n1 + n0) an effect is the sum of the suspected units' centred
-    scores, up to a factor that no relabelling changes.
+    Documents with different numbers of texts are compared by Student's t, which holds from `LEAST_DOCUMENTS` on. In
+    strata that leave as few degrees of freedom there are too few as well.
     """
+    if units.exchangeable:
+        return 0
+    freedom = len(units.stratum) - 2 * len(np.unique(units.stratum))
+    return LEAST_DOCUMENTS if min(*units.counts, freedom) < LEAST_DOCUMENTS else 0
+
+
+def p_values(units: Units, count: int, seed: int) -> Floats:
+    """The p of each score: the chance of at least its effect (of `CHARACTERS`: as far from 0) without a difference.
+
+    Where all units of a stratum have as many texts: (1 + b) / (1 + count), the share of relabellings within strata
+    whose effect is at least that of the labels, these among them. Exact where units of a stratum are exchangeable
+    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). With weights n1 n0 / (n1 +
+    n0) an effect is the sum of the suspected units' centred scores, up to a factor that no relabelling changes.
+    Elsewhere `t_p_values`.
+    """
+    if not units.exchangeable:
+        return t_p_values(units)
     parts = relabellings(units.suspect, units.stratum, count, seed)
     sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
     sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
@@ -112,17 +135,16 @@ def p_values(units: Units, count: int, seed: int) -> Floats:
 
 
 def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[dict[str, Any]]:
-    """`corpus_size` of each of `names` and of the `ENSEMBLE`: the share of `n` redraws of the labels with p <= `LEVEL`.
+    """`corpus_size` of each of `names` and of the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
 
-    Labels are redrawn within strata, so that there is nothing to find. Each redraw is tested as the labels are, by
-    `RELABELLINGS` relabellings, with weights of the `ENSEMBLE` that are fitted again. The interval is Wilson's.
+    There is nothing to find in a redraw: labels are redrawn within strata or, where units have different numbers of
+    texts, scores are (`drawn_anew`). Each redraw is tested as the labels are, by `RELABELLINGS` relabellings, with
+    weights of the `ENSEMBLE` that are fitted again. The interval is Wilson's.
     """
-    drawn = np.concatenate(list(relabellings(units.suspect, units.stratum, redraws, seed)), axis=1)[:, 1:]
     p: dict[str, list[float]] = {}
-    for number, labels in enumerate(drawn.T):
-        redrawn = replace(units, suspect=labels == 1)
+    for number, redrawn in enumerate(_redrawn(units, redraws, seed)):
         for scored in (redrawn.of_scores(names), ensemble(redrawn)):
-            if scored is not None:
+            if scored is not None and not documents_needed(scored):
                 values = p_values(scored, RELABELLINGS, seed_of("corpus_size", seed, number))
                 for name, value in zip(scored.names, values, strict=True):
                     p.setdefault(name, []).append(value)
@@ -132,6 +154,16 @@ def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[d
         found = {"value": share, "low": low, "high": high}
         rows.append({"quantity": "corpus_size", "method": name, "n": len(values_of)} | found)
     return rows
+
+
+def _redrawn(units: Units, redraws: int, seed: int) -> Iterator[Units]:
+    if not units.exchangeable:
+        for number in range(redraws):
+            yield drawn_anew(units, seed_of("corpus_redraw", seed, number))
+        return
+    drawn = np.concatenate(list(relabellings(units.suspect, units.stratum, redraws, seed)), axis=1)[:, 1:]
+    for labels in drawn.T:
+        yield replace(units, suspect=labels == 1)
 
 
 def share_as_high(sums: Floats) -> Floats:
@@ -167,10 +199,15 @@ def effects(units: Units, weights: Floats) -> Floats:
 
 
 def smallest_effects(units: Units) -> Floats:
-    """`DETECTED` standard errors of each effect under relabelling within strata, the effect itself taken out."""
+    """The effect of each score that is found at `LEVEL` with a probability of `POWER`: `DETECTED` standard errors
+    under relabelling within strata, the effect itself taken out, or those of Student's t.
+    """
     if units.counts[0] < 2:
         return np.full(len(units.names), np.nan)
     held_out = units.scores[~units.suspect].std(axis=0, ddof=1)
+    if not units.exchangeable:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(detected(units, LEVEL, POWER) / held_out)
     shift = effects(units, np.ones((len(units.stratum), 1)))[:, 0] * held_out
     left = replace(units, scores=units.scores - units.suspect[:, None] * shift).centred
     shared, sizes = units.shared, np.bincount(units.stratum)

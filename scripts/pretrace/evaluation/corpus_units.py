@@ -23,36 +23,54 @@ ENSEMBLE, BLIND = "ensemble", "blind"
 CHARACTERS, REFERENCE = "characters", "reference"
 """Scores beside stored methods: several combined; two that see no model; the loss of the reference model."""
 
+RANK = "rank of "
+"""Before the name of a method: the texts' ranks by it, which the ensemble combines."""
+
 
 @dataclass(frozen=True)
 class Units:
     """What exchanges its label, suspected or held out, with others of its stratum.
 
     `suspect`, `stratum` and `document` (codes) and `second`, whether its document is in the half that is tested where
-    something is fitted on the other one, have shape (units,); `scores` (units, names) have mean 0 and variance 1
-    within a subset and length.
+    something is fitted on the other one, have shape (units,), as have `texts`, how many texts a unit's score is the
+    mean of. `scores` (units, names) have mean 0 and variance 1 within a subset and length. `within` (names, names) is
+    the covariance of the texts' scores within a unit.
     """
 
     suspect: Flags
     stratum: Whole
     document: Whole
     second: Flags
+    texts: Whole
     names: tuple[str, ...]
     scores: Floats
+    within: Floats
 
     def of(self, rows: Flags) -> "Units":
         return replace(self, **{
-            name: getattr(self, name)[rows] for name in ("suspect", "stratum", "document", "second", "scores")
+            name: getattr(self, name)[rows]
+            for name in ("suspect", "stratum", "document", "second", "texts", "scores")
         })  # fmt: skip
 
     def of_scores(self, names: Sequence[str]) -> "Units":
         """The same with these scores."""
         columns = [self.names.index(name) for name in names]
-        return replace(self, names=tuple(names), scores=self.scores[:, columns])
+        within = self.within[np.ix_(columns, columns)]
+        return replace(self, names=tuple(names), scores=self.scores[:, columns], within=within)
 
-    def scored(self, name: str, scores: Floats) -> "Units":
-        """The same with another score, shape (units,)."""
-        return replace(self, names=(name,), scores=scores[:, None])
+    def scored(self, name: str, scores: Floats, within: float) -> "Units":
+        """The same with another score, shape (units,), whose texts have the variance `within` a unit."""
+        return replace(self, names=(name,), scores=scores[:, None], within=np.array([[within]]))
+
+    def scored_all(self, scores: Floats) -> "Units":
+        """The same with other values of its scores, shape (units, names)."""
+        return replace(self, scores=scores)
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all units of a stratum have as many texts, so that their labels can be exchanged."""
+        numbers = np.unique(np.stack([self.stratum, self.texts]), axis=1)
+        return numbers.shape[1] == len(np.unique(self.stratum))
 
     @cached_property
     def centred(self) -> Floats:
@@ -92,6 +110,8 @@ def prepared(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> tuple[pd.Data
         table[name] = ((table[name] - cells[name].transform("mean")) / spread).fillna(0)
     if not table[CHARACTERS].any():
         named.remove(CHARACTERS)
+    table = table.join(standardised_ranks(table[methods]).add_prefix(RANK))
+    named += [RANK + name for name in methods]
     table, units = _units(scored.name, table, named)
     compared = units.shared[units.stratum] > 0
     if not compared.any():
@@ -153,15 +173,24 @@ def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.Dat
     places = grouped["place"].agg(lambda of: "|".join(sorted(set(of)))).to_numpy()
     stratum = table["document"] + "/" + places if within else places
     alike = "" if within else table["label"].astype(str) + places
+    texts = texts.assign(unit=grouped.ngroup())
     units = Units(
         suspect=table["label"].eq(1).to_numpy(bool),
         stratum=np.unique(stratum, return_inverse=True)[1],
         document=np.unique(table["document"], return_inverse=True)[1],
         second=_second_half(table["document"].to_frame().assign(alike=alike)),
+        texts=np.asarray(grouped.size(), dtype=np.intp),
         names=tuple(names),
         scores=table[list(names)].to_numpy(np.float64),
+        within=_covariance_within(texts["unit"], texts[list(names)]),
     )
-    return texts.assign(unit=grouped.ngroup()), units
+    return texts, units
+
+
+def _covariance_within(unit: "pd.Series[int]", scores: pd.DataFrame) -> Floats:
+    """The covariance of the texts' scores around the mean of their unit; 0 where no unit has two texts."""
+    left = (scores - scores.groupby(unit).transform("mean")).to_numpy(np.float64)
+    return np.asarray(left.T @ left / max(len(unit) - unit.nunique(), 1))
 
 
 def _second_half(units: pd.DataFrame) -> Flags:
@@ -174,19 +203,18 @@ def _second_half(units: pd.DataFrame) -> Flags:
 
 
 def ensemble(units: Units) -> Units | None:
-    """The second half with all methods combined: ridge regression of the first half's labels on the methods' ranks.
+    """The second half with all methods combined: ridge regression of the first half's labels on the texts' ranks by
+    the methods, averaged over a unit.
 
     None where there is one method, or a half has fewer than `weights.FEWEST` units of a class.
     """
-    features = [at for at, name in enumerate(units.names) if name not in (REFERENCE, CHARACTERS)]
-    if len(features) < 2 or not _enough(units):
+    ranked = units.of_scores([name for name in units.names if name.startswith(RANK)])
+    if len(ranked.names) < 2 or not _enough(units):
         return None
-    ranks = replace(
-        units, scores=standardised_ranks(pd.DataFrame(units.scores[:, features])).to_numpy()
-    ).centred
-    labels = replace(units, scores=units.suspect[:, None].astype(float)).centred
+    ranks, labels = ranked.centred, units.scored_all(units.suspect[:, None].astype(float)).centred
     weights = fitted_weights(ranks[~units.second], labels[~units.second, 0])
-    return units.of(units.second).scored(ENSEMBLE, ranks[units.second] @ weights)
+    within = float(weights @ ranked.within @ weights)
+    return units.of(units.second).scored(ENSEMBLE, ranks[units.second] @ weights, within)
 
 
 def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
@@ -200,8 +228,10 @@ def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
     scores = decision_values(of, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
     if not scores:
         return None
-    of_unit = texts["id"].map(scores).groupby(texts["unit"]).mean()
-    return units.of(units.second).scored(BLIND, np.asarray(of_unit[units.second]))
+    learned = texts["id"].map(scores)[tested].to_frame()
+    of_unit = learned.groupby(texts["unit"][tested]).mean()
+    within = float(_covariance_within(texts["unit"][tested], learned)[0, 0])
+    return units.of(units.second).scored(BLIND, of_unit["id"].to_numpy(), within)
 
 
 def _enough(units: Units) -> bool:

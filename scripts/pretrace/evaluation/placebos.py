@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.folds import assign_folds
+from pretrace.benchmarks.sources import Text
 from pretrace.evaluation.cells import EvaluationSet, Scores, ScoresByColumn, Shown, UnitScores, cells
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress
 from pretrace.views.prefixes import with_nonmembers
 
@@ -45,8 +48,9 @@ def placebos(
 
     `scores`, `shown` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
-    that learn from labels (`cross_fitted`) learn from the placebo's labels. The real document is treated alike, so its
-    row equals that of the metrics. Raises InputError if the non-members come from several documents.
+    that learn from labels (`cross_fitted`) learn from the placebo's labels, over folds dealt anew for it. The real
+    document is treated alike, so its row equals that of the metrics. Raises InputError if the non-members come from
+    several documents.
     """
     real, documents = _documents(benchmark, name)
     of_texts = scores["text"]
@@ -54,9 +58,13 @@ def placebos(
     with Progress(f"placebos of {name}", total=1 + len(documents), unit="documents") as progress:
         for document in [real, *documents]:
             placebo = document != real
-            table = with_nonmembers(benchmark, document) if placebo else benchmark[benchmark["label"].notna()]
-            label = of_texts.units["id"].map(table.set_index("text_id")["label"])
-            units = of_texts.units.assign(label=label.fillna(-1).astype(np.int64))  # no set holds label -1
+            table = _placebo(benchmark, document, name) if placebo else benchmark[benchmark["label"].notna()]
+            by_id = table.set_index("text_id")
+            label = (
+                of_texts.units["id"].map(by_id["label"]).fillna(-1).astype(np.int64)
+            )  # no set holds label -1
+            fold = of_texts.units["id"].map(by_id["fold"]).fillna(of_texts.units["fold"]).astype(np.int64)
+            units = of_texts.units.assign(label=label, fold=fold)
             columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
             for cell in cells("text", units, columns, sets, shown):
@@ -78,6 +86,25 @@ def placebos(
 def nothing() -> pd.DataFrame:
     """The empty table, of a benchmark without placebos."""
     return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
+
+
+def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
+    """`with_nonmembers`, with folds dealt anew: the document that plays the non-members is cut as they are."""
+    table = with_nonmembers(benchmark, document)
+    columns = ["text_id", "text", "label", "subset", "length", "document"]
+    rows = table[columns].itertuples(index=False)
+    texts = [
+        Text(
+            of.text_id,
+            of.text,
+            int(of.label),
+            of.subset,
+            None if pd.isna(of.length) else int(of.length),
+            of.document,
+        )
+        for of in rows
+    ]
+    return table.assign(fold=assign_folds(texts, seed_of("placebo_folds", name, document)).of)
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:

@@ -8,6 +8,9 @@ import pandas as pd
 
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
+LEAST_DOCUMENTS = 10
+"""A class with fewer documents has no p in a corpus test where documents have different numbers of texts."""
+
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
 

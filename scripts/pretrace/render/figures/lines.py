@@ -13,6 +13,7 @@ from matplotlib.ticker import NullLocator
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLACK,
@@ -312,8 +313,10 @@ def over_documents(artifact: Artifact, results: Results) -> Drawing:
 
 
 TOO_FEW_FOR_CORPUS = (
-    "too few documents: the power of a corpus test needs two of each class, or with texts of both classes"
+    "too few documents: the power of a corpus test needs two of each class, or with texts of both classes; documents "
+    f"with different numbers of texts, {2 * 2 ** (LEAST_DOCUMENTS - 1).bit_length()} of each class"
 )
+"""A draw is a power of two of documents, at most half of them."""
 
 
 @figure("loss_curves", needs=("training",))

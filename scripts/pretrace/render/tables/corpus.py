@@ -8,6 +8,7 @@ from pretrace.evaluation.codec import CODEC
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
 from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
@@ -36,6 +37,7 @@ BELIEFS = {
 BY_DESIGN = "nothing: members were drawn at random within each document"
 WITHIN = "had the model read none, the texts of a document would score alike"
 BETWEEN = "had the model read none, documents of one subset and length would score alike"
+UNEQUAL = "had the model read none, texts would score alike, and as much alike within every document"
 
 NOTES = (
     "Effect: mean score of the suspected less that of the held-out units, in standard deviations of the held-out "
@@ -46,9 +48,18 @@ NOTES = (
     "counts.",
     f"Smallest effect: this many units find it at p ≤ {LEVEL:g} with a probability of 80 %.",
 )
+STUDENT = (
+    "Documents have different numbers of texts, and the mean of many texts varies less than that of few. There p is "
+    "Student's, with the variance that a document of so many texts has if its texts are alike by as much as the scores "
+    f"leave likely; the greatest such p counts. It needs {LEAST_DOCUMENTS} documents of each class."
+)
 SIZE = (
     f"Size: how often p ≤ {LEVEL:g} where the labels are redrawn at random within strata, so that there is nothing to "
     f"find (Wilson's 95 % interval). An exact test has at most {LEVEL:g}."
+)
+SIZE_OF_STUDENT = (
+    "Where documents have different numbers of texts, scores are redrawn: each document has the deviation of one drawn "
+    "at random, scaled to its own number of texts."
 )
 
 
@@ -73,8 +84,14 @@ def render(artifact: Artifact, results: Results) -> Table:
         )
         records += [panel_record(panel) | row | {"believed": believed[of]} for of, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
-    sized = [SIZE] if any("redraws" in panel for panel in artifact["panels"]) else []
-    notes = [*NOTES, *sized, *results.cautions(artifact["panels"])]
+    unequal = any(record.get("unequal") for record in records)
+    student = [STUDENT] if unequal else []
+    sized = (
+        [SIZE, *[SIZE_OF_STUDENT] * unequal]
+        if any("redraws" in panel for panel in artifact["panels"])
+        else []
+    )
+    notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
 
 
@@ -84,9 +101,10 @@ def _label(score: str) -> str:
 
 def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
     """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect, size with
-    its interval; of CoDeC the texts of each class, the share of each and the shots.
+    its interval, unequal (1: documents have different numbers of texts), needed (documents of each class, where there
+    are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
-    quantities = ("effect", "p", "smallest_effect", "units", "size", "hurt")
+    quantities = ("effect", "p", "smallest_effect", "units", "unequal", "needed", "size", "hurt")
     frame = results.asked_of(artifact, panel, *(f"corpus_{of}" for of in quantities), hint="")
     found: dict[str, dict[str, Any]] = {}
     for row in records_of(frame):
@@ -121,7 +139,7 @@ def _belief(row: Record, *, randomised: bool) -> str:
     if row["method"] in BELIEFS:
         return BELIEFS[row["method"]]
     if row["suspected"] + row["held_out"] == row["documents"]:
-        return BETWEEN
+        return UNEQUAL if row["unequal"] else BETWEEN
     return BY_DESIGN if randomised else WITHIN
 
 
@@ -152,10 +170,17 @@ def _group(row: Record, group: str) -> str | None:
 def _reading(rows: Mapping[str, Record], believed: str) -> str:
     """What may be concluded from the score that was fixed beforehand, the controls and the reference model."""
     name, fixed = next(iter(rows.items()))
+    if needed := number(fixed.get("needed")):
+        return (
+            f"{method_label(name)} has an effect of {with_interval(estimate(fixed))}, and there is no p. "
+            f"Documents have different numbers of texts; then at least {needed:.0f} documents of each class, of the "
+            f"same subset and length, are needed, and there are {fixed['suspected']} and {fixed['held_out']}. "
+            "Add documents, or give all documents as many texts."
+        )
     differing = [
         label.split(" (")[0].lower()
         for control, label in LABELS.items()
-        if control in CONTROLS and control in rows and rows[control]["p"] <= LEVEL
+        if control in CONTROLS and control in rows and _is_low(rows[control])
     ]
     found = f"{method_label(name)} has an effect of {with_interval(estimate(fixed))} (p = {fixed['p']:.2g})"
     if fixed["p"] > LEVEL:
@@ -174,3 +199,8 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
             "believed of both models holds."
         )
     return f"{doubt}: the effect may come from that alone."
+
+
+def _is_low(row: Record) -> bool:
+    p = number(row["p"])
+    return p is not None and p <= LEVEL
