@@ -156,7 +156,7 @@ AUDIT_REMARKS = {
     ),
     "few known documents": (
         SUSPECTS + texts(0, 2, 30),
-        r"the known non-members .* come from 2 documents \(column document\)\. .*Have at least 5, better 20",
+        r"the known non-members .* come from 2 documents \(column document\)\. .*Have at least 10, better 20",
     ),
 }
 

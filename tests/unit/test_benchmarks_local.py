@@ -9,7 +9,7 @@ import pytest
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders.local import check, texts
+from pretrace.benchmarks.loaders.local import check, load, texts
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -94,7 +94,6 @@ MISTAKES = {
         ('{"text": ["a"], "label": 1}', r"t\.jsonl:1: text is \['a'\]; it must be a text"),
         ('{"text": "a\\u0000b", "label": 1}', r"t\.jsonl:1: text holds a NUL character"),
         ('{"text": "a\\ud800b", "label": 1}', r"t\.jsonl:1: text holds half a surrogate pair"),
-        ('{"text": "a"}', r"t\.jsonl:1: there is no column 'label'; found: text\. Give 1 \(member\), 0"),
         ('{"text": "a", "label": 2}', r"t\.jsonl:1: label is 2; it must be 1 \(member\), 0 \(non-member\)"),
         ('{"text": "a", "label": -1}', r"t\.jsonl:1: label is -1; it must be"),
         ('{"text": "a", "label": 0.5}', r"t\.jsonl:1: label is 0\.5; it must be"),
@@ -195,3 +194,18 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
     [text] = texts(tmp_path / "my book.txt")
     assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.\n", None)
     check(tmp_path / "my book.txt", metrics=False)
+
+
+def test_a_second_file_holds_known_texts(tmp_path: Path):
+    (tmp_path / "mine.jsonl").write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
+    (tmp_path / "known.jsonl").write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
+    loaded = load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+    assert [(text.text_id, text.label) for text in loaded] == [
+        ("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0),
+    ]  # fmt: skip
+    (tmp_path / "known.jsonl").write_text('{"text": "known", "label": 1}\n')
+    with pytest.raises(InputError, match=r"known\.jsonl:1: the label is 1, and .* known non-members"):
+        load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+    (tmp_path / "known.jsonl").write_text('{"text": "known", "id": "000001"}\n')
+    with pytest.raises(InputError, match=r"the id '000001' is also one of .*mine\.jsonl"):
+        load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)

@@ -11,9 +11,11 @@ from made_up_jobs import expected_statistics, of_predictions, requests_of
 import tiny_models
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
+from pretrace.passes.requests import STATISTICS
 from pretrace.passes.statistics import Head, Reduction
 
 TOLERANCE = 1e-4
+RANKS = STATISTICS["top40"].index("ranks")
 
 
 def check(model, texts, start, batch_tokens):
@@ -25,7 +27,22 @@ def check(model, texts, start, batch_tokens):
             assert values.shape == (6, 0)
         else:
             expected = expected_statistics(model, start, tokens)
+            lowest, highest = rank_bounds(model, start, tokens)
+            ranks = values[RANKS]
+            assert ((lowest <= ranks) & (ranks <= highest)).all()
+            expected[RANKS] = ranks
             np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
+
+
+def rank_bounds(model, start, tokens):
+    """The tokens that are likelier than each one, and those that are not less likely, for float32 cannot tell which of
+    two tokens within 1e-5 is the likelier one."""
+    ids = torch.tensor([[*start, *tokens]])
+    first = max(len(start), 1)
+    with torch.no_grad():
+        logp = model(input_ids=ids, use_cache=False).logits[0, first - 1 : -1].double().log_softmax(-1)
+    own = logp.gather(1, ids[0, first:, None])
+    return (logp > own + 1e-5).sum(-1).numpy(), (logp > own - 1e-5).sum(-1).numpy() - 1  # without itself
 
 
 @pytest.fixture(scope="module", params=tiny_models.KINDS)

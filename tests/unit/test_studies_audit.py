@@ -45,7 +45,10 @@ def test_a_second_file_holds_the_known_texts(texts):
     Path("known.jsonl").write_text('{"text": "never read"}\n')
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
     entry = study.benchmarks.entries["texts"]
-    assert [Path(file).name for file in paths.source(study, entry, "texts")] == ["my texts.jsonl", "known.jsonl"]
+    assert [Path(file).name for file in paths.source(study, entry, "texts")] == [
+        "my texts.jsonl",
+        "known.jsonl",
+    ]
     assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})
     assert "5 texts of 5 documents that it cannot have read" in description(
         study, CONFIG | {"model": "smollm2-135m"}

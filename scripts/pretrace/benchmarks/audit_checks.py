@@ -40,8 +40,8 @@ SPREAD = 1.5
 FEWEST_TEXTS = 20
 """With fewer known non-members, a text has p <= 0.05 only if it scores above all of them."""
 
-FEWEST_DOCUMENTS = 5
-"""With fewer known documents, nothing says how much documents differ from each other."""
+FEWEST_DOCUMENTS = 10
+"""With fewer known documents an audit has no p (evaluation.document_test)."""
 
 FEWEST_OF_CORPUS = 20
 """Documents of each class that docs/corpus.md asks for."""

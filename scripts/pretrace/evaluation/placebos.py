@@ -48,7 +48,7 @@ def placebos(
 
     `scores`, `shown` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
-    that learn from labels (`cross_fitted`) learn from the placebo's labels, over folds dealt anew for it. The real
+    that learn from labels (`cross_fitted`) learn from the placebo's labels, over folds that are dealt for it. The real
     document is treated alike, so its row equals that of the metrics. Raises InputError if the non-members come from
     several documents.
     """
@@ -89,7 +89,7 @@ def nothing() -> pd.DataFrame:
 
 
 def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
-    """`with_nonmembers`, with folds dealt anew: the document that plays the non-members is cut as they are."""
+    """`with_nonmembers`, with folds dealt for it: the document that plays the non-members is cut as they are."""
     table = with_nonmembers(benchmark, document)
     columns = ["text_id", "text", "label", "subset", "length", "document"]
     rows = table[columns].itertuples(index=False)

@@ -13,7 +13,7 @@ CPU_FLOPS = 3e11
 """Operations a second of a forward pass on two cores: SmolLM2-135M in bfloat16, AMD EPYC, 1,100 tokens a second."""
 
 ROUGH = 2.0
-"""A pass takes up to so many times the time of its operations alone; starts of jobs add a minute."""
+"""A pass takes up to this number of times the time of its operations alone; starts of jobs add a minute."""
 
 
 def description(study: Study, config: Mapping[str, Any]) -> str:

@@ -46,9 +46,7 @@ def texts_of(path: Path, known: Path | None = None) -> list[Text]:
                 f"{where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
             )
         if text.text_id in ids:
-            raise InputError(
-                f"{where}: the id '{text.text_id}' is also one of {path}; ids must be unique."
-            )
+            raise InputError(f"{where}: the id '{text.text_id}' is also one of {path}; ids must be unique.")
         read.append(replace(text, label=0))
     return read
 
