@@ -91,19 +91,13 @@ def nothing() -> pd.DataFrame:
 def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
     """`with_nonmembers`, with folds dealt for it: the document that plays the non-members is cut as they are."""
     table = with_nonmembers(benchmark, document)
-    columns = ["text_id", "text", "label", "subset", "length", "document"]
-    rows = table[columns].itertuples(index=False)
     texts = [
         Text(
-            of.text_id,
-            of.text,
-            int(of.label),
-            of.subset,
-            None if pd.isna(of.length) else int(of.length),
-            of.document,
+            str(row["text_id"]), str(row["text"]), int(row["label"]), str(row["subset"]),
+            None if pd.isna(row["length"]) else int(row["length"]), str(row["document"]),
         )
-        for of in rows
-    ]
+        for row in table.to_dict("records")
+    ]  # fmt: skip
     return table.assign(fold=assign_folds(texts, seed_of("placebo_folds", name, document)).of)
 
 
