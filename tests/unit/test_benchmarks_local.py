@@ -196,7 +196,7 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
     check(tmp_path / "my book.txt", metrics=False)
 
 
-def test_a_second_file_holds_known_texts(tmp_path: Path):
+def test_a_second_file_holds_known_texts(tmp_path):
     (tmp_path / "mine.jsonl").write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     (tmp_path / "known.jsonl").write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
     loaded = load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)

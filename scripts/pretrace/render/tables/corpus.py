@@ -50,8 +50,8 @@ NOTES = (
 )
 STUDENT = (
     "Documents have different numbers of texts, and the mean of many texts varies less than that of few. There p is "
-    "Student's, with the variance that a document with this number of texts has if its texts are alike by as much as the scores "
-    f"leave likely; the greatest such p counts. It needs {LEAST_DOCUMENTS} documents of each class."
+    "Student's, with the variance that a document with this number of texts has if its texts are as much alike as the "
+    f"scores leave likely; the greatest such p counts. It needs {LEAST_DOCUMENTS} documents of each class."
 )
 SIZE = (
     f"Size: how often p ≤ {LEVEL:g} where the labels are redrawn at random within strata, so that there is nothing to "
