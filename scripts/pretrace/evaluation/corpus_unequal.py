@@ -17,8 +17,8 @@ SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.
 LIKELY = 0.5
 """A correlation counts where its log-likelihood is at most this much below the greatest: within one standard error.
 
-By simulation: with less, ten documents a class have more false alarms than the level; with
-more, the test loses power.
+Of normal and heavy-tailed scores, in classes of ten documents or more, 0.2 to 0.8 all keep the level within simulation
+error; the least keeps it less well below ten documents, and the greatest loses up to four points of power.
 """
 
 
