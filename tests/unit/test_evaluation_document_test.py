@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from pretrace.evaluation.document_test import (
-    LEAST_DOCUMENTS,
     ScoredTexts,
     compare,
     comparisons,
     normal_scores,
 )
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 
 ONE = np.zeros(1, dtype=int)
 

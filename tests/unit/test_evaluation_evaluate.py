@@ -87,8 +87,24 @@ def test_intervals_of_few_documents_are_marked():
     auc_rows = metrics[metrics["metric"] == "auc"].set_index("selection")["marks"]
     assert auc_rows.to_dict() == {
         "grid": "", "default": "conditional_on_documents", "best_on_test": "conditional_on_documents",
-        "held_out": "conditional_on_documents",
+        "held_out": "conditional_on_documents;few_documents",
     }  # fmt: skip
+
+
+def test_few_documents_have_default_settings_and_no_test_between_methods():
+    """With ten of each class there are tests, and settings of other folds; with nine there are none."""
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
+    for documents in (9, 10):
+        names = [f"d{label}-{at // 2 % documents}" for at, label in enumerate(LABEL)]
+        metrics, tests = run(columns, texts(LABEL, document=names))
+        rows = metrics[(metrics["metric"] == "auc") & (metrics["method"] == "tuned")].set_index("selection")
+        few = documents == 9
+        assert ("few_documents" in rows["marks"]["held_out"]) == few
+        assert (rows["setting"]["held_out"] == "k=2") == few, "the default of this method"
+        assert ("bootstrap" not in set(tests["test"])) == few
+        assert ("delong" not in set(tests["test"])) == few
+    _, tests = run(columns, texts(LABEL))
+    assert "bootstrap" in set(tests["test"]), "texts without documents are their own units"
 
 
 def messy():

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import cells
-from pretrace.evaluation.placebos import KEYS, placebos
+from pretrace.evaluation.placebos import KEYS, ends_of_time, first_of_any, placebos
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
@@ -164,3 +164,14 @@ def test_nonmembers_of_several_documents_are_refused(benchmark):
 def test_more_placebos_than_documents_are_refused(benchmark):
     with pytest.raises(InputError, match="7 placebos are asked for, and the members come from 6 documents"):
         draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=7)
+
+
+def test_how_many_documents_are_first_for_at_least_one_method():
+    values = {"loss": [3, 2, 1], "zlib": [1, 3, 3], "min_k": [3, 1, 2]}
+    frame = pd.DataFrame(
+        [(method, f"d{at}", value) for method, row in values.items() for at, value in enumerate(row)],
+        columns=["method", "document", "value"],
+    )
+    assert first_of_any(frame) == (3, 3), "a tie counts for both"
+    assert first_of_any(frame[frame["method"] != "zlib"]) == (1, 3)
+    assert ends_of_time(["2008-b", "2005-a", "2020-c"]) == ("2005-a", "2020-c")

@@ -9,8 +9,9 @@ import pandas as pd
 
 from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
 from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
-from pretrace.evaluation.document_test import LEAST_DOCUMENTS, Comparison, ScoredTexts, comparisons
+from pretrace.evaluation.document_test import Comparison, ScoredTexts, comparisons
 from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import wilson
 from pretrace.questions.known import is_control, is_question

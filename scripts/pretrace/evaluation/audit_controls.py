@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.document_test import LEAST_DOCUMENTS
-from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
+from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import CROSS_FITTED, placements
 from pretrace.methods.bag_of_words import word_counts

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.resampling import Groups, codes, resampling_groups
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS, Groups, codes, resampling_groups, too_few
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.questions.documents import document_units
 from pretrace.runtime.logs import log
@@ -142,6 +142,14 @@ class RankedUnits:
     @cached_property
     def groups(self) -> Groups:
         return resampling_groups(self.text, self.document, self.label)
+
+    @cached_property
+    def few_documents(self) -> bool:
+        """Whether a class has too few documents for tests and held-out settings (`resampling.LEAST_DOCUMENTS`)."""
+        classes = [self.document[self.label == kind] for kind in (True, False)]
+        if self.unit == "document":
+            return min(map(len, classes)) < LEAST_DOCUMENTS
+        return any(too_few(documents) for documents in classes)
 
     @cached_property
     def scored(self) -> Flags:

@@ -119,7 +119,9 @@ def compare(
     widening: Floats,
     relabelled: Mapping[Estimate, Floats],
 ) -> list[Tested]:
-    """Run every test: `values` and `draws` (resamples,) hold every estimate that a comparison names.
+    """Run every test; none by resampling or DeLong's where a class has few documents (`RankedUnits.few_documents`).
+
+    `values` and `draws` (resamples,) hold every estimate that a comparison names.
 
     `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
     the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
@@ -132,10 +134,11 @@ def compare(
         drawn = np.stack([draws[one.ours] for one in group])
         drawn -= np.stack([draws[one.theirs] if one.theirs else np.full(drawn.shape[1], baselines[at])
                            for at, one in enumerate(group)])  # fmt: skip
-        results = {"bootstrap": bootstrap_test(drawn)}
+        few = rankings.cell.few_documents
+        results = {} if few else {"bootstrap": bootstrap_test(drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
-            if METRICS[first.metric] == "auc":
+            if METRICS[first.metric] == "auc" and not few:
                 results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
         for test, result in results.items():
             tested += _rows(group, test, differences, result)

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats, Whole
-
-LEAST_DOCUMENTS = 10
-"""With fewer known documents the test can miss its level, so that there is none."""
 
 DETECTED = 0.8
 """How often the smallest effect is found."""

@@ -221,6 +221,7 @@ def _marks(
     marks = {
         # of a held-out value: in more than half of the folds
         "at_grid_edge": estimate.selection in ("held_out", "best_on_test") and at_edge[columns].mean() > 0.5,
+        "few_documents": estimate.selection == "held_out" and cell.few_documents,
         "conditional_on_documents": interval and cell.groups.conditional,
         "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),

@@ -49,9 +49,7 @@ def relabelled_aucs(
             continue
         if estimate.selection in _SELECTIONS:
             among = choices.candidates[key]
-            auc[estimate] = (
-                _default(cell, among[0]) if estimate.selection == "default" else _held_out(cell, among)
-            )
+            auc[estimate] = _held_out(cell, among) if len(estimate.parts) > 1 else _default(cell, among[0])
     parts = [
         [of(labels) for of in auc.values()] for labels in relabellings(cell.label, cell.document, count, seed)
     ]

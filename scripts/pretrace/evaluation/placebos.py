@@ -5,7 +5,7 @@ document by its content. Each member document in its place shows how far such a 
 the non-members' document is exchangeable with them, every rank among them is equally likely.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,6 +99,22 @@ def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
         for row in table.to_dict("records")
     ]  # fmt: skip
     return table.assign(fold=assign_folds(texts, seed_of("placebo_folds", name, document)).of)
+
+
+def first_of_any(frame: pd.DataFrame) -> tuple[int, int]:
+    """Return how many documents are first for at least one method, and the number of documents.
+
+    `frame`: rows `method, document, value`, a row for each document that plays the non-members. If the documents are
+    alike, the share is an estimate of the chance that some method ranks a given one of them first. Ties count for all.
+    """
+    highest = frame.groupby("method")["value"].transform("max")
+    return int(frame.loc[frame["value"] >= highest, "document"].nunique()), int(frame["document"].nunique())
+
+
+def ends_of_time(documents: Iterable[str]) -> tuple[str, str]:
+    """Return the first and the last of the documents, whose names begin with their date."""
+    ordered = sorted(documents)
+    return ordered[0], ordered[-1]
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:

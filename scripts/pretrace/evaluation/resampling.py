@@ -9,7 +9,8 @@ import pandas as pd
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10
-"""A class with fewer documents has no p in a corpus test where documents have different numbers of texts."""
+"""Fewer documents of a class are too few for what compares documents: the test of an audit, that of a corpus whose
+documents have different numbers of texts, tests between methods, and settings that are chosen on other documents."""
 
 FEWEST_DOCUMENTS = 5
 """A class with fewer documents is resampled by text, conditional on its documents."""
@@ -21,6 +22,16 @@ _CHUNK_BYTES = 1 << 24
 """Of one matrix of weights or labels; a handful of that size are in memory at once."""
 
 _FEWEST_AT_ONCE = 8
+
+
+def too_few(document: Whole) -> bool:
+    """Whether texts of one class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
+
+    Texts without a document, or each with its own, are their own units.
+    """
+    named = document[document >= 0]
+    documents = len(np.unique(named)) + int((document < 0).sum())
+    return documents < min(LEAST_DOCUMENTS, len(document))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 
-LEAST_DOCUMENTS = 30
-"""With fewer documents there is no held-out value: a fold has only a few of them, and its AUC only a few values."""
+LEAST_ANSWERED = 30
+"""Of the documents that questions are asked about. With fewer of them there is no held-out value: a fold has only a
+few, and its AUC only a few values."""
 
 
 class Settings(Protocol):
@@ -127,7 +128,9 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     `default`: the paper's value or the project's; if the run leaves it out, the run's first setting. `best_on_test`:
     the best on the evaluated texts. `held_out`: for each fold the setting that is best on the texts of the other
     folds, and the metric inside the fold. Ties go to the default, then to the lower parameters. If the other folds
-    lack a class, the default is used. Fewer than `LEAST_DOCUMENTS` documents have no `held_out`.
+    lack a class, the default is used. Where questions are asked about fewer than
+    `LEAST_ANSWERED` documents there is no `held_out`; where a class has fewer than `resampling.LEAST_DOCUMENTS`, it is
+    the default.
     """
     weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
     whole = [Part(column, None) for column in range(len(cell.columns))]
@@ -143,7 +146,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     of_variants: list[Estimate] = []
     at_edge = np.zeros(len(cell.columns), dtype=bool)
     of_lines: set[tuple[int, int]] = set()
-    few = cell.unit == "document" and len(cell.label) < LEAST_DOCUMENTS
+    few = cell.unit == "document" and len(cell.label) < LEAST_ANSWERED
     candidates = _candidates(cell, settings)
     for key, among in candidates.items():
         order = np.array(among)
@@ -153,6 +156,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
             held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
+            held_out = (Part(among[0], None),) if cell.few_documents else held_out
             (of_variants if key.setting else estimates).extend(
                 [
                     Estimate("default", metric, (Part(among[0], None),)),
@@ -162,7 +166,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
             )
     if few:
         log.info("%s: %d documents, fewer than %d: no held-out values",
-                 cell.name, len(cell.label), LEAST_DOCUMENTS)  # fmt: skip
+                 cell.name, len(cell.label), LEAST_ANSWERED)  # fmt: skip
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",

@@ -85,8 +85,12 @@ MARK_NOTES = {
         "the chosen setting (held out: that of more than half of the folds) lies at an edge of its grid; a better "
         "one may lie beyond"
     ),
+    "few_documents": (
+        "a class has fewer than 10 documents: the default setting in place of held-out ones, and no test between "
+        "methods"
+    ),
 }
-MARK_SIGNS = dict(zip(MARK_NOTES, "abcdef", strict=True))
+MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefg", strict=True))
 
 PARAMETER_LABELS = {
     "a": "upper bound a",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     CHANCE,
@@ -29,7 +30,7 @@ from pretrace.render.names import (
     panel_lines,
     where,
 )
-from pretrace.render.phrases import exceeding_placebos
+from pretrace.render.phrases import exceeding_placebos, joined
 from pretrace.render.registry import Artifact, figure
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels, records_of
@@ -126,6 +127,7 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
+ENDS = "the first and the last member document"
 
 
 @figure("placebo_ranks", needs=("metrics", "placebos"))
@@ -152,13 +154,34 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
             control=lambda rows: rows["method"].map(is_control)
         )
         frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
-        readings.append(exceeding_placebos(panel, own.astype({"control": bool})))
-        series = frame["placebo"].map({True: PLACEBO, False: OWN})
+        seeing = frame[~frame["method"].map(is_control).astype(bool)]
+        ends = ends_of_time(frame.loc[frame["placebo"].astype(bool), "document"])
+        readings += [exceeding_placebos(panel, own.astype({"control": bool})), _beside_ranks(seeing, ends)]
+        series = frame["placebo"].map({True: PLACEBO, False: OWN}).mask(frame["document"].isin(ends), ENDS)
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
         ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
         lines = {method: marked_label(method) for method in own["method"]}
         across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
-        facets.append(Facet(panel_label(panel), lines, dots, across, ranks))
-    styles = {PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6), OWN: LineStyle(VERMILION, "", 4.5, "D")}
+        first, documents = first_of_any(seeing)
+        title = f"{panel_label(panel)}\nsome method is first by chance: {first}/{documents}"
+        facets.append(Facet(title, lines, dots, across, ranks))
+    styles = {
+        PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6),
+        ENDS: LineStyle(GREY, "", 4, "s", hollow=True),
+        OWN: LineStyle(VERMILION, "", 4.5, "D"),
+    }
     drawn = draw_dots(facets, styles, metric_label(metric))
     return Drawing(drawn, of_panels(frames, panels), " ".join(readings))
+
+
+def _beside_ranks(frame: pd.DataFrame, ends: Sequence[str]) -> str:
+    """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
+    first, documents = first_of_any(frame)
+    highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
+    methods = frame["method"].nunique()
+    at_ends = joined([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
+    return (
+        f"Some method is first more often than one of them: {first} of the {documents} documents are first for at least "
+        f"one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
+        f"documents at both ends of time are first more often: {at_ends} of {methods} methods."
+    )

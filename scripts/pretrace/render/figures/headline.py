@@ -88,7 +88,8 @@ def _figure(metric: str, chance: float, panels: Sequence[Panel], frame: pd.DataF
 def _reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """The best method of each panel among those above chance, and above blind and placebos where there are any."""
     models = frame[~frame["control"]]
-    beaten = models["beats_blind"].fillna(True) & models["above_placebos"].fillna(True)
+    with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
+    beaten = models["beats_blind"].fillna(~with_blind) & models["above_placebos"].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
     if not best:

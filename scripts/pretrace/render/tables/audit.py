@@ -8,8 +8,8 @@ import pandas as pd
 from pretrace.evaluation.audit import COMBINED, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
-from pretrace.evaluation.document_test import LEAST_DOCUMENTS
 from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.verdict import Verdict, failed_controls, share_above, verdict
 from pretrace.render.names import in_order, method_label
 from pretrace.render.phrases import joined, signed

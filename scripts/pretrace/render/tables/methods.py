@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of
-from pretrace.evaluation.selection import LEAST_DOCUMENTS
+from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
 from pretrace.render.names import (
     AT_EDGE,
@@ -129,9 +129,9 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     few = [
         f"{panel_label(panels[at])} ({counts[at]})"
         for at in map(int, counts.index)
-        if counts[at] < LEAST_DOCUMENTS
+        if counts[at] < LEAST_ANSWERED
     ]
-    text = f"No held-out value under {LEAST_DOCUMENTS} documents, since a fold has too few of them: {'; '.join(few)}."
+    text = f"No held-out value under {LEAST_ANSWERED} documents, since a fold has too few of them: {'; '.join(few)}."
     return [text] if few else []
 
 
