@@ -181,7 +181,7 @@ def _beside_ranks(frame: pd.DataFrame, ends: Sequence[str]) -> str:
     methods = frame["method"].nunique()
     at_ends = joined([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
     return (
-        f"Some method is first more often than one of them: {first} of the {documents} documents are first for at least "
-        f"one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
+        f"Some method is first more often than one of them: {first} of the {documents} documents are first for at "
+        f"least one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
         f"documents at both ends of time are first more often: {at_ends} of {methods} methods."
     )
