@@ -218,9 +218,12 @@ def _marks(
     columns = [part.column for part in estimate.parts]
     level = level_of(METRICS[estimate.metric])
     conventions = settings.METHODS[cell.columns[columns[0]].method].convention
+    chosen = estimate.selection == "best_on_test" or (
+        estimate.selection == "held_out" and not cell.few_documents
+    )
     marks = {
         # of a held-out value: in more than half of the folds
-        "at_grid_edge": estimate.selection in ("held_out", "best_on_test") and at_edge[columns].mean() > 0.5,
+        "at_grid_edge": chosen and at_edge[columns].mean() > 0.5,
         "few_documents": estimate.selection == "held_out" and cell.few_documents,
         "conditional_on_documents": interval and cell.groups.conditional,
         "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
