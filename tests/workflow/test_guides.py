@@ -92,7 +92,9 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
 def test_the_audit_of_readme_is_planned(project: Project):
     blocks_of = {language: content for _, _, language, content in BLOCK.findall(README)}
     (project.path / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
-    command = ".venv/bin/snakemake --cores all --config study=audit texts=texts.jsonl model=EleutherAI/pythia-1.4b"
+    command = (
+        ".venv/bin/snakemake --cores all --config study=audit texts=texts.jsonl model=EleutherAI/pythia-1.4b"
+    )
     assert command in blocks_of["sh"]
     given = ["study=audit", "texts=texts.jsonl", "model=EleutherAI/pythia-1.4b"]
     project.run("--dry-run", "--quiet", "rules", "--config", *given)
