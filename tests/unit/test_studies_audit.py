@@ -33,11 +33,11 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     assert {run.model for run in named.runs} == {"smollm2-135m"}
     hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
     assert hub.name == "audit-my_texts-pythia-1.4b"
-    entry = hub.models.entries["target"]
+    entry = hub.models.entries[hub.runs[0].model]
     assert (entry["source"], entry["hub"], entry["parameters"]) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
     Path("checkpoint").mkdir()
     local = loaded(texts=str(texts), model="checkpoint")
-    assert Path(local.models.entries["target"]["path"]).samefile("checkpoint")
+    assert Path(local.models.entries["checkpoint"]["path"]).samefile("checkpoint")
     assert Path(local.benchmarks.entries["texts"]["path"]).samefile(texts)
 
 

@@ -42,4 +42,4 @@ def _time(tokens: float, parameters: float | None, flops: float) -> str:
     if parameters is None:
         return "for a time that depends on the model's size"
     minutes = 1 + ROUGH * tokens * FORWARD * parameters / flops / 60
-    return f"about {minutes:.0f} minutes" if minutes < 90 else f"about {minutes / 60:.0f} hours"
+    return f"about {max(2, minutes):.0f} minutes" if minutes < 90 else f"about {minutes / 60:.0f} hours"

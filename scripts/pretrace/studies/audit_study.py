@@ -9,8 +9,8 @@ from typing import Any
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import read_yaml
 
-NAME, TEXTS, TARGET = "audit", "texts", "target"
-"""The study, its benchmark, and its model where the registry has none of that name."""
+NAME, TEXTS = "audit", "texts"
+"""The study and its benchmark."""
 
 GIVEN = ("texts", "model", "known")
 """Keys of the configuration that fill it in."""
@@ -63,12 +63,14 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
         return named, {}
+    slug = _slug(slug_of(named))
+    slug = f"{slug}-given" if slug in registered else slug
     if Path(named).is_dir():
         path = os.path.relpath(named, folder / "studies")
-        return TARGET, {TARGET: {"source": "local", "path": path, "dtype": "auto", **_gpu()}}
+        return slug, {slug: {"source": "local", "path": path, "dtype": "auto", **_gpu()}}
     if re.fullmatch(r"[^/\s]+/[^/\s]+", named):
         size = {"parameters": parameters} if (parameters := parameters_in(named)) else {}
-        return TARGET, {TARGET: {"source": "hub", "hub": named, "dtype": "auto", **size, **_gpu()}}
+        return slug, {slug: {"source": "hub", "hub": named, "dtype": "auto", **size, **_gpu()}}
     raise InputError(
         f"config: model: '{named}' is not a registered model, a folder, or an id of the Hugging Face hub such as "
         f"EleutherAI/pythia-1.4b: {nearest(named, registered)}"
