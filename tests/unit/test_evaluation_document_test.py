@@ -77,6 +77,19 @@ def test_the_smallest_effect_is_found_in_four_of_five_cases():
     assert count / 400 == pytest.approx(0.8, abs=0.06)
 
 
+def test_texts_needed_are_the_fewest_with_that_smallest_effect():
+    rng = np.random.default_rng(7)
+    known, code = documents([8] * 40, 0.02, rng)
+    result = compare(known, code, np.zeros(1), ONE)
+    needed = result.texts_needed(1.0, 0.05)
+    effects = [
+        compare(known, code, np.zeros(count), np.zeros(count, dtype=int)).smallest_effect(0.05)
+        for count in (needed - 1, needed)
+    ]
+    assert effects[1] <= 1.0 < effects[0]
+    assert result.texts_needed(0.01, 0.05) is None
+
+
 def test_methods_are_compared_one_by_one_and_together():
     rng = np.random.default_rng(4)
     known, code = documents([4] * 20, 0.2, rng)

@@ -52,6 +52,10 @@ COMBINED = "combined"
 CELL = ["subset", "length"]
 """Texts are ranked with texts of their own subset and length."""
 
+SOUGHT = 0.5
+"""The effect, in standard deviations of a text, for which the page says how many texts a document needs: what models of
+100 million parameters show on verses that the web quotes every day."""
+
 MOST_CHECKED = 200
 """Known documents that are compared with the others, at most; more tell nothing new."""
 
@@ -89,8 +93,9 @@ def audit(
     `control`: `audit_controls`, two-sided. `positive`: members of `positive` (label 1), which the model surely read,
     against its other texts. `design`: `known_documents`, `known_texts`, `documents`, `texts`, `icc` (the share of the
     variance of scores that lies between known documents), `smallest_effect` of a typical document (of as many texts as
-    the median document) and of `all` together, at the level of `verdict_p`; `least_p`, that of a typical document whose
-    texts all score higher than every known text; `verdict_p`.
+    the median document) and of `all` together, at the level of `verdict_p`; `texts_needed`, how many texts such a
+    document needs for the smallest effect `SOUGHT` (infinity: over 1,000); `least_p`, the p of a typical document
+    whose texts all score higher than every known text; `verdict_p`.
 
     Raises InputError if no unit without a label has known non-members of its subset and length.
     """
@@ -264,6 +269,7 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
         numbers[f"smallest_effect{name}"] = result.smallest_effect(at)
         if not name:
             numbers["icc"] = result.icc
+            numbers["texts_needed"] = result.texts_needed(SOUGHT, at) or np.inf
         highest = replace(rows, scores=np.full_like(rows.scores, np.inf))
         best = unit_comparisons(highest, known, seen)[-1]
         numbers[f"least_p{name}"] = best.p if best else np.nan

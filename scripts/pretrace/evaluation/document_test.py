@@ -7,7 +7,7 @@ components (`Comparison`). docs/size_and_power.md has its false alarms and its p
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,27 +43,54 @@ def normal_scores(known: Floats, weights: Floats, suspect: Floats, weight: float
 
 @dataclass(frozen=True)
 class Comparison:
-    """A group of documents against K known ones, in normal scores: what a p-value and a smallest effect follow from.
+    """A group of G documents against K `known` ones, in normal scores: what a p and a smallest effect follow from.
 
     `effect` is the mean of the group's document means less that of the known ones, in standard deviations of a text.
-    `error` is its standard error under the null: sqrt(S² (1 + 1/K) (1/G + 1/K) + W (h_G - h_K) / G), where G documents
-    are in the group, S² is the variance of the known documents' means, W the variance of texts within known documents,
-    and h the mean of 1 / (texts of a document). The factor 1 + 1/K pays for scores that are ranked among few documents.
-    `degrees` are Satterthwaite's. `icc` is the share of the variance that lies between known documents, 0 to 1 (NaN if
-    each has one text).
+    `between` is the variance of the known documents' means (S²), `within` that of texts within them (W, of `freedom`
+    degrees; 0 where each has one text); `known_inverse` and `group_inverse` are the means of 1 / (texts of a document).
     """
 
     effect: float
-    error: float
-    degrees: float
-    icc: float
+    known: int
+    groups: int
+    between: float
+    within: float
+    freedom: int
+    known_inverse: float
+    group_inverse: float
+
+    @property
+    def _error(self) -> tuple[float, float]:
+        """The standard error of the effect under the null, and its degrees of freedom, by Satterthwaite.
+
+        sqrt(S² (1 + 1/K) (1/G + 1/K) + W (h_G - h_K) / G). The factor 1 + 1/K pays for scores that are ranked among few
+        documents. Where the documents' own variance is estimated as less than none, it is taken as none.
+        """
+        first = self.between * (1 + 1 / self.known) * (1 / self.groups + 1 / self.known)
+        if not self.freedom:
+            return float(np.sqrt(first)), self.known - 1
+        second = self.within * (self.group_inverse - self.known_inverse) / self.groups
+        least = self.within * (self.group_inverse / self.groups + self.known_inverse / self.known)
+        if first + second < least:
+            return float(np.sqrt(least)), self.freedom
+        degrees = (first + second) ** 2 / (first**2 / (self.known - 1) + second**2 / self.freedom)
+        return float(np.sqrt(first + second)), float(degrees)
+
+    @property
+    def icc(self) -> float:
+        """Return the share of the variance that lies between known documents, 0 to 1; NaN if each has one text."""
+        if not self.freedom:
+            return np.nan
+        own = max(0.0, self.between - self.within * self.known_inverse)
+        return own / (own + self.within)
 
     @property
     def p(self) -> float:
         """Return the one-sided p-value of a group that does not score higher."""
         from scipy.special import stdtr
 
-        return float(stdtr(self.degrees, -self.effect / self.error))
+        error, degrees = self._error
+        return float(stdtr(degrees, -self.effect / error))
 
     @property
     def two_sided(self) -> float:
@@ -74,32 +101,32 @@ class Comparison:
         """Return the effect, in standard deviations of a text, that is found at `level` with probability `DETECTED`."""
         from scipy.special import stdtrit
 
-        return float((stdtrit(self.degrees, 1 - level) + stdtrit(self.degrees, DETECTED)) * self.error)
+        error, degrees = self._error
+        return float((stdtrit(degrees, 1 - level) + stdtrit(degrees, DETECTED)) * error)
+
+    def texts_needed(self, effect: float, level: float) -> int | None:
+        """Return how many texts a document of the group needs for this smallest effect; None if 1,000 are too few."""
+        numbers = (
+            n for n in range(1, 1001) if replace(self, group_inverse=1 / n).smallest_effect(level) <= effect
+        )
+        return next(numbers, None)
 
 
 def compare(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> Comparison:
     """Compare normal scores of a group's texts with those of known texts; `of_*` are the codes of their documents."""
     texts, means = _document_means(known, of_known)
     group_texts, group_means = _document_means(group, of_group)
-    count, others = len(means), len(group_means)
-    freedom = len(known) - count
-    between = means.var(ddof=1)
-    inverse, group_inverse = (1 / texts).mean(), (1 / group_texts).mean()
-    first = between * (1 + 1 / count) * (1 / others + 1 / count)
-    if not freedom:
-        return Comparison(float(group_means.mean() - means.mean()), float(np.sqrt(first)), count - 1, np.nan)
-    within = float(((known - means[of_known]) ** 2).sum() / freedom)
-    second = within * (group_inverse - inverse) / others
-    variance, least = first + second, within * (group_inverse / others + inverse / count)
-    degrees = variance**2 / (first**2 / (count - 1) + second**2 / freedom)
-    if variance < least:  # the documents' own variance is estimated as less than none
-        variance, degrees = least, freedom
-    own = max(0.0, between - within * inverse)
+    freedom = len(known) - len(means)
+    within = ((known - means[of_known]) ** 2).sum() / freedom if freedom else 0.0
     return Comparison(
-        float(group_means.mean() - means.mean()),
-        float(np.sqrt(variance)),
-        float(degrees),
-        own / (own + within),
+        effect=float(group_means.mean() - means.mean()),
+        known=len(means),
+        groups=len(group_means),
+        between=float(means.var(ddof=1)),
+        within=float(within),
+        freedom=freedom,
+        known_inverse=float((1 / texts).mean()),
+        group_inverse=float((1 / group_texts).mean()),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, low_shares
+from pretrace.evaluation.audit import COMBINED, SOUGHT, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.evidence import LEVEL
@@ -22,6 +22,9 @@ MOST_ROWS = 50
 """Of documents and of passages, those with the lowest p are printed; the CSV has all."""
 
 TOGETHER = "All documents together"
+
+MOST_NEEDED = 1000
+"""Passages of a document; where more are needed, the page asks for known documents."""
 
 WORDS_SHOWN = 10
 """A passage is called by its first words."""
@@ -215,6 +218,10 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]
             effect = design[f"smallest_effect{suffix}"]
             words = f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
             yield line(f"Found in four of five cases, {what}: if it lies above by", words)
+    if "texts_needed" in design:
+        needed = design["texts_needed"]
+        words = f"{needed:.0f}" if needed <= MOST_NEEDED else "more known documents, with more passages each"
+        yield line(f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words)
     if "least_p" in design:
         yield line(
             "Least p of such a document, if all its passages outscore all known ones", _p(design["least_p"])
