@@ -45,7 +45,7 @@ CHARACTER = 0.602
 """The width of its characters in units of the font size."""
 _ROW, _LINE = 0.14, 0.125  # inches of a document's bar and of a line of words
 
-NOTHING = "No passage can be emitted with top-40 sampling: each has a token outside the 40 likeliest."
+NOTHING = "No passage has a probability above 1 in a million with top-40 sampling."
 
 NONE, GROUND = -2, -1
 """In place of a window: none covers the token; none that is likely enough for a colour."""
@@ -70,9 +70,11 @@ def render(artifact: Artifact, results: Results) -> Drawing:
     excerpts = [[*_excerpts(frame)] for frame in windows]
     said = [line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)]
     told = ["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]
+    frame = of_panels(frames, panels)
+    told = [*lines(frame), *told] if said else told
     return Drawing(
         _figure(panels, frames, excerpts),
-        of_panels(frames, panels),
+        frame,
         "\n".join([*told, *results.cautions(panels)]),
     )
 
@@ -93,7 +95,7 @@ def lines(frame: pd.DataFrame) -> list[str]:
     )
     return [
         f"{best['model']} gives back {100 * best['share']:.0f} % of the {best['document']} word for word{beside} "
-        "(each token is in a passage of 20 that it writes in more than 1 of 1,000 tries)."
+        "(each token is in a passage that it writes in more than 1 of 1,000 tries)."
     ]
 
 
@@ -262,7 +264,7 @@ def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
     """A line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
         of_class = windows[
-            windows["label"].eq(label) & windows["log_p_top"].notna() & windows["passage"].ne("")
+            windows["label"].eq(label) & windows["log_p_top"].gt(LEAST * log(10)) & windows["passage"].ne("")
         ]
         told: list[tuple[str, int]] = []
         for row in records_of(of_class.sort_values("log_p_top", ascending=False, kind="stable")):
