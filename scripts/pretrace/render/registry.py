@@ -72,22 +72,20 @@ CHOICES = {
 }
 """Options that are one of a few words."""
 
-KINDS = (
+OF_A_PAIR = (
     "scores",
     "metrics",
     "tests",
     "placebos",
     "estimates",
     "curves",
-    "passes",
-    "times",
     "audit",
     "windows",
     "extraction",
-    "benchmarks",
-    "training",
-    "published",
 )
+"""Kinds of results that are a file of a study's own for each model and benchmark."""
+
+KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
 """What a renderer may read: eleven by (model, benchmark), `benchmarks` by benchmark, `training` by model,
 `published` by paper."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from pretrace.render.registry import RENDERERS, SUFFIXES
+from pretrace.render.registry import OF_A_PAIR, RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
 from pretrace.studies.questions import view_writer
@@ -308,17 +308,7 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]
-    for kind in (
-        "scores",
-        "metrics",
-        "tests",
-        "placebos",
-        "estimates",
-        "curves",
-        "audit",
-        "windows",
-        "extraction",
-    ):
+    for kind in OF_A_PAIR:
         files += [(kind, *pair, own(study, kind, *pair)) for pair in pairs]
     benchmarks = sorted({benchmark for _, benchmark in pairs})
     files += [("benchmarks", "", benchmark, table(study, benchmark)) for benchmark in benchmarks]
