@@ -1,11 +1,14 @@
 """Unlabelled texts against known non-members: units, p-values, controls, design, and the verdict on all of it."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
 
+from bench.bench_audit import real_audits
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.audit_power import power
@@ -18,6 +21,7 @@ from pretrace.runtime.errors import InputError
 RUN = {
     "start_token": "none", "corpora": [], "references": [], "neighbours": [], "questions": [], "paraphraser": None,
 }  # fmt: skip
+RESULTS = Path(__file__).parents[2] / "results" / "embedded"
 WORDS = [f"word{n}" for n in range(300)]
 
 
@@ -304,3 +308,15 @@ def test_the_power_grows_with_texts_and_false_alarms_stay():
     assert set(found["texts"]) == {1, 2, 3, 4, 6, 8}
     single = found[found["label"] == 1].groupby("method")["value"].mean()
     assert single[COMBINED] > single["loss"]
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not (RESULTS / "report.html").exists(), reason="the embedded study has not run here")
+def test_audits_of_the_studys_own_models_find_what_was_trained_on_and_nothing_else():
+    """Five addresses against 24 others, eight times: the scores of a model that read them, and of one that did not."""
+    evidence = {
+        model: sum(verdict(frame).kind == "evidence" for frame in real_audits(RESULTS.parent, model, 24, 8))
+        for model in ("pico-en-medium", "pico-en-small-null")
+    }
+    assert evidence["pico-en-medium"] >= 6
+    assert evidence["pico-en-small-null"] <= 3
