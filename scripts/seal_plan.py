@@ -31,4 +31,5 @@ with job_log(snakemake.log[0]):
         scores_existed=any(file.parent.glob("scores/*/*.parquet")),
     )
     write_json(file, seals)
-    log.info("sealed before any score: the plan's SHA-256 is %s (%s)", seals[-1]["sha256"], file)
+    when = "after scores existed" if seals[-1]["scores_existed"] else "before any score"
+    log.info("sealed %s: the plan's SHA-256 is %s (%s)", when, seals[-1]["sha256"], file)
