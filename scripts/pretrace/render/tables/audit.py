@@ -92,7 +92,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
 def lines(frame: pd.DataFrame) -> list[str]:
     """Return the two sentences of each model and benchmark of `render`'s data, for a terminal."""
     words = ["id", "document", "setting"]
-    frame = frame.assign(**{name: frame[name].fillna("").astype(str) for name in words})
+    frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
     answers = [(benchmark, " ".join(answer(str(model), own))) for (model, benchmark), own in audits]
