@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
-from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, shown
+from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, own_documents, shown
 from pretrace.evaluation.document_test import Comparison, ScoredTexts, comparisons
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
@@ -144,8 +144,7 @@ def rows_by_method(rows: pd.DataFrame) -> Rows:
     keys = ["id", "document", *CELL]
     wide = rows.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
     frame = wide.index.to_frame(index=False)
-    unnamed = frame["document"] == ""
-    frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
+    frame["document"] = own_documents(frame["document"], frame["id"])
     methods = tuple((str(column[0]), str(column[1])) for column in wide.columns.tolist())
     return Rows(frame, methods, wide.to_numpy(np.float64))
 
@@ -286,8 +285,7 @@ def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.D
         sides = []
         for table, scores in zip((audited, known), side_scores, strict=True):
             frame = table.rename(columns={"text_id": "id"})[["id", "document", *CELL]].reset_index(drop=True)
-            unnamed = frame["document"] == ""
-            frame["document"] = frame["document"].mask(unnamed, "\0" + frame["id"])
+            frame["document"] = own_documents(frame["document"], frame["id"])
             frame["length"] = frame["length"].fillna(-1).astype(int)
             sides.append(Rows(frame, ((method, ""),), scores[:, None]))
         result = unit_comparisons(sides[0], sides[1], [])[0]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.audit_scores import own_documents
 from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import CROSS_FITTED, placements
@@ -49,7 +50,7 @@ def _untypical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tup
     counts = csr_matrix(word_counts([*known["text"], *audited["text"]], language))
     weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(np.float64))
     theirs, ours = weights[: len(known)], weights[len(known) :]
-    names = known["document"].where(known["document"] != "", "\0" + known["text_id"])
+    names = own_documents(known["document"], known["text_id"])
     _, of_text, texts = np.unique(names, return_inverse=True, return_counts=True)
     means = csr_matrix((1 / texts[of_text], (of_text, np.arange(len(known))))) @ theirs
     total = np.asarray(means.sum(axis=0)).ravel()
@@ -70,14 +71,10 @@ def classifier_row(audited: pd.DataFrame, known: pd.DataFrame, language: str) ->
     pairs = [dict(list(frame.groupby(["subset", "length"]))) for frame in sides]
     shared = [(pairs[0][place], pairs[1][place]) for place in sorted(pairs[0].keys() & pairs[1].keys())]
     places = [pair for pair in shared if min(map(len, pair)) >= FEWEST]
-    if min(_documents(side) for side in sides) < LEAST_DOCUMENTS:
+    if min(own_documents(side["document"], side["text_id"]).nunique() for side in sides) < LEAST_DOCUMENTS:
         places = []
     z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in places])
     return {"method": CLASSIFIER, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
-
-
-def _documents(texts: pd.DataFrame) -> int:
-    return int(texts["document"].where(texts["document"] != "", texts["text_id"]).nunique())
 
 
 class _Cell(NamedTuple):

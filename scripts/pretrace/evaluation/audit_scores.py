@@ -39,6 +39,11 @@ def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Series[str]":
+    """Return the documents of texts; a text that names none is a document of its own, which no name can equal."""
+    return document.mask(document == "", "\0" + id)
+
+
 def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
     """A row a unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`; each method at its default setting.
 

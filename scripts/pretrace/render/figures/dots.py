@@ -155,14 +155,17 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
         )
         frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
         seeing = frame[~frame["method"].map(is_control).astype(bool)]
+        first, documents = first_of_any(seeing)
         ends = ends_of_time(frame.loc[frame["placebo"].astype(bool), "document"])
-        readings += [exceeding_placebos(panel, own.astype({"control": bool})), _beside_ranks(seeing, ends)]
+        readings += [
+            exceeding_placebos(panel, own.astype({"control": bool})),
+            _beside_ranks(seeing, first, documents, ends),
+        ]
         series = frame["placebo"].map({True: PLACEBO, False: OWN}).mask(frame["document"].isin(ends), ENDS)
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
         ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
         lines = {method: marked_label(method) for method in own["method"]}
         across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
-        first, documents = first_of_any(seeing)
         title = f"{panel_label(panel)}\nsome method is first by chance: {first}/{documents}"
         facets.append(Facet(title, lines, dots, across, ranks))
     styles = {
@@ -174,9 +177,8 @@ def of_placebos(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(drawn, of_panels(frames, panels), " ".join(readings))
 
 
-def _beside_ranks(frame: pd.DataFrame, ends: Sequence[str]) -> str:
+def _beside_ranks(frame: pd.DataFrame, first: int, documents: int, ends: Sequence[str]) -> str:
     """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
-    first, documents = first_of_any(frame)
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
     at_ends = joined([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 
 import pandas as pd
 
@@ -23,8 +24,7 @@ MOST_ROWS = 50
 
 TOGETHER = "All documents together"
 
-MOST_NEEDED = 1000
-"""Passages of a document; where more are needed, the page asks for known documents."""
+FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
 
 WORDS_SHOWN = 10
 """A passage is called by its first words."""
@@ -220,19 +220,19 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]
             yield line(f"Found in four of five cases, {what}: if it lies above by", words)
     if "texts_needed" in design:
         needed = design["texts_needed"]
-        words = f"{needed:.0f}" if needed <= MOST_NEEDED else "more known documents, with more passages each"
+        words = f"{needed:.0f}" if isfinite(needed) else "more known documents, with more passages each"
         yield line(f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words)
     if "least_p" in design:
         yield line(
             "Least p of such a document, if all its passages outscore all known ones", _p(design["least_p"])
         )
-    for row in records_of(_units(frame, "positive")):
+    positive = records_of(_units(frame, "positive"))
+    for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += f": above by {row['effect']:.1f} standard deviations (p = {_p(row['p'])})"
-        label = "Do the same methods find passages that the model surely read?"
-        yield line(f"{label} ({row['texts']:.0f} of {row['id']})", words)
-    if _units(frame, "positive").empty:
-        yield line("Do the same methods find passages that the model surely read?", "not tested")
+        yield line(f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words)
+    if not positive:
+        yield line(FOUND_AT_ALL, "not tested")
 
 
 def _pair(design: Mapping[str, float], first: str, second: str) -> str:
@@ -253,7 +253,7 @@ def _unit_block(
     rows, details = [], []
     for row in records_of(together.head(MOST_ROWS)):
         text = str(texts.get(row["id"], "")) if unit == "text" else ""
-        label = f"{first_words(text)}" if text else row["id"]
+        label = first_words(text) if text else row["id"]
         rows.append((label, _unit_cells(row, unit, methods, single, failed), False))
         details.append(f"{row['id']}: {text}" if text else "")
     shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
