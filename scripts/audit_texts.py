@@ -18,7 +18,7 @@ with job_log(snakemake.log[0]):
         scored_benchmark(snakemake.params.known, given.known_scores, given.known, given.known_prefixes),
         snakemake.params.runs,
         snakemake.params.language,
-        scored_benchmark("famous_passages", given.positive_scores, given.positive, None)
+        scored_benchmark(snakemake.params.positive, given.positive_scores, given.positive, None)
         if given.positive
         else None,
     )

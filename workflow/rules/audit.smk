@@ -21,6 +21,7 @@ rule audit_texts:
         code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
         runs=of_pair(plan.runs_for_jobs),
         known=lambda wildcards: known_benchmark(wildcards),
+        positive=lambda wildcards: plan.positive_control_of(STUDY, wildcards.model, wildcards.benchmark),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
     script:
         "../../scripts/audit_texts.py"
