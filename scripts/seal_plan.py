@@ -6,15 +6,15 @@ from pathlib import Path
 from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.logs import job_log, log
 from pretrace.runtime.provenance import provenance
-from pretrace.studies.sealing import sealed
+from pretrace.studies.sealing import sealed, short_names
 
 with job_log(snakemake.log[0]):
     file = Path(snakemake.output[0])
-    texts = [Path(path) for path in snakemake.input.texts]
+    texts = short_names(Path(path) for path in snakemake.input.texts)
     checkpoints = {Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints}
     versions = provenance({})
     plan = snakemake.params.plan | {
-        "files": {path.name: sha256_file(path) for path in texts},
+        "files": {name: sha256_file(path) for name, path in texts.items()},
         "checkpoints": {
             name: {key: record[key] for key in ("hub", "commit", "digest") if key in record}
             for name, record in checkpoints.items()

@@ -9,7 +9,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.audit_announcement import description
 from pretrace.studies.audit_study import parameters_in
-from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, told
+from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
 
 CONFIG_FOLDER = ROOT / "config"
 
@@ -133,3 +133,11 @@ def test_the_digest_depends_on_content_and_not_on_order():
     assert digest_of({"b": 1, "a": [1, 2]}) == digest_of({"a": [1, 2], "b": 1})
     assert digest_of({"a": [2, 1]}) != digest_of({"a": [1, 2]})
     assert changed({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a.1.b"]
+
+
+def test_two_files_of_one_name_are_both_sealed():
+    alone = Path("/data/mine/books.jsonl")
+    assert short_names([alone, alone]) == {"books.jsonl": alone}
+    both = short_names([alone, Path("/data/known/books.jsonl"), Path("/data/other.csv")])
+    assert sorted(both) == ["data/other.csv", "known/books.jsonl", "mine/books.jsonl"]
+    assert short_names([]) == {}

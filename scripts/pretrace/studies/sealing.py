@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 Seal = dict[str, Any]
@@ -32,6 +33,16 @@ def sealed(seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_
             "plan": dict(plan),
         },
     ]
+
+
+def short_names(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return the paths by name; where two files have one name, with as many folders as tell them apart."""
+    paths = sorted(set(paths))
+    for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
+        names = {"/".join(path.parts[-parts:]): path for path in paths}
+        if len(names) == len(paths):
+            return names
+    return {}
 
 
 def changed(before: Any, after: Any, where: str = "") -> list[str]:
