@@ -24,7 +24,7 @@ rule score_prompts:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("models", "views", "passes"),
+        code=code_digest("score_prompts"),
         requests=of_shared_pair(plan.pass_requests),
         store="results/passes/store",
         answers="results/api/answers.sqlite",
@@ -40,7 +40,7 @@ rule ask_questions:
         benchmark="results/benchmarks/{benchmark}.parquet",
         tokenizer=tokenizer_of_api,
         views=of_shared_pair(paths.views_of_options),
-        prompts="config/prompts/de_cop.yaml",
+        prompts="<config>/prompts/de_cop.yaml",
     output:
         answers="results/answers/{model}/{benchmark}/{study}.parquet",
         times="results/answers/{model}/{benchmark}/{study}.json",
@@ -51,7 +51,7 @@ rule ask_questions:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("models", "views", "questions"),
+        code=code_digest("ask_questions"),
         requests=of_shared_pair(plan.answer_requests),
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
         answers="results/api/answers.sqlite",
@@ -67,7 +67,7 @@ rule write_paraphrases:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint=checkpoint_of_writer,
-        prompts="config/prompts/paraphrase.yaml",
+        prompts="<config>/prompts/paraphrase.yaml",
     output:
         "results/views/{benchmark}/paraphrase_by_{writer}.parquet",
     log:
@@ -82,7 +82,7 @@ rule write_paraphrases:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000, writer_entry)),
         runtime=more_each_attempt(resource_of("runtime", 240, writer_entry)),
     params:
-        code=sources("models", "passes", "questions"),
+        code=code_digest("write_view"),
         answers="results/api/answers.sqlite",
         model=lambda wildcards: wildcards.writer,
         entry=writer_settings,
@@ -105,7 +105,7 @@ use rule write_paraphrases as continue_texts with:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint=checkpoint_of_writer,
-        prompts="config/prompts/de_cop.yaml",
+        prompts="<config>/prompts/de_cop.yaml",
     output:
         "results/views/{benchmark}/continuations_by_{writer}-{samples}.parquet",
     log:

@@ -18,7 +18,7 @@ rule audit_texts:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "views", "methods", "questions", "evaluation"),
+        code=code_digest("audit_texts"),
         runs=of_pair(plan.runs_for_jobs),
         known=lambda wildcards: known_benchmark(wildcards),
         positive=lambda wildcards: plan.positive_control_of(STUDY, wildcards.model, wildcards.benchmark),

@@ -11,7 +11,7 @@ rule build_benchmark:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks"),
+        code=code_digest("build_benchmark"),
         entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
         seed=config["seed"],
     script:

@@ -1,42 +1,47 @@
 # The study, resolved, and the functions that turn it into paths. No rules here.
-import atexit
-import hashlib
+import os
 import re
 import sys
 from functools import cache
 from pathlib import Path
+from time import time
 
 from snakemake.exceptions import WorkflowError
 
-ROOT = Path(workflow.current_basedir).parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-
+from pretrace import config_folder
+from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
 from pretrace.studies.audit_announcement import description
 from pretrace.studies.glossary import glossary
 from pretrace.studies.priorities import SOON, priorities
-from pretrace.studies.profiles import check_profile
 from pretrace.studies.revisions import asked_for, load_revisions
 from pretrace.studies.user_files import check_user_files
 from pretrace.views import VIEWS
 
+STARTED = time()
+CONFIG = config_folder()
 try:
-    if workflow.is_main_process:
-        check_profile(sys.argv[1:], Path(workflow.main_snakefile), ROOT / "workflow" / "profiles")
-    STUDY = load_study(config)
+    STUDY = load_study(config, CONFIG)
     PINS = load_revisions(config.get("revisions"), (STUDY.models, STUDY.benchmarks, STUDY.corpora))
-    if workflow.is_main_process:
+    # the processes of the jobs inherit the variable: files are checked once, by the process that plans
+    if os.environ.get("PRETRACE_CHECKED") != str(STUDY.path):
         for remark in check_user_files(STUDY):
             print(f"pretrace: {remark}", file=sys.stderr)
+        os.environ["PRETRACE_CHECKED"] = str(STUDY.path)
 except InputError as error:
     raise WorkflowError(str(error)) from None
+
+
+pathvars:
+    config=str(CONFIG),
+
 
 MODELS = STUDY.models.by_shared_name()
 BENCHMARKS = STUDY.benchmarks.by_shared_name()
 CORPORA = STUDY.corpora.by_shared_name()
-PUBLISHED = [*sorted(Path("config/published").glob("*.csv")), Path("config/published/names.yaml")]
+PUBLISHED = [*sorted(CONFIG.glob("published/*.csv")), CONFIG / "published" / "names.yaml"]
 TABLES = paths.rendered(STUDY, "table")
 FIGURES = paths.rendered(STUDY, "figure")
 
@@ -56,20 +61,6 @@ wildcard_constraints:
     artifact=alternatives(STUDY.artifacts),
 
 
-@cache
-def sources(*rooms):
-    """A digest of the library files that a stage uses: an edited file reruns the stage, a touched one does not.
-
-    It is a parameter and not a list of inputs, so that a dry run stays readable.
-    """
-    digest = hashlib.sha256()
-    for room in ("runtime", *rooms):
-        for path in sorted((ROOT / "scripts" / "pretrace" / room).rglob("*")):
-            if path.suffix in (".py", ".jinja"):
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def of_pair(looked_up):
     """The value of a function of `plan` or `paths` for the wildcards' model and benchmark, in the study's own stages."""
     return lambda wildcards: looked_up(STUDY, wildcards.model, wildcards.benchmark)
@@ -86,11 +77,6 @@ def pair_of(wildcards):
     return paths.slug_of(STUDY.models, wildcards.model), benchmark
 
 
-def only_to_plan(priority):
-    """A priority function; 0 in the process of a job, which would look through the whole study for it."""
-    return priority if workflow.is_main_process else 0
-
-
 def seal_of_study():
     """The sealed plan that every pass of an audit waits for, or [] for other studies."""
     return ancient(paths.seals(STUDY)) if plan.is_sealed(STUDY) else []
@@ -105,15 +91,13 @@ def priority_of(step):
         slugs = [paths.slug_of(registries[key], wildcards[key]) for key in named]
         return priorities(STUDY).of(step, *slugs)
 
-    return only_to_plan(priority)
+    return priority
 
 
-@only_to_plan
 def priority_of_evaluation(wildcards):
     return priorities(STUDY).of_evaluation(wildcards.model, wildcards.benchmark)
 
 
-@only_to_plan
 def priority_of_artifact(wildcards):
     return priorities(STUDY).of_artifact(wildcards.artifact)
 
@@ -322,20 +306,12 @@ def announcement():
 
 
 def print_conclusion():
-    """Print the conclusion and the path of the report, if the report was requested."""
-    if "render_report" in {job.rule.name for job in workflow.dag.jobs}:
-        found = Path(f"results/{STUDY.name}/headline.txt").read_text(encoding="utf-8")
-        print(f"{found}pretrace: the report is results/{STUDY.name}/report.html")
-
-
-def conclude_without_jobs():
-    """The same if there was nothing to do: Snakemake then calls no hook."""
-    if workflow.scheduler is not None and not workflow.dryrun and len(workflow.dag) == 0:
-        print_conclusion()
-
-
-if workflow.is_main_process:
-    atexit.register(conclude_without_jobs)
+    """Print the conclusion and the path of the report, if this run wrote them."""
+    headline = Path(f"results/{STUDY.name}/headline.txt")
+    if headline.exists() and headline.stat().st_mtime >= STARTED:
+        print(
+            f"{headline.read_text(encoding='utf-8')}pretrace: the report is results/{STUDY.name}/report.html"
+        )
 
 
 def report_glossary(wildcards):

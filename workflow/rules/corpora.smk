@@ -50,7 +50,7 @@ rule write_documents:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "corpora"),
+        code=code_digest("write_documents"),
         entry=lambda wildcards: CORPORA[wildcards.corpus],
         shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
     script:
@@ -68,7 +68,7 @@ rule count_segments:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("corpora"),
+        code=code_digest("count_segments"),
     script:
         "../../scripts/count_segments.py"
 
@@ -86,7 +86,7 @@ rule count_tokens:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("corpora"),
+        code=code_digest("count_tokens"),
         max_tokens=lambda wildcards: CORPORA[wildcards.corpus].get("max_tokens"),
     script:
         "../../scripts/count_tokens.py"
@@ -108,6 +108,6 @@ rule add_counts:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("corpora"),
+        code=code_digest("add_counts"),
     script:
         "../../scripts/add_counts.py"

@@ -18,7 +18,7 @@ rule evaluate_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "views", "passes", "methods", "questions", "evaluation"),
+        code=code_digest("evaluate_methods"),
         resamples=config["resamples"],
         pooled=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("pooled", False),
         randomised=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("randomised", False),
@@ -48,7 +48,7 @@ rule measure_extraction:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "models", "passes", "evaluation"),
+        code=code_digest("measure_extraction"),
         extraction=of_pair(plan.extraction_of),
         store="results/passes/store",
     script:

@@ -34,7 +34,7 @@ rule convert_gguf:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("models"),
+        code=code_digest("convert_gguf"),
         member=lambda wildcards: MODELS[wildcards.model]["member"],
     script:
         "../../scripts/convert_gguf.py"
@@ -53,7 +53,7 @@ rule register_checkpoint:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("models"),
+        code=code_digest("register_checkpoint"),
         path=lambda wildcards: MODELS[wildcards.model]["path"],
         remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
     script:
@@ -73,7 +73,7 @@ rule train_tokenizer:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("models/training"),
+        code=code_digest("train_tokenizer"),
     script:
         "../../scripts/train_tokenizer.py"
 
@@ -98,7 +98,7 @@ rule train_model:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
-        code=sources("models/training"),
+        code=code_digest("train_model"),
         training=training_of,
         # one thread for each model, so that every core trains one; the weights depend on it
         threads=1,
@@ -126,7 +126,7 @@ rule continue_model:
         mem_mb=more_each_attempt(resource_of("mem_mb", 8000)),
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
-        code=sources("models"),
+        code=code_digest("continue_model"),
         training=training_of,
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
         threads=resource_of("threads", config["threads"]),
@@ -149,7 +149,7 @@ rule train_shadows:
         mem_mb=more_each_attempt(lambda wildcards: 4000),
         runtime=more_each_attempt(lambda wildcards: 240),
     params:
-        code=sources("models/training"),
+        code=code_digest("train_shadows"),
         training=lambda wildcards: STUDY.models.entries[wildcards.model]["training"],
         lengths=of_pair(plan.shadowed_lengths),
         shadows=lambda wildcards: STUDY.models.entries[wildcards.model]["shadows"],

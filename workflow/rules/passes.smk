@@ -21,7 +21,7 @@ rule run_passes:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
-        code=sources("models", "views", "passes"),
+        code=code_digest("run_passes"),
         requests=of_shared_pair(plan.pass_requests),
         store="results/passes/store",
         loading=loading_of,

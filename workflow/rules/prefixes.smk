@@ -9,7 +9,7 @@ rule draw_prefixes:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views"),
+        code=code_digest("draw_prefixes"),
         prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark]["prefix"],
         # benchmarks of one split share their draws, so that a part of the texts is read after the same shots
         split=lambda wildcards: BENCHMARKS[wildcards.benchmark].get("split", wildcards.benchmark),
@@ -20,7 +20,7 @@ rule draw_prefixes:
 rule complete_openings:
     input:
         checkpoint="results/models/{model}/checkpoint.json",
-        prompts="config/prompts/con_recall_zero_access.yaml",
+        prompts="<config>/prompts/con_recall_zero_access.yaml",
     output:
         "results/completions/{model}/{benchmark}/{study}.parquet",
     log:
@@ -34,7 +34,7 @@ rule complete_openings:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
-        code=sources("models", "views"),
+        code=code_digest("complete_openings"),
         lengths=of_shared_pair(plan.completed_lengths),
         loading=loading_of,
         device=config["device"],

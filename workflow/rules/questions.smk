@@ -4,7 +4,7 @@ rule answer_questions:
         checkpoint="results/models/{model}/checkpoint.json",
         seal=seal_of_study(),
         views=of_shared_pair(paths.views_of_options),
-        prompts="config/prompts/de_cop.yaml",
+        prompts="<config>/prompts/de_cop.yaml",
     output:
         answers="results/answers/{model}/{benchmark}/{study}.parquet",
         times="results/answers/{model}/{benchmark}/{study}.json",
@@ -21,7 +21,7 @@ rule answer_questions:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
-        code=sources("models", "views", "passes", "questions"),
+        code=code_digest("answer_questions"),
         requests=of_shared_pair(plan.answer_requests),
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
         loading=loading_of,
@@ -45,7 +45,7 @@ rule import_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "questions"),
+        code=code_digest("import_answers"),
     script:
         "../../scripts/import_answers.py"
 
@@ -62,7 +62,7 @@ rule gather_documents:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "questions"),
+        code=code_digest("gather_documents"),
         models=lambda wildcards: [model for model, _ in pairs_on(wildcards.benchmark)],
         seed=config["seed"],
     script:
@@ -85,7 +85,7 @@ rule calibrate_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "questions"),
+        code=code_digest("calibrate_answers"),
         runs=of_pair(plan.runs_for_jobs),
         given=of_pair(plan.calibration_of),
     script:

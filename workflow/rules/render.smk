@@ -19,7 +19,7 @@ rule render_table:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views", "passes", "methods", "questions", "evaluation", "render"),
+        code=code_digest("render_artifact"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
@@ -50,7 +50,7 @@ rule render_figure:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("views", "passes", "methods", "questions", "evaluation", "render"),
+        code=code_digest("render_artifact"),
         artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
@@ -78,7 +78,7 @@ rule record_provenance:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("studies", "render"),
+        code=code_digest("record_provenance"),
         config=config,
         pins=pins,
     script:
@@ -101,7 +101,7 @@ rule render_report:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("render"),
+        code=code_digest("render_report"),
         title=STUDY.title,
         artifacts=list(STUDY.artifacts.values()),
         names=report_glossary,

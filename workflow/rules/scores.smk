@@ -17,7 +17,7 @@ rule score_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "corpora", "views", "passes", "methods", "questions"),
+        code=code_digest("score_methods"),
         runs=of_pair(plan.runs_for_jobs),
         references=of_pair(plan.references_of),
         corpora=of_pair(plan.corpora_of),

@@ -17,7 +17,7 @@ rule make_view:
         mem_mb=more_each_attempt(resource_of("mem_mb", 4000, entry_for_view)),
         runtime=more_each_attempt(resource_of("runtime", 240, entry_for_view)),
     params:
-        code=sources("models", "views"),
+        code=code_digest("make_view"),
         device=config["device"],
         threads=resource_of("threads", config["threads"], entry_for_view),
     script:
@@ -39,7 +39,7 @@ rule import_view:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "views"),
+        code=code_digest("import_view"),
         entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
     script:
         "../../scripts/import_view.py"
