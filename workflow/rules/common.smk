@@ -1,5 +1,4 @@
 # The study, resolved, and the functions that turn it into paths. No rules here.
-import os
 import re
 import sys
 from functools import cache
@@ -25,11 +24,8 @@ CONFIG = config_folder()
 try:
     STUDY = load_study(config, CONFIG)
     PINS = load_revisions(config.get("revisions"), (STUDY.models, STUDY.benchmarks, STUDY.corpora))
-    # the processes of the jobs inherit the variable: files are checked once, by the process that plans
-    if os.environ.get("PRETRACE_CHECKED") != str(STUDY.path):
-        for remark in check_user_files(STUDY):
-            print(f"pretrace: {remark}", file=sys.stderr)
-        os.environ["PRETRACE_CHECKED"] = str(STUDY.path)
+    for remark in check_user_files(STUDY):
+        print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
     raise WorkflowError(str(error)) from None
 
