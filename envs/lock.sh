@@ -11,7 +11,11 @@ python3 -m venv "$fresh"
 "$fresh/bin/python" - > "$fresh/wanted.txt" <<'PYTHON'
 import pathlib, tomllib
 project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
-print("\n".join(project["project"]["dependencies"] + project["dependency-groups"]["test"]))
+extras = project["project"]["optional-dependencies"]
+needed = project["project"]["dependencies"] + project["dependency-groups"]["test"]
+needed += [requirement for extra in ("hf", "workflow", "cluster") for requirement in extras[extra]]
+# the lock's torch; pyproject.toml has the lowest version that works
+print("\n".join([*needed, "torch==2.13.0"]))
 PYTHON
 "$fresh/bin/pip" install --quiet --requirement "$fresh/wanted.txt"
 {

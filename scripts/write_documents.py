@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pretrace.corpora import readers  # noqa: F401  (each registers itself)
 from pretrace.corpora.stream import write_documents
 from pretrace.runtime.logs import job_log
 

@@ -1,6 +1,6 @@
 """False alarms and power of an audit's document test, in simulations, beside two other tests.
 
-    PYTHONPATH=scripts python tests/bench/bench_audit.py [--times 1000] [--quick] [--results results]
+    python tests/bench/bench_audit.py [--times 1000] [--quick] [--results results]
 
 Prints the Markdown tables of docs/size_and_power.md. Scores have variance 1, of which the share ICC lies between
 documents. About 200 known texts come from K documents, with as many texts each, or with unequal numbers (1 to twice as

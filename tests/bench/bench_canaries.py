@@ -3,7 +3,7 @@
 The scores of a canary and its twins are normal with the same mean; the published one is higher by the effect, in
 standard deviations of its twins.
 
-PYTHONPATH=scripts python tests/bench/bench_canaries.py
+python tests/bench/bench_canaries.py
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """False alarms and power of a corpus test whose documents have different numbers of texts, in simulations.
 
-    PYTHONPATH=scripts python tests/bench/bench_corpus.py [--times 1000] [--quick]
+    python tests/bench/bench_corpus.py [--times 1000] [--quick]
 
 Prints the Markdown table of docs/size_and_power.md: percent of draws with p <= 0.05, by relabelling documents (as until
 2026) and by the test of the library. Scores are normal with variance 1, of which the share ICC lies between documents.

@@ -14,23 +14,18 @@ the command work on a CPU.
 import argparse
 import gc
 import resource
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
-from tabulate import tabulate
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
 from bench_pass import RecordedBatches, bare, texts
 from bench_prefix import START, shared
+from tabulate import tabulate
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix

@@ -1,6 +1,6 @@
 """Coverage of 95 % intervals of the AUC and size of its tests, by simulation: documents drawn apart and jointly.
 
-PYTHONPATH=scripts python tests/bench/bench_intervals.py
+python tests/bench/bench_intervals.py
 """
 
 import argparse

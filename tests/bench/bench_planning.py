@@ -16,10 +16,7 @@ from pathlib import Path
 
 import yaml
 from measuring import ROOT, process_took
-
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "workflow")]
-
-from projects import copy_project  # noqa: E402
+from projects import copy_project
 
 
 def made_up_project(project: Path, models: int, benchmarks: int) -> Path:

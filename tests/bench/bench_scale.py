@@ -1,6 +1,6 @@
 """How cost grows with the number of texts: building a benchmark, scoring it from stored passes, evaluating it.
 
-PYTHONPATH=scripts python tests/bench/bench_scale.py [--texts 1000 10000 100000 1000000] [--resamples 1000]
+python tests/bench/bench_scale.py [--texts 1000 10000 100000 1000000] [--resamples 1000]
 
 Made-up texts of 30 words, one length, documents of five texts; passes of about 30 tokens in the store's own format;
 loss, zlib, min_k and min_k_pp with their grids (22 settings). `blind` is the control beside them, which learns from

@@ -1,7 +1,7 @@
 """How far two runs of one study lie apart: on two machines, in two number formats or with two counts of threads.
 
 Run the study in two checkouts, then:
-PYTHONPATH=scripts python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedded
+python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedded
 
 For each model and each way of choosing settings: how many AUCs both runs have, the median, the 95th percentile and the
 largest of their distances, and the method of the largest. A claim that rests on less than this does not survive

@@ -1,6 +1,6 @@
 """How far the letters of a model behind a server lie from those of the same model in a local job.
 
-PYTHONPATH=scripts python tests/bench/compare_server.py results/models/smollm2-135m/checkpoint.json
+PYTHONPATH=tests python tests/bench/compare_server.py results/models/smollm2-135m/checkpoint.json
 ... --url http://node7:8000/v1 --model NAME --endpoint chat
 
 Asks 36 small questions with four options both ways, in float32 here. Prints the mean and the largest distance of a
@@ -9,7 +9,6 @@ the 4-bit file of smollm2, where the workflow has downloaded it.
 """
 
 import argparse
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -17,8 +16,6 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from llama_server import llama_server
 from pretrace.models.api.client import ApiClient

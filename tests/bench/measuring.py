@@ -3,7 +3,6 @@
 import argparse
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "scripts")]
 
 
 def parser_of(description: str | None, *, texts: int = 0, repetitions: int) -> argparse.ArgumentParser:

@@ -110,7 +110,7 @@ def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
 
 
 def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
-    """Where this fails: PYTHONPATH=scripts python -m pretrace.studies.documented"""
+    """Where this fails: python -m pretrace.studies.documented"""
     written = [Path("config/README.md"), *Path("workflow/schemas").glob("*.json")]
     for path in written:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The fault campaign: break a run or its files, run the documented command, and compare with an undisturbed run.
 
-    python tests/workflow/faults.py            five kills and one fault in ten, as the gate does
-    python tests/workflow/faults.py --full     forty kills and every fault
+    PYTHONPATH=tests python tests/workflow/faults.py            five kills and one fault in ten, as the gate does
+    PYTHONPATH=tests python tests/workflow/faults.py --full     forty kills and every fault
 
 After each fault there must be either a resumed run whose scores, metrics, tests, tables and figures are the same bytes,
 or an error that names the file and the remedy, and the same bytes once the remedy is done. Seeded: `--seed`.
@@ -13,7 +13,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -21,10 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
-
-from projects import Project, copy_project  # noqa: E402
-from small_study import results, small  # noqa: E402
+from projects import Project, copy_project
+from small_study import results, small
 
 COMMAND = ("all", "--cores", "2", "--rerun-incomplete", "--config", "study=smoke/smoke.yaml", "resamples=100")
 STORE = "results/passes/store"

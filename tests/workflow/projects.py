@@ -14,7 +14,7 @@ import yaml
 from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "pyproject.toml", "scripts", "workflow")
+PARTS = ("Snakefile", "config", "envs", "profiles", "pyproject.toml", "scripts", "workflow")
 NOUNS = "nation congress people state union power peace law budget border school"
 VERBS = "must will can shall may did has keeps gives asks builds finds"
 
@@ -47,8 +47,10 @@ class Project:
         return [sys.executable, "-m", "snakemake", *arguments]
 
     def environment(self, **changes: str) -> dict[str, str]:
+        # the copy's library, not the installed one: tests edit it
+        library = {"PYTHONPATH": str(self.path / "scripts")}
         cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
-        return os.environ | {"OMP_NUM_THREADS": "1"} | cache | changes  # see tests/unit/conftest.py
+        return os.environ | {"OMP_NUM_THREADS": "1"} | library | cache | changes  # see tests/unit/conftest.py
 
     def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
         return self.run(

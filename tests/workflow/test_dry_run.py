@@ -29,7 +29,6 @@ import sys
 
 import yaml
 
-sys.path.insert(0, "scripts")
 {imports}
 study = load_study(yaml.safe_load(open("config/config.yaml", encoding="utf-8")))
 assert [request for pair in plan.pass_pairs(study) for request in plan.pass_requests(study, *pair)]

@@ -13,11 +13,8 @@ import pytest
 import yaml
 from projects import Project
 
-from pretrace.runtime.errors import InputError
-from pretrace.studies.profiles import check_profile
-
 ROOT = Path(__file__).parents[2]
-PROFILES = ROOT / "workflow" / "profiles"
+PROFILES = ROOT / "profiles"
 TARGETS = ("results/benchmarks/smoke~texts.parquet", "results/models/smoke~target/checkpoint.json")
 
 QSUB = """#!/bin/sh
@@ -56,7 +53,7 @@ def through(project: Project, profile: str, commands: dict[str, str], *options: 
     if "kill-first" in options:
         (folder / "kill-first").touch()
     project.run(
-        *TARGETS, "--workflow-profile", f"workflow/profiles/{profile}", "--jobs", "1", "--latency-wait", "5",
+        *TARGETS, "--workflow-profile", profile, "--jobs", "1", "--latency-wait", "5",
         "--seconds-between-status-checks", "1", "--config", "study=smoke/smoke.yaml",
         PATH=f"{folder}:{os.environ['PATH']}", STANDIN=str(folder),
     )  # fmt: skip
@@ -128,9 +125,9 @@ def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
 def planned(project: Project, profile: str) -> str:
     """What a dry run with a profile of the project shows."""
     said = project.run(
-        "--dry-run", "--workflow-profile", f"workflow/profiles/{profile}", "--config", "study=smoke/smoke.yaml"
+        "--dry-run", "--workflow-profile", profile, "--config", "study=smoke/smoke.yaml"
     ).stdout  # fmt: skip
-    assert f"Using workflow specific profile workflow/profiles/{profile}" in said
+    assert f"Using workflow specific profile profiles/{profile}" in said
     return said
 
 
@@ -157,41 +154,13 @@ def test_the_passes_of_a_model_can_share_a_submission_as_the_guide_says(unrun):
     study["benchmarks"]["more"] = study["benchmarks"]["texts"]
     study["runs"] += [{"model": "target", "benchmark": "more", "methods": ["loss"]}]
     unrun.write_study(study)
-    file = unrun.path / "workflow" / "profiles" / "slurm" / "profile.yaml"
+    file = unrun.path / "profiles" / "slurm" / "profile.yaml"
     profile = yaml.safe_load(file.read_text(encoding="utf-8"))
     file.write_text(
         yaml.safe_dump({**profile, **{key: profile.get(key, {}) | own for key, own in added.items()}})
     )
     said = planned(unrun, "slurm")
     assert rules_of_group(said, "passes_smoke~target") == ["run_passes", "run_passes"]
-
-
-def test_a_profile_that_is_not_found_ends_the_run_before_any_job(unrun):
-    done = unrun.smoke("--workflow-profile", "slurm", check=False)
-    assert done.returncode != 0
-    assert "--workflow-profile workflow/profiles/slurm" in done.stdout
-    assert "Traceback" not in done.stdout
-    assert not (unrun.path / "results").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--workflow-profile", "slurm"], "workflow/profiles/slurm"),
-        (["--workflow-profile=workflow/profiles/slrum"], "did you mean 'slurm'"),
-        (["--workflow-prof", "elsewhere"], "there are: cluster-generic, gpu, kubernetes, slurm"),
-    ],
-)
-def test_the_message_names_the_command_that_was_meant(arguments, told):
-    with pytest.raises(InputError, match=told):
-        check_profile(["--cores", "1", *arguments], ROOT / "Snakefile", PROFILES)
-    for found in (
-        ["--workflow-profile", str(PROFILES / "slurm")],
-        ["--workflow-profile", "none"],
-        ["--cores", "1"],
-    ):
-        check_profile(found, ROOT / "Snakefile", PROFILES)
-    check_profile(["--workflow-profile", "slurm"], ROOT / "workflow" / "Snakefile", PROFILES)
 
 
 def test_every_key_of_every_profile_is_explained():

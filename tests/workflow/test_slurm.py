@@ -19,8 +19,8 @@ pytestmark = pytest.mark.full
 
 STUDY = ("--config", "study=smoke/smoke.yaml", "resamples=100")
 SLURM = (
-    "all", "--workflow-profile", "workflow/profiles/slurm",
-    "--slurm-partition-config", "workflow/profiles/slurm/partitions.yaml",
+    "all", "--workflow-profile", "profiles/slurm",
+    "--slurm-partition-config", "profiles/slurm/partitions.yaml",
     "--slurm-init-seconds-before-status-checks", "4", "--latency-wait", "5", *STUDY,
 )  # fmt: skip
 PLANTED = """

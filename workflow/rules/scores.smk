@@ -1,28 +1,28 @@
 rule score_methods:
     input:
-        manifest=of_pair(paths.manifest),
-        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        references=of_pair(paths.references),
-        counts=of_pair(paths.counts),
-        shadows=of_pair(paths.shadows),
-        prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
-        views=of_pair(paths.views_scored),
-        answers=of_pair(paths.answers),
-        calibration=of_pair(paths.calibration),
+        manifest=pair.passes,
+        benchmark=pair.texts,
+        references=pair.reference_passes,
+        counts=pair.counts,
+        shadows=pair.shadow_likelihoods,
+        prefixes=pair.prefixes,
+        views=pair.views_scored,
+        answers=pair.answers,
+        calibration=pair.calibration,
     output:
-        "results/{study}/scores/{model}/{benchmark}.parquet",
+        "results/<study>/scores/{model}/{benchmark}.parquet",
     log:
-        "results/{study}/logs/score_methods/{model}/{benchmark}.log",
-    priority: priority_of_evaluation
+        "results/<study>/logs/score_methods/{model}/{benchmark}.log",
+    priority: pair.priority_of_results
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=sources("benchmarks", "corpora", "views", "passes", "methods", "questions"),
-        runs=of_pair(plan.runs_for_jobs),
-        references=of_pair(plan.references_of),
-        corpora=of_pair(plan.corpora_of),
-        shadows=of_pair(plan.shadows_of),
-        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].language,
+        code=code_digest("score_methods"),
+        runs=pair.run_parameters,
+        references=pair.references,
+        corpora=pair.corpora,
+        shadows=pair.shadows,
+        language=pair.language,
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

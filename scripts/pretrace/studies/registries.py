@@ -58,8 +58,11 @@ class Registry(Generic[E]):
             raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
         return slug
 
-    def by_shared_name(self) -> dict[str, E]:
-        return {self.shared[slug]: entry for slug, entry in self.entries.items()}
+    def slug_of(self, name: str) -> str:
+        """Return the slug of an entry, given by it or by the entry's name in the shared stages."""
+        if name in self.entries:
+            return name
+        return next(slug for slug, shared in self.shared.items() if shared == name)
 
 
 Models = Registry[ModelEntry]

@@ -11,6 +11,7 @@ from pretrace.methods.registry import REFERENCES
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.agreement import check_agreement
 from pretrace.studies.apis import check_api_run, scores_prompts
@@ -18,6 +19,7 @@ from pretrace.studies.artifacts import (
     Artifact,
     filled,
     prefix_cautions,
+    require_artifact,
     resolve_artifact,
     written_artifacts,
 )
@@ -40,6 +42,7 @@ from pretrace.studies.registries import (
     load_registry,
     override,
 )
+from pretrace.studies.revisions import load_revisions
 from pretrace.studies.runs import Run
 from pretrace.studies.selection import ShownArtifact, select
 from pretrace.views import VIEWS
@@ -68,6 +71,13 @@ class Study:
     title: str
     minutes: float | None
     path: Path
+    folder: Path
+    """The folder of the registries."""
+    settings: Config
+    pins: Pins
+    """The commits that replace the entries' revisions."""
+    first: tuple[str, ...]
+    """The artifacts that are made before all others."""
     models: Models
     benchmarks: Benchmarks
     corpora: Corpora
@@ -134,8 +144,23 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         runs += tuple(_resolve_run(run, where, registries) for run in controls)
     artifacts = {slug: _cautioned(artifact, runs, models) for slug, artifact in artifacts.items()}
     title = file.title or f"The study {file.study}"
+    for slug in file.first:
+        require_artifact(slug, registered, f"{path}: first")
     return Study(
-        file.study, title, file.minutes, path, models, benchmarks, corpora, downloads, runs, artifacts
+        name=file.study,
+        title=title,
+        minutes=file.minutes,
+        path=path,
+        folder=folder,
+        settings=settings,
+        pins=load_revisions(settings.revisions, (models, benchmarks, corpora)),
+        first=tuple(slug for slug in file.first if slug in artifacts),
+        models=models,
+        benchmarks=benchmarks,
+        corpora=corpora,
+        downloads=downloads,
+        runs=runs,
+        artifacts=artifacts,
     )
 
 

@@ -1,5 +1,6 @@
 """Check the files of texts and answers that a study's user gives, before any job."""
 
+import os
 from pathlib import Path
 
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
@@ -10,12 +11,21 @@ from pretrace.studies import plan
 from pretrace.studies.registries import files_of
 from pretrace.studies.study import Study
 
+CHECKED = "PRETRACE_CHECKED"
+"""The environment variable with the path of the study whose files are checked. The processes of its jobs inherit it."""
+
 
 def check_user_files(study: Study) -> list[str]:
-    """Read every file of texts or answers of the study's runs. Returns the remarks about audits and corpus tests.
+    """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
 
-    Raises `InputError` with file, line and remedy at the first thing wrong.
+    Returns:
+        The remarks about audits and corpus tests.
+
+    Raises:
+        InputError: the first thing that is wrong, with file, line and remedy.
     """
+    if os.environ.get(CHECKED) == str(study.path):
+        return []
     for slug in sorted({run.benchmark for run in study.runs}):
         if files := files_of(study.benchmarks.entries[slug]):
             check_texts(*files, metrics=plan.needs_classes(study, slug))
@@ -23,6 +33,7 @@ def check_user_files(study: Study) -> list[str]:
         entry = study.models.entries[model]
         if isinstance(entry, AnswersModel) and entry.path is not None:
             check_answers(Path(entry.path), metrics=plan.needs_classes(study, benchmark))
+    os.environ[CHECKED] = str(study.path)
     return [*_remarks_of_audits(study), *_remarks_of_corpus_tests(study)]
 
 

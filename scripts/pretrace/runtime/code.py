@@ -1,0 +1,90 @@
+"""Digest the code that a job runs, so that a changed formula reruns the job and a changed comment does not."""
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+LIBRARY = Path(__file__).parents[1]
+WITHOUT_FORMULAS = "runtime"
+"""The room that moves, logs and checks files: no number depends on it."""
+
+# of a string and a comment, the one that begins first may hold the other's mark
+_DOCSTRING = r'^[ \t]*r?"{3}.*?"{3}[ \t]*$'
+_STRING = r"""(?P<string>"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+_PIECES = re.compile(rf"{_DOCSTRING}|{_STRING}|#[^\n]*", re.DOTALL | re.MULTILINE)
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from (pretrace[\w.]*) import (\([^)]*\)|.*)|import (pretrace[\w.]*))", re.MULTILINE
+)
+_TEMPLATE = re.compile(r"[\w.]+\.jinja")
+_WORD = re.compile(r"\w+")
+
+
+@cache
+def code_digest(rule: str) -> str:
+    """Return 16 hex digits of the code that a rule runs: its script, and all library code that the script imports.
+
+    Comments, docstrings, blank lines and the room `runtime` do not count. Imports inside functions do. If the library
+    is installed without the scripts, all of its code counts.
+
+    Args:
+        rule: the name of a script, as `score_methods`.
+    """
+    script = LIBRARY.parent / f"{rule}.py"
+    files = _imported_files(script) if script.is_file() else set(LIBRARY.rglob("*.py"))
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(LIBRARY.parent).as_posix()}\n{_statements(path)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _imported_files(script: Path) -> set[Path]:
+    files: set[Path] = set()
+    waiting = [script]
+    while waiting:
+        path = waiting.pop()
+        if path not in files:
+            files.add(path)
+            waiting += _imports(path)
+    return files
+
+
+@cache
+def _statements(path: Path) -> str:
+    """The file's text without comments, docstrings and blank lines."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = _PIECES.sub(lambda piece: piece["string"] or "", text)
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+@cache
+def _imports(path: Path) -> set[Path]:
+    """The library files that a file imports or renders: all files beside and below it if it imports by name."""
+    if path.suffix != ".py":
+        return set()
+    code = _statements(path)
+    named = [
+        name
+        for package, names, module in _IMPORT.findall(code)
+        for name in ([module] if module else [f"{package}.{word}" for word in _WORD.findall(names)])
+    ]
+    files = {file for name in named for file in _files_of(name)}
+    templates = [path.parent / name for name in _TEMPLATE.findall(code)]
+    files |= {template for template in templates if template.is_file()}
+    return files | (set(path.parent.rglob("*.py")) if "importlib.import_module(" in code else set())
+
+
+@cache
+def _files_of(name: str) -> tuple[Path, ...]:
+    """The file of a dotted name: a module's, or that of a package from which a name is taken."""
+    folder = LIBRARY
+    for part in name.split(".")[1:]:
+        module = folder / f"{part}.py"
+        if module.is_file():
+            break
+        folder = folder / part if (folder / part).is_dir() else folder
+    else:
+        module = folder / "__init__.py"
+    inside = module.relative_to(LIBRARY).parts[0] != WITHOUT_FORMULAS
+    return (module,) if inside and module.is_file() else ()

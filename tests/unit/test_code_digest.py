@@ -1,0 +1,108 @@
+"""What changes the digest of a rule's code: statements do, words about them do not."""
+
+import ast
+import io
+import shutil
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from pretrace.runtime import code
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch) -> Path:
+    """A copy of the scripts and the library whose digests are taken."""
+    scripts = tmp_path / "scripts"
+    shutil.copytree(SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "LIBRARY", scripts / "pretrace")
+    return scripts
+
+
+def digest(rule: str) -> str:
+    for cached in (code.code_digest, code._statements, code._imports, code._files_of):
+        cached.cache_clear()
+    return code.code_digest(rule)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("score_methods.py", '"""Score every text', '"""Give a score to every text'),
+        ("pretrace/methods/min_k.py", '"""', '"""In other words: '),
+        ("pretrace/methods/min_k.py", "\nfrom pretrace", '\n# a comment with "quotes"\nfrom pretrace'),
+        ("pretrace/methods/min_k.py", "\nfrom pretrace", "\n\n\nfrom pretrace"),
+        ("pretrace/runtime/logs.py", "import", "import sys\nimport"),
+        ("pretrace/render/names.py", '"""', '"""More: '),
+        ("pretrace/corpora/counts.py", "import", "import sys\nimport"),
+    ],
+)
+def test_words_logs_and_code_of_other_rules_do_not_count(library, file, old, new):
+    rule = "score_methods" if "counts" not in file else "count_segments"
+    before = digest(rule)
+    edit(library / file, old, new)
+    assert digest(rule) == before
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "old", "new"),
+    [
+        ("score_methods", "score_methods.py", "with job_log", "1 + 1\nwith job_log"),
+        ("score_methods", "pretrace/methods/min_k.py", "0.2", "0.3"),
+        ("score_methods", "pretrace/methods/statistics.py", "import", "import sys\nimport"),
+        ("build_benchmark", "pretrace/benchmarks/loaders/wikimia.py", "import", "import sys\nimport"),
+        ("write_documents", "pretrace/corpora/readers/sotu.py", "import", "import sys\nimport"),
+        ("render_artifact", "pretrace/render/figures/lines.py", "import", "import sys\nimport"),
+        ("render_artifact", "pretrace/render/tables/methods.py", "import", "import sys\nimport"),
+        ("render_report", "pretrace/render/report.html.jinja", "<", "<!-- new --><"),
+    ],
+)  # fmt: skip
+def test_a_changed_statement_of_a_file_that_the_rule_imports_counts(library, rule, file, old, new):
+    before = digest(rule)
+    edit(library / file, old, new)
+    assert digest(rule) != before
+
+
+def test_a_new_method_in_a_folder_of_plugins_counts(library):
+    before = digest("score_methods")
+    shutil.copy(library / "pretrace" / "methods" / "loss.py", library / "pretrace" / "methods" / "own.py")
+    assert digest("score_methods") != before
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: path.stem)
+def test_no_statement_is_lost(path):
+    """What is left of a file are its tokens without comments and docstrings."""
+    code._statements.cache_clear()
+    text = path.read_text(encoding="utf-8")
+    docstrings = {
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    }
+    tokens = [
+        token.string
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type != tokenize.COMMENT
+        and not (
+            token.type == tokenize.STRING and token.start[0] in docstrings and token.string.endswith('"""')
+        )
+    ]
+    assert "".join(code._statements(path).split()) == "".join("".join(tokens).split())
+
+
+def test_without_its_scripts_all_of_the_library_counts(library):
+    (library / "score_methods.py").unlink()
+    before = digest("score_methods")
+    edit(library / "pretrace" / "render" / "names.py", "import", "import sys\nimport")
+    assert digest("score_methods") != before

@@ -1,0 +1,78 @@
+"""The workflow as a module of another one, from a folder or an address, and run in another folder."""
+
+import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from projects import ROOT, Project
+
+SNAKEFILE = """
+configfile: "config/config.yaml"
+
+
+module pretrace:
+    snakefile:
+        "{entry}"
+    config:
+        config
+
+
+use rule * from pretrace
+"""
+TABLE = "results/benchmarks/smoke~texts.parquet"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_) -> None:
+        pass
+
+
+@pytest.fixture
+def served(unrun):
+    """The address of the project's files over HTTP."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(unrun.path)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def elsewhere(unrun, tmp_path) -> Path:
+    """A folder with the smoke study and none of the project's files; the project's own folder moves away."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    shutil.move(unrun.path / "smoke", folder / "smoke")
+    return folder
+
+
+def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
+    """What Snakemake says in `folder`, with the library of `library`."""
+    own = Project(folder)
+    scripts = str(library.path / "scripts")
+    return own.smoke(*arguments, PYTHONPATH=scripts).stdout
+
+
+@pytest.mark.parametrize("source", ["folder", "address"])
+def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(source, unrun, elsewhere, served):
+    entry = f"{served}/workflow/Snakefile" if source == "address" else unrun.path / "workflow" / "Snakefile"
+    (elsewhere / "config").mkdir()
+    shutil.copy(ROOT / "config" / "config.yaml", elsewhere / "config")
+    (elsewhere / "Snakefile").write_text(SNAKEFILE.format(entry=entry), encoding="utf-8")
+    planned = run_elsewhere(elsewhere, unrun, "--dry-run")
+    assert "run_passes" in planned
+    assert "render_report" in planned
+    run_elsewhere(elsewhere, unrun, TABLE)
+    assert (elsewhere / TABLE).is_file()
+
+
+def test_a_snakefile_elsewhere_runs_in_the_folder_that_directory_names(unrun, elsewhere):
+    said = unrun.run(
+        "--cores", "1", "--snakefile", str(unrun.path / "Snakefile"), "--directory", str(elsewhere), TABLE,
+        "--config", "study=smoke/smoke.yaml",
+    ).stdout  # fmt: skip
+    assert (elsewhere / TABLE).is_file(), said
+    assert not (unrun.path / "results").exists()
