@@ -35,7 +35,7 @@ from bench_prefix import START, shared
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
-from pretrace.runtime.machine import processor
+from pretrace.runtime.provenance import processor
 
 SHOTS = (3, 7)
 PREFIXES = {"ReCall": 1, "Con-ReCall": 2}
