@@ -4,9 +4,9 @@ import fnmatch
 import gzip
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -29,7 +29,7 @@ class HubCorpus(CorpusEntry):
     hub: Hub
     """The data set's id on the hub, as allenai/c4."""
     revision: Some[str] = "main"
-    """`hub`: a branch, tag or commit (default, main). The commit is recorded."""
+    """`hub`: a branch, tag or commit. The commit is recorded."""
     files: Some[str]
     """`hub`: the file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
     whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
@@ -37,7 +37,7 @@ class HubCorpus(CorpusEntry):
     """`hub`: text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
     beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
     keep: bool = False
-    """`hub`: keep the documents after counting (default, false). If they are deleted, another tokenizer fetches
+    """`hub`: keep the documents after counting. If they are deleted, another tokenizer fetches
     them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 
@@ -59,18 +59,21 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
             yield text
 
 
-def stream_shard(entry: HubCorpus, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
+def stream_shard(
+    given: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
+) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
     is read instead. Raises `InputError` where the last attempt fails too.
     """
+    entry = HubCorpus.model_validate(given)
     if entry.path is not None:
-        write_documents(entry, [_own(entry, Path(entry.path), shard)], 0, 1, out)
+        write_documents(given, [_own(entry, Path(entry.path), shard)], 0, 1, out)
         return {}
     hub, revision = entry.hub, entry.revision
-    name = name_of(entry, shard, lambda: names_in(hub, "dataset", revision))
+    name = name_of(entry.files, shard, lambda: names_in(hub, "dataset", revision), hub)
     out.parent.mkdir(parents=True, exist_ok=True)
     attempt = 1
     while True:
@@ -81,7 +84,7 @@ def stream_shard(entry: HubCorpus, shard: int, shards: int, out: Path, *, attemp
                 path, commit = fetch_file(hub, "dataset", revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)
-                write_documents(entry, [path], 0, 1, out)
+                write_documents(given, [path], 0, 1, out)
             return {"hub": hub, "revision": revision, "commit": commit, "file": name}
         except InputError as error:
             if attempt >= attempts:
@@ -91,9 +94,8 @@ def stream_shard(entry: HubCorpus, shard: int, shards: int, out: Path, *, attemp
             attempt += 1
 
 
-def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
+def name_of(files: str, shard: int, names: Names, repository: str) -> str:
     """The file of a shard: `files` with the number filled in, or the shard-th name that matches it."""
-    files = entry.files
     if "{shard" in files:
         try:
             return files.format(shard=shard)
@@ -105,7 +107,7 @@ def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
     found = sorted(fnmatch.filter(there, files))
     if shard >= len(found):
         raise InputError(
-            f"files: {len(found)} files of {entry.hub} match '{files}', and shard {shard} is "
+            f"files: {len(found)} files of {repository} match '{files}', and shard {shard} is "
             f"asked for: {nearest(files, there)}"
         )
     return found[shard]
@@ -114,7 +116,7 @@ def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
 def _own(entry: HubCorpus, folder: Path, shard: int) -> Path:
     """A user's file in place of the hub's: by its name in the repository, or that name's last part."""
     files = dict(files_of(folder))
-    name = name_of(entry, shard, lambda: list(files))
+    name = name_of(entry.files, shard, lambda: list(files), entry.hub)
     for known in (name, name.rpartition("/")[2]):
         if known in files:
             return files[known]
