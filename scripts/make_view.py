@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pretrace.benchmarks import entry_of
 from pretrace.models.settings import torch_settings
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.continuing import continue_texts
@@ -19,7 +20,7 @@ texts = read_parquet(snakemake.input.benchmark)
 def imported():
     """The view in a file of the user's, or released with the benchmark."""
     source = Path(snakemake.input.source)
-    if view in entry.get("views", {}):
+    if view in entry_of(entry).views:
         return stored.imported_view(view, texts, source)
     return stored.view_of_source(view, texts, entry, [source])
 

@@ -6,10 +6,11 @@ import pytest
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, paths, plan
+from pretrace.studies import load_study, plan
 from pretrace.studies.audit_announcement import description
 from pretrace.studies.audit_study import parameters_in
 from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
+from pretrace.studies.shared import Benchmark
 
 CONFIG_FOLDER = ROOT / "config"
 
@@ -44,11 +45,8 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
 def test_a_second_file_holds_the_known_texts(texts):
     Path("known.jsonl").write_text('{"text": "never read"}\n')
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
-    entry = study.benchmarks.entries["texts"]
-    assert [Path(file).name for file in paths.source(study, entry, "texts")] == [
-        "my texts.jsonl",
-        "known.jsonl",
-    ]
+    files = [Path(file).name for file in Benchmark(study, "texts").source]
+    assert files == ["my texts.jsonl", "known.jsonl"]
     assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})
     assert "5 texts of 5 documents that it cannot have read" in description(
         study, CONFIG | {"model": "smollm2-135m"}

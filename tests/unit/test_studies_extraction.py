@@ -6,7 +6,8 @@ from made_up_studies import RUN, load_written, study
 
 from pretrace.passes.requests import expand
 from pretrace.runtime.errors import InputError
-from pretrace.studies import paths, plan
+from pretrace.studies import plan
+from pretrace.studies.rules import Plan
 
 COUNTED = {"threshold": 0.001, "tries": 100}
 WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
@@ -27,7 +28,7 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
     assert [request["windows"] for request in requests] == [None, "past_context"]
     assert {(request["statistics"], request["view"]) for request in requests} == {("top40", "original")}
-    assert [kind for kind, *_ in paths.read_by(found, "extraction", [])] == ["extraction", "benchmarks"]
+    assert [kind for kind, *_ in Plan(found).artifact("extraction").reads] == ["extraction", "benchmarks"]
 
 
 def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):

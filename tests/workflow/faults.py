@@ -13,7 +13,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -22,7 +21,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-
 from projects import Project, copy_project
 from small_study import results, small
 

@@ -9,7 +9,8 @@ from snakemake.exceptions import WorkflowError
 from pretrace import config_folder
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study
+
+from pretrace.studies import load_study, plan
 from pretrace.studies.rules import Plan
 from pretrace.studies.user_files import check_user_files
 

@@ -5,7 +5,7 @@ rule evaluate_methods:
         prefixes=pair.prefixes,
         answers=pair.answers,
         calibration=pair.calibration,
-        manifest=lambda wildcards: paths.manifest_shown(STUDY, wildcards.model, wildcards.benchmark),
+        manifest=pair.passes_shown,
     output:
         metrics="results/<study>/metrics/{model}/{benchmark}.parquet",
         tests="results/<study>/tests/{model}/{benchmark}.parquet",
@@ -19,6 +19,7 @@ rule evaluate_methods:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("evaluate_methods"),
+        study=STUDY.name,
         resamples=config["resamples"],
         pooled=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.pooled,
         randomised=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.randomised,

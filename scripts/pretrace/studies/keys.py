@@ -310,8 +310,6 @@ class StudyFile(Keys):
     title: Maybe[str] = None
     """The report's heading."""
     first: Unique[str] = []
-    """Artifacts that are made before all others."""
-    first: Unique[str] = []
     """Artifacts that are made before all others (default, none)."""
     minutes: Maybe[Annotated[float, Field(gt=0)]] = None
     """Measured wall time from an empty results/ on 2 cores; printed at the start."""

@@ -111,6 +111,13 @@ class Pair:
         return self._in_shared("passes", "json") if self.pass_requests else []
 
     @property
+    def passes_shown(self) -> File:
+        """The manifest of the passes, if an artifact shows what the passes themselves say."""
+        requests = plan.estimates_asked(self.study, self.model_slug, self.benchmark_slug)
+        statistics = {request["statistic"] for request in requests}
+        return self.passes if statistics & {"shift", "tokens", "corpus"} else []
+
+    @property
     def reference_passes(self) -> list[File]:
         return [self.beside(model=slug).passes for slug in self.named("references")]
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 from pretrace.models.entries import AnswersModel, ApiModel
@@ -14,7 +13,6 @@ from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, shared_view
 from pretrace.studies.priorities import FIRST, SEALING, SOON
-from pretrace.studies.questions import view_writer
 from pretrace.studies.registries import files_of
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
@@ -97,7 +95,8 @@ class Plan:
             names |= {(benchmark, view) for view in plan.stored_views(self.study, model, benchmark)}
             names |= {(benchmark, view) for view in self.pair(model, benchmark).paraphrasers}
         return [
-            self.view(benchmark, shared_view(self.study, benchmark, name)) for benchmark, name in sorted(names)
+            self.view(benchmark, shared_view(self.study, benchmark, name))
+            for benchmark, name in sorted(names)
         ]
 
     @property

@@ -1,4 +1,4 @@
-"""The shared stages of a study: the files of its models, benchmarks, corpora and stored views, and their jobs' parameters.
+"""The shared stages of a study: files of its models, benchmarks, corpora and stored views, and parameters of jobs.
 
 A file that is not needed is [], as an input of a rule takes it.
 """
@@ -144,7 +144,9 @@ class Model:
     def loading(self) -> dict[str, Any]:
         """The keys of its entry that say how it is loaded."""
         written = self.entry.written()
-        return {key: written[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in written}
+        return {
+            key: written[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in written
+        }
 
     @property
     def api(self) -> dict[str, Any] | None:
