@@ -28,8 +28,8 @@ rule score_prompts:
         requests=of_shared_pair(plan.pass_requests),
         store="results/passes/store",
         answers="results/api/answers.sqlite",
-        api=lambda wildcards: MODELS[wildcards.model]["api"],
-        max_length=lambda wildcards: MODELS[wildcards.model].get("max_length"),
+        api=lambda wildcards: MODELS[wildcards.model].api.written(),
+        max_length=lambda wildcards: MODELS[wildcards.model].max_length,
         batch_tokens=config["batch_tokens"],
     script:
         "../../scripts/score_prompts.py"
@@ -53,9 +53,9 @@ rule ask_questions:
     params:
         code=code_digest("ask_questions"),
         requests=of_shared_pair(plan.answer_requests),
-        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
+        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark].question,
         answers="results/api/answers.sqlite",
-        api=lambda wildcards: MODELS[wildcards.model]["api"],
+        api=lambda wildcards: MODELS[wildcards.model].api.written(),
     script:
         "../../scripts/ask_questions.py"
 
@@ -133,7 +133,11 @@ rule cost_estimate:
         "../../envs/pretrace.yaml"
     params:
         work=lambda wildcards: api_work(STUDY),
-        apis={slug: entry["api"] for slug, entry in STUDY.models.entries.items() if "api" in entry},
+        apis={
+            slug: entry.api.written()
+            for slug, entry in STUDY.models.entries.items()
+            if isinstance(entry, ApiModel)
+        },
         benchmarks=lambda wildcards: benchmarks_of_apis(),
         answers="results/api/answers.sqlite",
         table=f"results/{STUDY.name}/cost_estimate.md",

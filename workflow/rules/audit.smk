@@ -22,6 +22,6 @@ rule audit_texts:
         runs=of_pair(plan.runs_for_jobs),
         known=lambda wildcards: known_benchmark(wildcards),
         positive=lambda wildcards: plan.positive_control_of(STUDY, wildcards.model, wildcards.benchmark),
-        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].language,
     script:
         "../../scripts/audit_texts.py"

@@ -6,13 +6,13 @@ rule build_benchmark:
     log:
         "results/logs/build_benchmark/{benchmark}.log",
     wildcard_constraints:
-        benchmark=alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] != "answers"),
+        benchmark=alternatives(name for name, entry in BENCHMARKS.items() if entry.source != "answers"),
     priority: priority_of("benchmark")
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("build_benchmark"),
-        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark].written(),
         seed=config["seed"],
     script:
         "../../scripts/build_benchmark.py"

@@ -9,6 +9,7 @@ from snakemake.exceptions import WorkflowError
 
 from pretrace import config_folder
 from pretrace.runtime.code import code_digest
+from pretrace.models.entries import AnswersModel, ApiModel, TrainedModel
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, paths, plan
 from pretrace.studies.api_work import api_work
@@ -135,13 +136,13 @@ def streamed_corpora(keep):
     return alternatives(
         name
         for name, entry in CORPORA.items()
-        if entry["source"] == "hub" and entry.get("keep", False) == keep
+        if entry.source == "hub" and entry.keep == keep
     )
 
 
 def may_run_code(entry):
     """Whether a model's own Python files may run: its entry and the configuration must both allow it."""
-    return bool(entry.get("remote_code") and config.get("trust_remote_code"))
+    return entry.remote_code and config.get("trust_remote_code", False)
 
 
 def loading_of(wildcards):
@@ -150,7 +151,8 @@ def loading_of(wildcards):
 
 
 def loading(entry):
-    return {key: entry[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in entry}
+    given = entry.written()
+    return {key: given[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in given}
 
 
 # a parameter that depends on an output reruns no job; the job records the commit that it read
@@ -162,47 +164,47 @@ def pins(wildcards, output):
 def model_to_fetch(wildcards):
     record = paths.checkpoint(wildcards.model)
     entry = asked_for(MODELS[wildcards.model], "model", record, PINS)
-    return {key: entry.get(key) for key in ("hub", "revision", "access")}
+    return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
 
 
 def benchmark_to_fetch(wildcards):
     record = paths.fetched_for(wildcards.benchmark, wildcards.part)
-    return asked_for(BENCHMARKS[wildcards.benchmark], "dataset", record, PINS, wildcards.part)
+    return asked_for(BENCHMARKS[wildcards.benchmark], "dataset", record, PINS, wildcards.part).written()
 
 
 def shard_to_fetch(wildcards):
     record = paths.commit_of_shard(wildcards.corpus, wildcards.shard)
-    return asked_for(CORPORA[wildcards.corpus], "dataset", record, PINS)
+    return asked_for(CORPORA[wildcards.corpus], "dataset", record, PINS).written()
 
 
 def download_named(wildcards):
-    return next(entry for entry in STUDY.downloads.values() if entry["file"] == wildcards.file)
+    return next(entry.plain() for entry in STUDY.downloads.values() if entry.file == wildcards.file)
 
 
 def benchmarks_from(*sources):
-    return alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] in sources)
+    return alternatives(name for name, entry in BENCHMARKS.items() if entry.source in sources)
 
 
 def benchmarks_with_views():
     """The benchmarks, each followed by a view in its files; for other benchmarks a model may make that view."""
     return "|".join(
-        rf"{re.escape(name)}(?=/({alternatives(entry.get('views', {}))}|{paths.OF_SOURCES})\.parquet)"
+        rf"{re.escape(name)}(?=/({alternatives(entry.views)}|{paths.OF_SOURCES})\.parquet)"
         for name, entry in BENCHMARKS.items()
     )
 
 
 def models_from(*sources):
-    return alternatives(name for name, entry in MODELS.items() if entry["source"] in sources)
+    return alternatives(name for name, entry in MODELS.items() if entry.source in sources)
 
 
 def models_except(*sources):
-    return alternatives(name for name, entry in MODELS.items() if entry["source"] not in sources)
+    return alternatives(name for name, entry in MODELS.items() if entry.source not in sources)
 
 
 def tokenizer_of_api(wildcards):
     """The checkpoint with the tokenizer of a model behind an API, or [] if its entry names none."""
     entry = MODELS[wildcards.model]
-    return paths.checkpoint(STUDY.models.shared[entry["tokenizer"]]) if "tokenizer" in entry else []
+    return paths.checkpoint(STUDY.models.shared[entry.tokenizer]) if entry.tokenizer else []
 
 
 def models_that_write(behind_api):
@@ -210,13 +212,13 @@ def models_that_write(behind_api):
     return alternatives(
         name
         for name, entry in MODELS.items()
-        if entry["source"] != "answers" and ("api" in entry) == behind_api
+        if not isinstance(entry, AnswersModel) and isinstance(entry, ApiModel) == behind_api
     )
 
 
 def checkpoint_of_writer(wildcards):
     """The checkpoint of a writing model, or [] if it is behind an API."""
-    return [] if "api" in writer_entry(wildcards) else paths.checkpoint(wildcards.writer)
+    return [] if isinstance(writer_entry(wildcards), ApiModel) else paths.checkpoint(wildcards.writer)
 
 
 def writer_entry(wildcards):
@@ -227,7 +229,7 @@ def writer_entry(wildcards):
 def writer_settings(wildcards):
     """The keys of a writing model's entry that affect its output."""
     entry = writer_entry(wildcards)
-    return loading(entry) | {key: entry[key] for key in ("api",) if key in entry}
+    return loading(entry) | ({"api": entry.api.written()} if isinstance(entry, ApiModel) else {})
 
 
 def benchmarks_of_apis():
@@ -236,7 +238,7 @@ def benchmarks_of_apis():
 
 
 def files_of_checkpoint(wildcards):
-    return sorted(str(path) for path in Path(MODELS[wildcards.model]["path"]).glob("*") if path.is_file())
+    return sorted(str(path) for path in Path(MODELS[wildcards.model].path).glob("*") if path.is_file())
 
 
 def trained_models(further):
@@ -244,28 +246,28 @@ def trained_models(further):
     return alternatives(
         name
         for name, entry in MODELS.items()
-        if entry["source"] == "trained" and ("from" in entry["training"]) == further
+        if isinstance(entry, TrainedModel) and (entry.training.start is not None) == further
     )
 
 
 def training_of(wildcards):
-    return MODELS[wildcards.model]["training"]
+    return MODELS[wildcards.model].training
 
 
 def tokenizer_corpus_of(wildcards):
     """The corpus that a trained model's tokenizer is trained on, and its entry."""
-    slug = training_of(wildcards)["tokenizer_corpus"]
+    slug = training_of(wildcards).tokenizer_corpus
     return STUDY.corpora.shared[slug], STUDY.corpora.entries[slug]
 
 
 def tokenizer_trained_for(training):
     """The tokenizer of a model that is trained here."""
-    return f"results/tokenizers/{STUDY.corpora.shared[training['tokenizer_corpus']]}-{training['vocabulary']}.json"
+    return f"results/tokenizers/{STUDY.corpora.shared[training.tokenizer_corpus]}-{training.vocabulary}.json"
 
 
 def resource_of(resource, default, entry=lambda wildcards: MODELS[wildcards.model]):
     """A resource from the `resources` of a model's entry, or the default."""
-    return lambda wildcards: entry(wildcards).get("resources", {}).get(resource, default)
+    return lambda wildcards: getattr(entry(wildcards).resources, resource) or default
 
 
 def more_each_attempt(amount):
@@ -281,7 +283,7 @@ def reads_of(artifact):
 
 def benchmark_entries(wildcards):
     pairs = plan.artifact_pairs(STUDY, wildcards.artifact)
-    return {benchmark: STUDY.benchmarks.entries[benchmark] for _, benchmark in pairs}
+    return {benchmark: STUDY.benchmarks.entries[benchmark].written() for _, benchmark in pairs}
 
 
 def entry_for_view(wildcards):
@@ -312,6 +314,4 @@ def print_conclusion():
 
 def report_glossary(wildcards):
     """The report's descriptions of models, benchmarks and corpora."""
-    registries = ("models", "benchmarks", "corpora")
-    entries = {name: getattr(STUDY, name).entries for name in registries}
-    return glossary(STUDY.artifacts.values(), **entries)
+    return glossary(STUDY.artifacts.values(), STUDY.models, STUDY.benchmarks, STUDY.corpora)

@@ -21,7 +21,7 @@ rule stream_shard:
     params:
         entry=shard_to_fetch,
         pins=pins,
-        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
+        shards=lambda wildcards: CORPORA[wildcards.corpus].shards,
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -45,14 +45,14 @@ rule write_documents:
     log:
         "results/logs/write_documents/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(name for name, entry in CORPORA.items() if entry["source"] != "hub"),
+        corpus=alternatives(name for name, entry in CORPORA.items() if entry.source != "hub"),
     priority: priority_of("corpus")
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("write_documents"),
-        entry=lambda wildcards: CORPORA[wildcards.corpus],
-        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
+        entry=lambda wildcards: CORPORA[wildcards.corpus].written(),
+        shards=lambda wildcards: CORPORA[wildcards.corpus].shards,
     script:
         "../../scripts/write_documents.py"
 
@@ -87,7 +87,7 @@ rule count_tokens:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("count_tokens"),
-        max_tokens=lambda wildcards: CORPORA[wildcards.corpus].get("max_tokens"),
+        max_tokens=lambda wildcards: CORPORA[wildcards.corpus].max_tokens,
     script:
         "../../scripts/count_tokens.py"
 
@@ -98,7 +98,7 @@ rule add_counts:
             "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
             corpus=wildcards.corpus,
             tokenizer=wildcards.tokenizer,
-            shard=range(paths.shards(CORPORA[wildcards.corpus])),
+            shard=range(CORPORA[wildcards.corpus].shards),
         ),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",

@@ -10,7 +10,7 @@ rule fetch_package:
     log:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
-        file=alternatives(entry["file"] for entry in STUDY.downloads.values()),
+        file=alternatives(entry.file for entry in STUDY.downloads.values()),
     priority: SOON
     conda:
         "../../envs/pretrace.yaml"

@@ -35,7 +35,7 @@ rule convert_gguf:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("convert_gguf"),
-        member=lambda wildcards: MODELS[wildcards.model]["member"],
+        member=lambda wildcards: MODELS[wildcards.model].member,
     script:
         "../../scripts/convert_gguf.py"
 
@@ -54,7 +54,7 @@ rule register_checkpoint:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("register_checkpoint"),
-        path=lambda wildcards: MODELS[wildcards.model]["path"],
+        path=lambda wildcards: MODELS[wildcards.model].path,
         remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
     script:
         "../../scripts/register_checkpoint.py"
@@ -80,7 +80,7 @@ rule train_tokenizer:
 
 rule train_model:
     input:
-        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
+        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards).benchmark),
         documents=lambda wildcards: paths.documents(*tokenizer_corpus_of(wildcards)),
         tokenizer=lambda wildcards: tokenizer_trained_for(training_of(wildcards)),
     output:
@@ -99,7 +99,7 @@ rule train_model:
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=code_digest("train_model"),
-        training=training_of,
+        training=lambda wildcards: training_of(wildcards).written(),
         # one thread for each model, so that every core trains one; the weights depend on it
         threads=1,
     script:
@@ -108,8 +108,8 @@ rule train_model:
 
 rule continue_model:
     input:
-        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
-        start=lambda wildcards: paths.checkpoint(STUDY.models.shared[training_of(wildcards)["from"]]),
+        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards).benchmark),
+        start=lambda wildcards: paths.checkpoint(STUDY.models.shared[training_of(wildcards).start]),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -127,7 +127,7 @@ rule continue_model:
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=code_digest("continue_model"),
-        training=training_of,
+        training=lambda wildcards: training_of(wildcards).written(),
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
         threads=resource_of("threads", config["threads"]),
     script:
@@ -137,7 +137,7 @@ rule continue_model:
 rule train_shadows:
     input:
         benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        tokenizer=lambda wildcards: tokenizer_trained_for(STUDY.models.entries[wildcards.model]["training"]),
+        tokenizer=lambda wildcards: tokenizer_trained_for(STUDY.models.entries[wildcards.model].training),
     output:
         "results/{study}/shadows/{model}/{benchmark}.parquet",
     log:
@@ -150,9 +150,9 @@ rule train_shadows:
         runtime=more_each_attempt(lambda wildcards: 240),
     params:
         code=code_digest("train_shadows"),
-        training=lambda wildcards: STUDY.models.entries[wildcards.model]["training"],
+        training=lambda wildcards: STUDY.models.entries[wildcards.model].training.written(),
         lengths=of_pair(plan.shadowed_lengths),
-        shadows=lambda wildcards: STUDY.models.entries[wildcards.model]["shadows"],
+        shadows=lambda wildcards: STUDY.models.entries[wildcards.model].shadows,
         # as the model itself
         threads=1,
     script:

@@ -10,9 +10,9 @@ rule draw_prefixes:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("draw_prefixes"),
-        prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark]["prefix"],
+        prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark].prefix.written(),
         # benchmarks of one split share their draws, so that a part of the texts is read after the same shots
-        split=lambda wildcards: BENCHMARKS[wildcards.benchmark].get("split", wildcards.benchmark),
+        split=lambda wildcards: BENCHMARKS[wildcards.benchmark].split or wildcards.benchmark,
     script:
         "../../scripts/draw_prefixes.py"
 

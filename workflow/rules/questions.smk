@@ -23,7 +23,7 @@ rule answer_questions:
     params:
         code=code_digest("answer_questions"),
         requests=of_shared_pair(plan.answer_requests),
-        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
+        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark].question,
         loading=loading_of,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
@@ -35,7 +35,7 @@ rule answer_questions:
 
 rule import_answers:
     input:
-        lambda wildcards: MODELS[wildcards.model]["path"],
+        lambda wildcards: MODELS[wildcards.model].path,
     output:
         "results/answers/{model}/{benchmark}/{study}.parquet",
     log:

@@ -20,7 +20,7 @@ rule render_table:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_artifact"),
-        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
+        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact].plain(),
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
@@ -51,7 +51,7 @@ rule render_figure:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_artifact"),
-        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
+        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact].plain(),
         reads=lambda wildcards: reads_of(wildcards.artifact),
         entries=benchmark_entries,
         announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
@@ -103,7 +103,7 @@ rule render_report:
     params:
         code=code_digest("render_report"),
         title=STUDY.title,
-        artifacts=list(STUDY.artifacts.values()),
+        artifacts=[artifact.plain() for artifact in STUDY.artifacts.values()],
         names=report_glossary,
         left_out=plan.left_out(STUDY),
         shots=plan.benchmarks_with_shots(STUDY),

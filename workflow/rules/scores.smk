@@ -22,7 +22,7 @@ rule score_methods:
         references=of_pair(plan.references_of),
         corpora=of_pair(plan.corpora_of),
         shadows=of_pair(plan.shadows_of),
-        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
+        language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].language,
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

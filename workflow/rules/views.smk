@@ -40,6 +40,6 @@ rule import_view:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("import_view"),
-        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark].written(),
     script:
         "../../scripts/import_view.py"

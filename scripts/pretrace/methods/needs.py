@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from pretrace.methods.registry import REFERENCES, find
 from pretrace.methods.settings import settings
+from pretrace.runtime.schema import Keys
 from pretrace.views import Prefix
 
 ALTERED_VIEWS = {"lowercase": "lowercase"}
@@ -99,23 +100,30 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[str, in
     return passes
 
 
-def most_shots(entries: Iterable[Mapping[str, Any]]) -> int:
-    """The most shots that any setting of a run's methods takes, 0 where none takes any: `entries` as its `methods`."""
-    taking = [one for one in entries if PREFIXES.keys() & set(find(one["method"]).needs)]
-    every = [params for one in taking for params in settings(one["method"], one.get("parameters"))]
+class Chosen(Keys):
+    """A method of a run, with the parameters that the run narrows."""
+
+    method: str
+    parameters: dict[str, Any] = {}
+
+
+def most_shots(methods: Iterable[Chosen]) -> int:
+    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
+    taking = [one for one in methods if PREFIXES.keys() & set(find(one.method).needs)]
+    every = [params for one in taking for params in settings(one.method, one.parameters)]
     return max((int(str(params["shots"])) for params in every), default=0)
 
 
-def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[str, int]]:
-    """The (prefix, shots) whose passes a run's methods need: `entries` as the run's `methods`.
+def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[str, int]]:
+    """Return the (prefix, shots) whose passes a run's methods need.
 
     Each is a pass request of its own with that `prefix` and `shots`, in every draw and view of the run.
     Methods that read texts alone need the shots, and no pass.
     """
     return {
         wanted
-        for entry in entries
-        if find(entry["method"]).scope == "text" and PREFIXES.keys() & set(find(entry["method"]).needs)
-        for params in settings(entry["method"], entry.get("parameters"))
-        for wanted in prefix_passes(entry["method"], params).values()
+        for chosen in methods
+        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+        for wanted in prefix_passes(chosen.method, params).values()
     }

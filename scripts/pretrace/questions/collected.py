@@ -8,7 +8,7 @@ and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `s
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -102,59 +102,59 @@ def _incomplete(answers: list[Answer]) -> int:
     return sum(count < ORDERS for count in orders.values())
 
 
-class Collected(Columns, total=False):
+class Collected(Columns):
     """An answer of any kind."""
 
-    task: Name
+    task: Name = None
     """a method that asks questions, or null: de_cop"""
-    setting: Name
+    setting: Name = None
     """a setting, in quotes, or null"""
-    document: Required[Named]
+    document: Named
     """the name of a document"""
-    label: Required[Label]
+    label: Label
     """1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)"""
-    subset: Name
+    subset: Name = None
     """a name, in quotes, or null"""
-    length: Length
+    length: Length = None
     """a whole number, 1 or more, or null"""
-    passage: Required[Annotated[int, Number, Field(ge=0)]]
+    passage: Annotated[int, Number, Field(ge=0)]
     """a whole number, 0 or more"""
-    paraphraser: Name
+    paraphraser: Name = None
     """a name, in quotes, or null"""
 
 
 Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
 
 
-class Choice(Collected, total=False):
+class Choice(Collected):
     """An answer to a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
 
-    permutation: Required[Annotated[int, Number, Field(ge=0, lt=ORDERS)]]
+    permutation: Annotated[int, Number, Field(ge=0, lt=ORDERS)]
     """a whole number, 0 to 23"""
-    true_answer: Required[Literal["A", "B", "C", "D"]]
+    true_answer: Literal["A", "B", "C", "D"]
     """A, B, C or D"""
-    answer: str | None
+    answer: str | None = None
     """text, or null"""
-    p_a: Probability
+    p_a: Probability = None
     """a probability, 0 to 1"""
-    p_b: Probability
+    p_b: Probability = None
     """a probability, 0 to 1"""
-    p_c: Probability
+    p_c: Probability = None
     """a probability, 0 to 1"""
-    p_d: Probability
+    p_d: Probability = None
     """a probability, 0 to 1"""
 
 
-class Written(Collected, total=False):
+class Written(Collected):
     """An answer in text, and whether it is right, as the file says."""
 
-    true_answer: str | None
+    true_answer: str | None = None
     """text, or null"""
-    answer: Required[str | None]
+    answer: str | None
     """text, or null"""
-    correct: Required[bool | None]
+    correct: bool | None
     """true, false, or null (skipped)"""
-    reason: str | None
+    reason: str | None = None
     """text, or null"""
 
 

@@ -8,21 +8,25 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from pretrace.benchmarks.loaders.local import LocalEntry
+from pretrace.benchmarks.loaders.patentmia import PatentMia
+from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.corpora.sources import CorpusEntry
+from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.render.registry import OF_A_PAIR, RENDERERS, SUFFIXES
 from pretrace.studies import plan
 from pretrace.studies.plan import Pair
 from pretrace.studies.questions import view_writer
-from pretrace.studies.registries import Registry, downloads_named
+from pretrace.studies.registries import Entry, Registry, downloads_named, files_of
 from pretrace.studies.study import Study
 
-Entry = dict[str, Any]
 File = str | list[str]
 
 OF_SOURCES = r"paraphrase|neighbours-\d+"
 """The views that a benchmark's source may hold beside its texts, as a regular expression."""
 
 
-def slug_of(registry: Registry, shared_name: str) -> str:
+def slug_of(registry: Registry[Any], shared_name: str) -> str:
     """The study's own slug of an entry that the shared stages know as `shared_name`."""
     return next(slug for slug, shared in registry.shared.items() if shared == shared_name)
 
@@ -39,15 +43,16 @@ def seals(study: Study) -> str:
 def user_texts(study: Study) -> list[str]:
     """The user's own files of texts that the study's runs read."""
     benchmarks = sorted({run.benchmark for run in study.runs})
-    return [str(path) for slug in benchmarks for path in study.benchmarks.files_of(slug)]
+    return [str(path) for slug in benchmarks for path in files_of(study.benchmarks.entries[slug])]
 
 
 def sealed_checkpoints(study: Study) -> list[str]:
     """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
     models = sorted({run.model for run in study.runs})
-    sources = {slug: study.models.entries[slug]["source"] for slug in models}
     return [
-        checkpoint(study.models.shared[slug]) for slug in models if sources[slug] not in ("answers", "openai")
+        checkpoint(study.models.shared[slug])
+        for slug in models
+        if not isinstance(study.models.entries[slug], AnswersModel | ApiModel)
     ]
 
 
@@ -63,7 +68,7 @@ def scores(study: Study, model: str, benchmark: str) -> str:
 
 def prefixes(study: Study, benchmark: str) -> File:
     """The shots drawn from a benchmark, where its entry says that there are any."""
-    if "prefix" not in study.benchmarks.entries[benchmark]:
+    if study.benchmarks.entries[benchmark].prefix is None:
         return []
     return f"results/prefixes/{study.benchmarks.shared[benchmark]}.parquet"
 
@@ -140,7 +145,7 @@ def answers(study: Study, model: str, benchmark: str) -> File:
 def times(study: Study, model: str, benchmark: str) -> File:
     """The measured seconds of the questions; none if the answers were collected elsewhere."""
     asked = answers(study, model, benchmark)
-    if study.models.entries[model]["source"] == "answers" or not isinstance(asked, str):
+    if isinstance(study.models.entries[model], AnswersModel) or not isinstance(asked, str):
         return []
     return asked.replace(".parquet", ".json")
 
@@ -167,14 +172,9 @@ def counts(study: Study, model: str, benchmark: str) -> list[str]:
     return [f"results/corpora/{corpus}/counts/{tokenizer}.parquet" for corpus in corpora]
 
 
-def documents(corpus: str, entry: Entry) -> list[str]:
+def documents(corpus: str, entry: CorpusEntry) -> list[str]:
     """The shards of a corpus, which the shared stages know by that name."""
-    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(shards(entry))]
-
-
-def shards(entry: Entry) -> int:
-    """How many parts a corpus is read in."""
-    return int(entry.get("shards", 1))
+    return [f"results/corpora/{corpus}/documents/{shard}.parquet" for shard in range(entry.shards)]
 
 
 def commit_of_shard(corpus: str, shard: int | str) -> str:
@@ -188,13 +188,13 @@ def checkpoint(shared_model: str) -> str:
 
 def curve(study: Study, model: str) -> File:
     """The loss curve of a model that is trained here."""
-    trained = study.models.entries[model]["source"] == "trained"
+    trained = study.models.entries[model].source == "trained"
     return f"results/models/{study.models.shared[model]}/training.parquet" if trained else []
 
 
-def is_fetched(entry: Entry) -> bool:
+def is_fetched(entry: BenchmarkEntry) -> bool:
     """Whether a benchmark is fetched from the hub, or from the web."""
-    return "hub" in entry or "url" in entry
+    return entry.hub is not None or isinstance(entry, PatentMia)
 
 
 def fetched_for(shared_benchmark: str, part: str) -> str:
@@ -205,29 +205,30 @@ def fetched_for(shared_benchmark: str, part: str) -> str:
 def download(study: Study, entry: Entry) -> File:
     """The downloaded file that a registry entry reads, or several, or none."""
     slugs = dict.fromkeys(downloads_named(entry).values())
-    files = [f"results/downloads/{study.downloads[slug]['file']}" for slug in slugs]
+    files = [f"results/downloads/{study.downloads[slug].file}" for slug in slugs]
     return files[0] if len(files) == 1 else files
 
 
 def source(study: Study, entry: Entry, shared_benchmark: str = "") -> File:
     """The source of a registry entry: the user's own path, the fetched files of a benchmark, or a downloaded file."""
-    if "path" in entry:
-        return [str(entry["path"]), str(entry["known"])] if "known" in entry else str(entry["path"])
-    fetched = shared_benchmark and is_fetched(entry)
+    if entry.path is not None:
+        known = entry.known if isinstance(entry, LocalEntry) else None
+        return entry.path if known is None else [entry.path, known]
+    fetched = isinstance(entry, BenchmarkEntry) and is_fetched(entry)
     return fetched_for(shared_benchmark, "texts") if fetched else download(study, entry)
 
 
-def source_of_view(study: Study, view: str, entry: Entry, shared_benchmark: str) -> File:
+def source_of_view(study: Study, view: str, entry: BenchmarkEntry, shared_benchmark: str) -> File:
     """The file of a benchmark's released view: its own file, a fetched file, or the file of the texts."""
-    if view in entry.get("views", {}):
-        return str(entry["views"][view])
+    if view in entry.views:
+        return entry.views[view]
     if _fetches_views(entry):
         return fetched_for(shared_benchmark, "views")
     return source(study, entry, shared_benchmark)
 
 
-def _fetches_views(entry: Entry) -> bool:
-    return "neighbours" in entry and "path" not in entry
+def _fetches_views(entry: BenchmarkEntry) -> bool:
+    return entry.neighbours is not None and entry.path is None
 
 
 def stored_views_of_study(study: Study) -> set[Pair]:
@@ -249,14 +250,14 @@ def checkpoints_of_study(study: Study) -> list[str]:
     """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
     entries, benchmarks = study.models.entries, study.benchmarks.entries
     models = {model for model, _ in plan.pass_pairs(study) + plan.question_pairs(study)}
-    local = {model for model in models if entries[model]["source"] not in ("answers", "openai")}
+    local = {model for model in models if not isinstance(entries[model], AnswersModel | ApiModel)}
     beside = {
         plan.tokenizer_of(study, run.model)
         for run in study.runs
-        if run.corpora or "api" in entries[run.model]
+        if run.corpora or isinstance(entries[run.model], ApiModel)
     }
     beside |= {view_writer(view, benchmarks[slug]) for slug, view in stored_views_of_study(study)} - {""}
-    local |= {model for model in beside if entries[model]["source"] == "hub"}
+    local |= {model for model in beside if entries[model].source == "hub"}
     return [checkpoint(study.models.shared[model]) for model in sorted(local)]
 
 
@@ -269,12 +270,12 @@ def fetched_of_study(study: Study) -> list[str]:
         for slug, view in stored_views_of_study(study)
         if re.fullmatch(OF_SOURCES, view)
         and _fetches_views(entries[slug])
-        and view not in entries[slug].get("views", {})
+        and view not in entries[slug].views
     }
     return [
         fetched_for(study.benchmarks.shared[slug], part)
         for slug, part in sorted(wanted)
-        if is_fetched(entries[slug]) and "path" not in entries[slug]
+        if is_fetched(entries[slug]) and entries[slug].path is None
     ]
 
 
@@ -285,8 +286,8 @@ def streamed_of_study(study: Study) -> list[str]:
     return [
         commit_of_shard(shared[slug], shard)
         for slug in corpora
-        if entries[slug]["source"] == "hub"
-        for shard in range(shards(entries[slug]))
+        if entries[slug].source == "hub"
+        for shard in range(entries[slug].shards)
     ]
 
 
@@ -304,7 +305,7 @@ def read_by(study: Study, artifact: str, published: Iterable[tuple[str, str]]) -
 
     `published`: (paper, path) of each file of the papers' numbers.
     """
-    needs = RENDERERS[study.artifacts[artifact]["renderer"]].needs
+    needs = RENDERERS[study.artifacts[artifact].renderer].needs
     pairs = plan.artifact_pairs(study, artifact)
     of_pair = {"passes": manifest, "times": times}
     files = [(kind, *pair, path(study, *pair)) for kind, path in of_pair.items() for pair in pairs]

@@ -80,7 +80,7 @@ def work_of(study: Study) -> dict[Step, float]:
         *((("model", model), model, TRAINING * tokens) for model, tokens in trainings(study)),
     ]
     for step, model, tokens in steps:
-        parameters = max(study.models.entries[model].get("parameters", 0), PARAMETERS)
+        parameters = max(study.models.entries[model].parameters or 0, PARAMETERS)
         work[step] = work.get(step, 0.0) + FORWARD * parameters * tokens
     return work
 
@@ -94,11 +94,11 @@ def steps_waiting(study: Study) -> dict[Step, set[Step]]:
         corpora = plan.corpora_of(study, model, benchmark)
         for before in [("model", model), ("benchmark", benchmark), *(("corpus", one) for one in corpora)]:
             waiting.setdefault(before, set()).add(step)
-        training = study.models.entries[model].get("training")
-        if training:
-            start = "corpus", training.get("tokenizer_corpus", "")
-            start = ("model", training["from"]) if "from" in training else start
-            for before in ("benchmark", training["benchmark"]), start:
+        training = study.models.entries[model].training
+        if training is not None:
+            start = "corpus", training.tokenizer_corpus or ""
+            start = ("model", training.start) if training.start else start
+            for before in ("benchmark", training.benchmark), start:
                 waiting.setdefault(before, set()).add(("model", model))
     return waiting
 
@@ -111,17 +111,15 @@ def _first_results(
     """
     cost: dict[str, tuple[bool, bool, bool, float]] = {}
     for slug, artifact in study.artifacts.items():
-        measures = "metrics" in RENDERERS[artifact["renderer"]].needs or slug == DEMONSTRATION
-        if "unavailable" not in artifact and measures:
-            models = {panel["model"] for panel in artifact["panels"]}
-            trained = any(study.models.entries[model]["source"] == "trained" for model in models)
+        measures = "metrics" in RENDERERS[artifact.renderer].needs or slug == DEMONSTRATION
+        if artifact.unavailable is None and measures:
+            models = {panel.model for panel in artifact.panels}
+            trained = any(study.models.entries[model].source == "trained" for model in models)
             asked = any(plan.asks_questions(study, *pair) for pair in plan.artifact_pairs(study, slug))
             later = slug != DEMONSTRATION
             operations = sum(work.get(step, 0.0) for step in _before(study, slug, waiting))
             cost[slug] = trained, asked, later, operations
-    of_kind = [
-        [slug for slug in cost if study.artifacts[slug]["kind"] == kind] for kind in ("table", "figure")
-    ]
+    of_kind = [[slug for slug in cost if study.artifacts[slug].kind == kind] for kind in ("table", "figure")]
     return tuple(min(slugs, key=lambda slug: cost[slug]) for slugs in of_kind if slugs)
 
 
