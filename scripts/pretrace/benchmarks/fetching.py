@@ -1,9 +1,11 @@
 """Fetch what a benchmark is read from: files of the hub, an archive, or books."""
 
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from pretrace.benchmarks import entry_of
 from pretrace.benchmarks.loaders.dataset import DataSet
 from pretrace.benchmarks.loaders.dolma_book import DolmaBook, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
@@ -59,11 +61,12 @@ def _of_splits(splits: list[str]) -> tuple[str, ...]:
     return tuple(f"*{split}{end}*" for split in splits for end in "-./")
 
 
-def fetch_dataset(entry: BenchmarkEntry, part: str, folder: Path, *, seed: int, attempts: int) -> None:
+def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
     """Fetch the `texts` or the `views` of a benchmark into `folder`, and write `files.json` when all is there.
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
+    entry = entry_of(given)
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):

@@ -161,7 +161,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
 class Columns(BaseModel):
     """The columns of a file: a subclass's fields; the text under one says what it must be. Others are ignored."""
 
-    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True)
 
 
 def _number(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The sources a corpus can be read from, by the name that its entry gives."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +47,12 @@ Source = Callable[[Any, list[Path]], Iterator[str]]
 
 SOURCES: dict[str, Source] = {}
 CORPORA: Sources = {}
+
+
+def entry_of(given: Mapping[str, Any]) -> CorpusEntry:
+    """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
+    entry: CorpusEntry = CORPORA[given["source"]][0].model_validate(given)
+    return entry
 
 
 def corpus_source(

@@ -301,13 +301,12 @@ def first_of_runs(own: list[Run]) -> dict[str, Any]:
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     """Return every (model, benchmark, subset, length) that the runs name, in their order."""
-    panels: list[Panel] = []
+    parts: dict[tuple[str, str, str | None, int | None], None] = {}
     for run in runs:
-        listed: dict[str, list[Any]] = {"subset": run.subsets or [], "length": run.lengths or []}
-        named = {key: values for key, values in listed.items() if values}
-        for values in product(*named.values()):
-            part = dict(zip(named, values, strict=True))
-            panel = Panel(model=run.model, benchmark=run.benchmark, **part)
-            if panel not in panels:
-                panels.append(panel)
-    return panels
+        own = product([run.model], [run.benchmark], run.subsets or (None,), run.lengths or (None,))
+        parts |= dict.fromkeys(own)
+    panels = (dict(zip(PRODUCT, part, strict=True)) for part in parts)
+    return [
+        Panel.model_validate({key: value for key, value in panel.items() if value is not None})
+        for panel in panels
+    ]

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
@@ -106,7 +105,7 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
 
 
 def view_of_source(
-    name: str, benchmark: "pd.DataFrame", entry: BenchmarkEntry, sources: list[Path]
+    name: str, benchmark: "pd.DataFrame", entry: Mapping[str, Any], sources: list[Path]
 ) -> "pd.DataFrame":
     """The table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
 

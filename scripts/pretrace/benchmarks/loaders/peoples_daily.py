@@ -20,11 +20,10 @@ WINDOWS_OF_A_DOCUMENT = 10  # the source has no marks between articles
 class PeoplesDaily(BenchmarkEntry):
     """Windows of the People's Daily."""
 
-    download: str
     texts: Count
 
 
-@loader("peoples_daily", needs=["lengths"], entry=PeoplesDaily)
+@loader("peoples_daily", needs=["download", "lengths"], entry=PeoplesDaily)
 def load(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
     """`texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
 

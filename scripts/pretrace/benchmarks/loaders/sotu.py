@@ -24,7 +24,6 @@ Window = tuple[int, int]
 class TwoClasses(BenchmarkEntry):
     """Addresses of which some years are members, and others are not."""
 
-    download: str
     members: YearsOf
     nonmembers: YearsOf
 
@@ -35,7 +34,7 @@ class Sotu(TwoClasses):
     texts: Count
 
 
-@loader("sotu", needs=["lengths"], entry=Sotu)
+@loader("sotu", needs=["download", "lengths"], entry=Sotu)
 def load(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each address, drawn at random, as texts of every length.
 

