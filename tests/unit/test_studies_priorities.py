@@ -46,12 +46,12 @@ def test_a_chain_is_a_job_and_what_waits_for_it(tmp_path):
             for model in ("smollm2-135m", "pico-en-medium")]  # fmt: skip
     loaded = load_written(tmp_path, study(runs=runs))
     order, entry = priorities(loaded), loaded.models.entries["pico-en-medium"]
-    texts = loaded.benchmarks.entries["sotu_split"]["texts"]
+    texts = loaded.benchmarks.entries["sotu_split"].texts
     tokens = 2 * texts * 64 * TOKENS_A_WORD["en"]
-    parameters = max(entry["parameters"], PARAMETERS)
+    parameters = max(entry.parameters, PARAMETERS)
     large = order.chains["passes", "pico-en-medium", "sotu_split"]
     assert large == pytest.approx(FORWARD * parameters * tokens)
-    trained = entry["training"]["epochs"] * texts * 128 * TOKENS_A_WORD["en"] * 3 * FORWARD * parameters
+    trained = entry.training.epochs * texts * 128 * TOKENS_A_WORD["en"] * 3 * FORWARD * parameters
     assert order.chains["model", "pico-en-medium"] == pytest.approx(large + trained)
     real = order.chains["passes", "smollm2-135m", "sotu_split"]
     assert order.chains["benchmark", "sotu_split"] == max(real, large + trained)

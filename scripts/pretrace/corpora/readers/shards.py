@@ -73,7 +73,7 @@ def stream_shard(
         write_documents(given, [_own(entry, Path(entry.path), shard)], 0, 1, out)
         return {}
     hub, revision = entry.hub, entry.revision
-    name = name_of(entry, shard, lambda: names_in(hub, "dataset", revision))
+    name = name_of(entry.files, shard, lambda: names_in(hub, "dataset", revision), hub)
     out.parent.mkdir(parents=True, exist_ok=True)
     attempt = 1
     while True:
@@ -94,9 +94,8 @@ def stream_shard(
             attempt += 1
 
 
-def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
+def name_of(files: str, shard: int, names: Names, repository: str) -> str:
     """The file of a shard: `files` with the number filled in, or the shard-th name that matches it."""
-    files = entry.files
     if "{shard" in files:
         try:
             return files.format(shard=shard)
@@ -108,7 +107,7 @@ def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
     found = sorted(fnmatch.filter(there, files))
     if shard >= len(found):
         raise InputError(
-            f"files: {len(found)} files of {entry.hub} match '{files}', and shard {shard} is "
+            f"files: {len(found)} files of {repository} match '{files}', and shard {shard} is "
             f"asked for: {nearest(files, there)}"
         )
     return found[shard]
@@ -117,7 +116,7 @@ def name_of(entry: HubCorpus, shard: int, names: Names) -> str:
 def _own(entry: HubCorpus, folder: Path, shard: int) -> Path:
     """A user's file in place of the hub's: by its name in the repository, or that name's last part."""
     files = dict(files_of(folder))
-    name = name_of(entry, shard, lambda: list(files))
+    name = name_of(entry.files, shard, lambda: list(files), entry.hub)
     for known in (name, name.rpartition("/")[2]):
         if known in files:
             return files[known]
