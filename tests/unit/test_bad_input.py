@@ -20,6 +20,7 @@ import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
 from pretrace.corpora.readers.local import local
+from pretrace.corpora.sources import CorpusEntry
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study, paths, plan
@@ -186,7 +187,7 @@ def test_a_damaged_corpus_is_refused_or_read(tmp_path_factory, name, seed):
     folder = tmp_path_factory.mktemp("corpus")
     path = folder / name
     path.write_bytes(damaged(FORMATS[name], random.Random(seed)))
-    refuses(lambda: list(local({"field": "input"}, [path])))
+    refuses(lambda: list(local(CorpusEntry(source="local", field="input"), [path])))
 
 
 ANSWERS = [

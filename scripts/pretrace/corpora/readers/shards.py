@@ -29,7 +29,7 @@ class HubCorpus(CorpusEntry):
     hub: Hub
     """The data set's id on the hub, as allenai/c4."""
     revision: Some[str] = "main"
-    """`hub`: a branch, tag or commit (default, main). The commit is recorded."""
+    """`hub`: a branch, tag or commit. The commit is recorded."""
     files: Some[str]
     """`hub`: the file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
     whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
@@ -37,7 +37,7 @@ class HubCorpus(CorpusEntry):
     """`hub`: text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
     beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
     keep: bool = False
-    """`hub`: keep the documents after counting (default, false). If they are deleted, another tokenizer fetches
+    """`hub`: keep the documents after counting. If they are deleted, another tokenizer fetches
     them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 
