@@ -143,7 +143,7 @@ class Windows(Keys):
 
 
 class Listed(Keys):
-    """Keys of which some may be lists, which stand for their product: the key that is written first varies slowest."""
+    """Keys that may be lists, for a product of their values: the key that is written first varies slowest."""
 
     _order: tuple[str, ...] = PrivateAttr(())
 

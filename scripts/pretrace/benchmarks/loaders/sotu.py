@@ -22,7 +22,7 @@ Window = tuple[int, int]
 
 
 class TwoClasses(BenchmarkEntry):
-    """Addresses of which some years are members, and others are not."""
+    """Members from some years, non-members from others."""
 
     members: YearsOf
     nonmembers: YearsOf
