@@ -134,9 +134,7 @@ def fetched_benchmarks():
 def streamed_corpora(keep):
     """The corpora of the hub whose documents are kept after counting (`keep`), or deleted."""
     return alternatives(
-        name
-        for name, entry in CORPORA.items()
-        if entry.source == "hub" and entry.keep == keep
+        name for name, entry in CORPORA.items() if entry.source == "hub" and entry.keep == keep
     )
 
 
