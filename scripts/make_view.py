@@ -12,7 +12,7 @@ from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import VIEWS, stored
 
-view, benchmark, prompts = snakemake.wildcards.view, snakemake.wildcards.benchmark, snakemake.input.prompts
+view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
 checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
 texts = read_parquet(snakemake.input.benchmark)
 

@@ -86,8 +86,8 @@ def test_a_view_by_a_model_of_the_study_is_named_apart(load):
 def test_a_view_is_got_from_a_file_or_made_by_a_model(load):
     asking = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
     found = Plan(load(asking | {"paraphraser": "paraphrase_by_tiny"}, asking))
-    assert found.views_got == {"paraphrase"}
-    assert found.views_made == {"paraphrase_by_mine~tiny"}
+    assert found.views_got == {"mine~texts/paraphrase"}
+    assert found.views_made == {"mine~texts/paraphrase_by_mine~tiny"}
     written = found.view("mine~texts", "paraphrase_by_mine~tiny")
     assert (written.source, written.checkpoint) == ([], "results/models/mine~tiny/checkpoint.json")
     assert written.prompts.endswith("config/prompts/paraphrase.yaml")

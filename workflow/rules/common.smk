@@ -57,7 +57,7 @@ pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark))
 model = Lookup(lambda wildcards: PLAN.model(wildcards.model))
 benchmark = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus))
-view = Lookup(lambda wildcards: PLAN.view(wildcards.benchmark, wildcards.view))
+view = Lookup(lambda wildcards: PLAN.view(*wildcards.view.split("/")))
 artifact = Lookup(lambda wildcards: PLAN.artifact(wildcards.artifact))
 
 

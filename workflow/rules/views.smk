@@ -1,4 +1,4 @@
-# A view comes from a file, or a model makes or writes it; the script asks which. Requests to models behind APIs are sent
+# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10. It comes from a file, or a model makes or writes it; the script asks which. Requests to models behind APIs are sent
 # by the machine that starts the workflow (see questions.smk).
 localrules:
     get_view,
@@ -6,17 +6,17 @@ localrules:
 
 rule make_view:
     input:
-        benchmark="results/benchmarks/{benchmark}.parquet",
+        benchmark=view.texts,
         source=view.source,
         checkpoint=view.checkpoint,
         prompts=view.prompts,
     output:
-        "results/views/{benchmark}/{view}.parquet",
+        "results/views/{view}.parquet",
     log:
-        "results/logs/make_view/{benchmark}/{view}.log",
+        "results/logs/make_view/{view}.log",
     wildcard_constraints:
         view=alternatives(PLAN.views_made),
-    priority: benchmark.priority
+    priority: view.priority
     conda:
         "../../envs/pretrace.yaml"
     threads: view.threads
@@ -26,6 +26,8 @@ rule make_view:
         runtime=each_attempt(view.runtime),
     params:
         code=code_digest("make_view"),
+        benchmark=view.benchmark_name,
+        view=view.name,
         entry=view.entry,
         answers="results/api/answers.sqlite",
         device=config["device"],
@@ -38,6 +40,6 @@ rule make_view:
 
 use rule make_view as get_view with:
     log:
-        "results/logs/get_view/{benchmark}/{view}.log",
+        "results/logs/get_view/{view}.log",
     wildcard_constraints:
         view=alternatives(PLAN.views_got),

@@ -101,13 +101,13 @@ class Plan:
 
     @property
     def views_got(self) -> set[str]:
-        """The views that come from files, or from models behind APIs."""
-        return {view.name for view in self.stored_views if view.is_imported or view.is_asked_for}
+        """The views that come from files, or from models behind APIs, each as benchmark/view."""
+        return {view.path for view in self.stored_views if view.is_imported or view.is_asked_for}
 
     @property
     def views_made(self) -> set[str]:
         """The views that models make here."""
-        return {view.name for view in self.stored_views} - self.views_got
+        return {view.path for view in self.stored_views} - self.views_got
 
     def artifacts_of(self, kind: str) -> list[str]:
         return plan.artifacts_of_kind(self.study, kind)

@@ -283,6 +283,23 @@ class StoredView:
     name: str
 
     @property
+    def path(self) -> str:
+        """Its benchmark and itself, in the shared stages."""
+        return f"{self.benchmark.name}/{self.name}"
+
+    @property
+    def benchmark_name(self) -> str:
+        return self.benchmark.name
+
+    @property
+    def texts(self) -> str:
+        return self.benchmark.table
+
+    @property
+    def priority(self) -> float:
+        return self.benchmark.priority
+
+    @property
     def is_imported(self) -> bool:
         """Whether a file has it: one that the benchmark's entry names, or one released with its texts."""
         return self.name in self.benchmark.entry.views or self.writer is None
