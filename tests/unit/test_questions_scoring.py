@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from made_up_answers import answers_of
 
+from pretrace.questions.answering import PROBABILITIES as P
 from pretrace.questions.calibration import DELTAS, calibrate
-from pretrace.questions.calibration import PROBABILITIES as P
 from pretrace.questions.documents import benchmark_of_answers, document_units, wanted_answers
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.errors import InputError

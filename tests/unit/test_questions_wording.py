@@ -9,8 +9,8 @@ import yaml
 
 from pretrace.questions.answering import letter_in, split_units
 from pretrace.questions.cloze import mask, matches, named
-from pretrace.questions.completion import similar
 from pretrace.questions.controls import longest_option, odd_one_out
+from pretrace.questions.job import similar
 from pretrace.questions.prompts import read_wording
 from pretrace.runtime.errors import InputError
 

@@ -35,29 +35,17 @@ rule score_prompts:
         "../../scripts/score_prompts.py"
 
 
-rule ask_questions:
+use rule answer_questions as ask_questions with:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        tokenizer=tokenizer_of_api,
+        checkpoint=tokenizer_of_api,
         views=of_shared_pair(paths.views_of_options),
         prompts="<config>/prompts/de_cop.yaml",
-    output:
-        answers="results/answers/{model}/{benchmark}/{study}.parquet",
-        times="results/answers/{model}/{benchmark}/{study}.json",
     log:
         "results/logs/ask_questions/{model}/{benchmark}/{study}.log",
     wildcard_constraints:
         model=models_from("openai"),
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("ask_questions"),
-        requests=of_shared_pair(plan.answer_requests),
-        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
-        answers="results/api/answers.sqlite",
-        api=lambda wildcards: MODELS[wildcards.model]["api"],
-    script:
-        "../../scripts/ask_questions.py"
+    threads: 1
 
 
 ruleorder: import_view > write_paraphrases > ask_for_paraphrases > continue_texts > ask_for_continuations
@@ -84,8 +72,7 @@ rule write_paraphrases:
     params:
         code=code_digest("write_view"),
         answers="results/api/answers.sqlite",
-        model=lambda wildcards: wildcards.writer,
-        entry=writer_settings,
+        entry=lambda wildcards: answering_settings(writer_entry(wildcards)),
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: the written text depends on it

@@ -224,9 +224,8 @@ def writer_entry(wildcards):
     return MODELS[wildcards.writer]
 
 
-def writer_settings(wildcards):
-    """The keys of a writing model's entry that affect its output."""
-    entry = writer_entry(wildcards)
+def answering_settings(entry):
+    """The keys of a model's entry that affect what it answers and writes."""
     return loading(entry) | {key: entry[key] for key in ("api",) if key in entry}
 
 

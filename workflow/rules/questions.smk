@@ -24,7 +24,8 @@ rule answer_questions:
         code=code_digest("answer_questions"),
         requests=of_shared_pair(plan.answer_requests),
         kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
-        loading=loading_of,
+        entry=lambda wildcards: answering_settings(MODELS[wildcards.model]),
+        answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it

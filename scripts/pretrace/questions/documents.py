@@ -1,4 +1,4 @@
-"""The documents of a benchmark of questions: what accuracies are of."""
+"""The documents of a benchmark of questions, which accuracies belong to."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ CELL = ["document", "subset", "length"]
 
 
 def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """One row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+    """Make one row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
 
     `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
     `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is that of most of its
@@ -42,25 +42,25 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
-    """The unit of each row by its document, subset and length.
+    """Look up each row's unit by its document, subset and length.
 
-    Raises `InputError`, which begins with `where`, on a row of a document that is none of the benchmark's.
+    Raises `InputError`, which begins with `where`, if a row's document is not the benchmark's.
     """
     keys = rows[CELL].assign(length=rows["length"].fillna(-1).astype(np.int64))
-    found = keys.merge(units[[*CELL, "id"]], on=CELL, how="left")["id"].to_numpy(object)
-    strange = pd.isna(found)
+    ids = keys.merge(units[[*CELL, "id"]], on=CELL, how="left")["id"].to_numpy(object)
+    strange = pd.isna(ids)
     if strange.any():
         row = keys[strange].iloc[0]
         length = f", {row['length']} words" if row["length"] >= 0 else ""
         raise InputError(f"{where}: '{row['document']}'{length} is not a document of the benchmark.")
-    return pd.Series(found, index=rows.index)
+    return pd.Series(ids, index=rows.index)
 
 
 def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: int) -> pd.DataFrame:
-    """The table of a benchmark without texts, from the answers of all its models: a row a passage.
+    """Make the table of a benchmark without texts from the answers of all its models: a row a passage.
 
-    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` where two models' answers give a
-    document different labels.
+    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two models' answers give a document
+    different labels.
     """
     columns = [*CELL, "passage", "label"]
     passages = pd.concat([frame[columns].assign(model=model) for model, frame in answers.items()])
@@ -88,7 +88,7 @@ def _stand_in(row: Mapping[Hashable, Any]) -> Text:
 
 
 def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The answers that the runs of one model and benchmark ask for, in their order."""
+    """Select the answers that the runs of one model and benchmark ask for, in their order."""
     keep = np.zeros(len(answers), bool)
     for run in runs:
         named = {
