@@ -70,7 +70,7 @@ def kills(campaign: Campaign, times: int) -> None:
     """Kill Snakemake, a running job or both at random moments, again and again, and carry on each time."""
     project, done = small(copy_project(campaign.folder / "killed")), 0
     while done < times:
-        victim = campaign.draw.choice(("snakemake", "a job", "both"))
+        victim = campaign.draw.choice(("Snakemake", "a job", "both"))
         running = project.start(*COMMAND)
         try:
             running.wait(campaign.draw.uniform(1, campaign.seconds / 3))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.runtime.files import digest, read_json, write_json
 from pretrace.runtime.logs import log
-from pretrace.runtime.machine import processor
+from pretrace.runtime.provenance import processor
 
 if TYPE_CHECKING:
     import torch
