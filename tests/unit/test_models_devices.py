@@ -77,7 +77,7 @@ def no_locks(monkeypatch):
     monkeypatch.setattr(devices, "_held", held := {})
     yield held
     for lock in held.values():
-        lock.close()
+        lock.release()
 
 
 @pytest.fixture
