@@ -13,7 +13,7 @@ from pretrace.views.masked import (
     DROPOUT,
     _candidates,
     _encoded,
-    _kept,
+    _noise,
     is_masked,
     load_masked_model,
     neighbours_by_masked_model,
@@ -78,7 +78,7 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny:
     [text] = texts(1, words=12)
     encoded = _encoded(text, tokenizer, model)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
-    kept = _kept(len(encoded.indices), 32, seed=5)
+    kept = _noise(len(encoded.indices), 32, seed=5)
     assert kept.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
     for place, (found, probabilities) in enumerate(_candidates(encoded, model, 5, 10_000)):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()

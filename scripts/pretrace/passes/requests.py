@@ -14,7 +14,7 @@ from pretrace.benchmarks.sources import Part as BenchmarkPart
 from pretrace.benchmarks.sources import chosen_parts
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError
-from pretrace.views.stored import StoredView, sent
+from pretrace.views.stored import StoredView, rendered_texts
 
 if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
@@ -195,7 +195,7 @@ class Texts:
         if self._kept[0] == asked:
             return iter(self._kept[1])
         self._kept = (None, [])
-        sending = sent(part.text_ids, part.texts, view=at[0], altered=at[1], stored=part.views)
+        sending = rendered_texts(part.text_ids, part.texts, view=at[0], altered=at[1], stored=part.views)
         encoded = self._encoded(sending)
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:
