@@ -20,10 +20,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-
 import psutil
 from projects import Project, copy_project
 from small_study import results, small

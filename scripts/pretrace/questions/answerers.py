@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.models.api.client import connected
-from pretrace.models.settings import torch_settings
-from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import load_tokenizer
-from pretrace.questions.local import LocalAnswerer
+from pretrace.questions.answering import Answerer
 from pretrace.questions.over_api import ApiAnswerer
 
 
@@ -25,7 +23,7 @@ def answerer_of(
     batch_tokens: int,
     threads: int,
     **placement: Any,
-) -> Iterator[ApiAnswerer | LocalAnswerer]:
+) -> Iterator[Answerer]:
     """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
 
     An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is that of its tokenizer, or
@@ -35,5 +33,10 @@ def answerer_of(
         with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
             yield ApiAnswerer(client, load_tokenizer(Path(checkpoint_json)) if checkpoint_json else None)
         return
+    # here, so that models behind APIs need no torch
+    from pretrace.models.settings import torch_settings
+    from pretrace.models.target import load_checkpoint
+    from pretrace.questions.local import LocalAnswerer
+
     with torch_settings(threads):
         yield LocalAnswerer(load_checkpoint(Path(checkpoint_json), **placement, **entry), name, batch_tokens)
