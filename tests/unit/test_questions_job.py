@@ -185,7 +185,7 @@ def test_what_cannot_be_asked_is_an_error() -> None:
 
 
 def test_no_prompt_is_longer_alive_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pretrace.questions.job.WINDOW", 1)
+    monkeypatch.setattr("pretrace.questions.job.PASSAGES_AT_ONCE", 1)
     one_by_one = answers(request("de_cop"))
     monkeypatch.undo()
     pd.testing.assert_frame_equal(one_by_one, answers(request("de_cop")))

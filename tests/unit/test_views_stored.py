@@ -15,7 +15,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.views import VIEWS
 from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
-from pretrace.views.zero_access import complete, read_prompts, zero_access_shots
+from pretrace.views.zero_access import complete, read_openings
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
@@ -141,16 +141,14 @@ PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_ac
 
 
 def test_the_papers_seven_prompts_are_there(tmp_path: Path) -> None:
-    prompts = read_prompts(PROMPTS)
+    prompts = read_openings(PROMPTS)
     assert len(prompts) == 7
     assert prompts[1] == "The 9/11 attacks in"
     assert prompts[3].endswith("concluded,")
-    assert zero_access_shots(prompts[:1], [" 1989 ended it."]) == [
-        "The world witnessed the fall of the Berlin Wall in 1989 ended it."
-    ]
+    assert prompts[0] == "The world witnessed the fall of the Berlin Wall in"
     (tmp_path / "empty.yaml").write_text("prompts: []\n")
     with pytest.raises(InputError, match="key prompts must hold a list"):
-        read_prompts(tmp_path / "empty.yaml")
+        read_openings(tmp_path / "empty.yaml")
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(

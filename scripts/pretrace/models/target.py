@@ -101,7 +101,6 @@ class Target:
             return weights.get_tensor(name).float().numpy()
 
     def _placement(self) -> dict[str, Any]:
-        """The arguments that make transformers place and quantise the weights while loading."""
         bits = self.dtype.partition("-int")[2]
         # `cuda` takes GPUs for this process, `cuda:N` is shared on purpose
         index = torch.device(self.device).index

@@ -32,7 +32,7 @@ _OPENING = " \t\"'\u201c\u2018([*-"
 
 @dataclass(frozen=True, slots=True)
 class Cloze:
-    """`masked` is the passage with every occurrence of `word` replaced by MASK."""
+    """`masked`: the passage with every occurrence of `word` replaced by MASK."""
 
     masked: str
     word: str
@@ -45,7 +45,7 @@ class _Word:
     end: int
     text: str
     opens: bool
-    """Whether it opens a sentence, where a capital says nothing."""
+    """Whether it opens a sentence; its capital then says nothing."""
 
 
 def mask(text: str) -> Cloze | None:
@@ -120,7 +120,7 @@ def named(reply: str) -> str:
 
 
 def matches(reply: str, word: str) -> bool:
-    """Whether the answer is the word, but for case, accents' encoding, punctuation around it and a possessive."""
+    """Compare answer and word but for case, accents' encoding, punctuation around them and a possessive."""
     return _normal(named(reply)) == _normal(word)
 
 

@@ -44,7 +44,6 @@ def estimate(
 
 
 def _counts(item: Mapping[str, Any], benchmark: pd.DataFrame, endpoint: Endpoint) -> tuple[int, int, int]:
-    """(requests, prompt tokens, completion tokens) of one task about a part of a benchmark."""
     for key, column in (("subsets", "subset"), ("lengths", "length")):
         if item[key] is not None:
             benchmark = benchmark[benchmark[column].isin(item[key])]

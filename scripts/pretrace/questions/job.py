@@ -23,7 +23,7 @@ from pretrace.runtime.logs import log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import StoredView
 
-WINDOW = 32
+PASSAGES_AT_ONCE = 32
 """Passages whose prompts are alive at a time; those of one document share their header."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
@@ -132,8 +132,6 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
 
 @dataclass(frozen=True)
 class _Questions:
-    """Puts a task's questions to one model."""
-
     answerer: Answerer
     wording: Wording
     kind: str
@@ -147,8 +145,8 @@ class _Questions:
             raise InputError(
                 f"view '{task.paraphraser}' is not among this job's inputs; it has the paraphrases."
             )
-        for start in range(0, len(task.passages), WINDOW):
-            yield from self._choices(task, task.passages[start : start + WINDOW], progress)
+        for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
+            yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
     def _choices(self, task: Task, passages: list[Passage], progress: Progress) -> Iterator[Row]:
         """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
@@ -180,7 +178,6 @@ class _Questions:
     def _letters(
         self, task: Task, passages: list[Passage], options: Mapping[str, list[str]], progress: Progress
     ) -> Iterator[Letters]:
-        """The answer to each passage that has `options`, in each order of them."""
         ordered = [
             (passage, [options[passage.text_id][place] for place in order])
             for passage in passages
@@ -225,8 +222,8 @@ class _Questions:
 
 
 def similar(written: str, true: str) -> bool:
-    """Whether a continuation is nearly the true one by the Token Sort algorithm: words in lower case without
-    punctuation, sorted, then the share of characters that need no edit.
+    """Compare a continuation with the true one by the Token Sort algorithm: words in lower case without punctuation,
+    sorted, then the share of characters that need no edit.
 
     Duarte et al., DE-COP, ICML 2024, section 5.1.1, after Liu et al., LLM360, 2023.
     """

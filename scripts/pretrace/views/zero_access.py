@@ -15,7 +15,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_yaml
 
 
-def read_prompts(path: Path) -> list[str]:
+def read_openings(path: Path) -> list[str]:
     """Read the openings, in order, of a YAML file whose only key is `prompts`; `InputError` for any other file."""
     given = read_yaml(Path(path))
     prompts = given.get("prompts")
@@ -25,11 +25,6 @@ def read_prompts(path: Path) -> list[str]:
             f"{path}: the key prompts must hold a list of texts, one for each shot, and be the only key."
         )
     return list(prompts)
-
-
-def zero_access_shots(prompts: Sequence[str], completions: Sequence[str]) -> list[str]:
-    """Join each prompt and its completion, which brings its own leading space."""
-    return [prompt + completion for prompt, completion in zip(prompts, completions, strict=True)]
 
 
 def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.DataFrame:
@@ -46,7 +41,7 @@ def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)
         for length in lengths:
             whole = tokenizer.decode(ids + added[:length], skip_special_tokens=True)
-            [text] = zero_access_shots([prompt], [whole[len(prompt_text) :]])
+            text = prompt + whole[len(prompt_text) :]  # a completion brings its own leading space
             rows.append({"length": length, "position": position, "text": text})
     frame = pd.DataFrame(rows).astype({"length": "Int64"})
     return frame.sort_values(["length", "position"], ignore_index=True)

@@ -145,7 +145,7 @@ class _Asking:
             await self._answer(client, key, request)
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
-        """Ask until there is an answer, or note why there is none."""
+        """Ask until there is an answer, or note the reason why not."""
         most = self.endpoint.cost(*self.endpoint.most(request))
         for attempt in range(self.endpoint.attempts):
             await self._pause()
@@ -176,7 +176,7 @@ class _Asking:
             await asyncio.sleep(wait)
 
     async def _put_aside(self, most: int) -> bool:
-        """Put aside what a request can cost; where the budget lacks it, wait for what is in flight to cost less."""
+        """Put aside a request's highest cost; if the budget lacks it, wait for the requests in flight to cost less."""
         async with self._settled:
             while self._failure is None:
                 if self.store.reserve(most, self.budget):
@@ -243,7 +243,7 @@ class _Asking:
 
 
 def _usage(body: Body) -> tuple[int, int] | None:
-    """(prompt, completion) tokens that the server counted, None where it does not say."""
+    """(prompt, completion) tokens that the server counted, None if it does not say."""
     try:
         usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):

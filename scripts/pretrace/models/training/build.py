@@ -104,8 +104,6 @@ def _train(
     tokenizer: Any,
     separator: int,
 ) -> pd.DataFrame:
-    """Train in place on `texts`, those of one epoch; gives the loss curve."""
-
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
         packing = {"separator": separator, "window": training["window"], "seed": _seed(training)}

@@ -78,7 +78,6 @@ def mean_loss(model: Any, window: Sequence[int]) -> torch.Tensor:
 
 @torch.no_grad()
 def _loss_of(model: Any, windows: Sequence[Sequence[int]]) -> float:
-    """Mean cross-entropy (nats) of all the windows' tokens but each one's first."""
     model.eval()
     sums = [mean_loss(model, window).item() * (len(window) - 1) for window in windows]
     model.train()
