@@ -21,8 +21,8 @@ def continue_texts(
 ) -> pd.DataFrame:
     """Sample `samples` continuations of each text; the view: text_id, variant (from 0), text, sorted.
 
-    A text is int(half of the words) of its own, then the sample. Equal texts are continued once. A text of one word
-    has no rows, nor has one that the model cannot continue; the log counts them. Raises `InputError` if no text is
+    A text is int(half of the words) of its own, then the sample. Equal texts are continued once. A text of one word, or
+    one that the model cannot continue, has no rows; the log counts both. Raises `InputError` if no text is
     continued.
     """
     halves = {text: _halves(text) for text in sorted(set(benchmark["text"])) if len(text.split()) > 1}

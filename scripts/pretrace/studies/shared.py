@@ -130,7 +130,7 @@ class Model:
 
     @property
     def fetched(self) -> dict[str, Any]:
-        """What of its entry the job that fetches it from the hub is told."""
+        """The keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
         entry = asked_for(self.entry, "model", record, self.study.pins)
         return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
@@ -271,7 +271,7 @@ class Benchmark:
         return f"results/downloads/{self.name}/{part}/files.json"
 
     def fetched(self, part: str) -> dict[str, Any]:
-        """What the job is told that fetches its `texts` or its `views`."""
+        """The keys of its entry for the job that fetches its `texts` or its `views`."""
         return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written()
 
 
@@ -409,7 +409,7 @@ class Corpus:
         return f"results/corpora/{self.name}/commits/{shard}.json"
 
     def fetched(self, shard: str) -> dict[str, Any]:
-        """What the job is told that fetches a shard from the hub."""
+        """The keys of its entry for the job that fetches a shard from the hub."""
         return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written()
 
     def counts(self, tokenizer: str) -> str:
