@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pretrace.benchmarks import entry_of
-from pretrace.models.settings import torch_settings
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.continuing import continue_texts
 from pretrace.questions.paraphrasing import paraphrase, read_prompts
@@ -49,6 +48,8 @@ def written():
 
 def replaced():
     """Words that a model puts in place of the texts' own."""
+    from pretrace.models.settings import torch_settings
+
     with torch_settings(snakemake.params.threads):
         return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)
 
