@@ -102,7 +102,7 @@ ARTIFACT = {
 
 
 def table_of(results):
-    table = reproduction.render(ARTIFACT, results)
+    table = reproduction.reproduction(ARTIFACT, results)
     return table, table.frame.set_index(["paper", "protocol", "model", "method", "metric"])
 
 
@@ -226,7 +226,7 @@ def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
     artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
     for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
         given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
-        frame = reproduction.render(artifact, given).frame
+        frame = reproduction.reproduction(artifact, given).frame
         one = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
         assert (one["criterion"], one["agrees"]) == expected
 
@@ -305,4 +305,4 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
 def test_a_study_without_papers_has_nothing_to_compare(results):
     assert compare(results, ["blind_audit"], {}) == []
     with pytest.raises(InputError, match="no table or figure of a paper"):
-        reproduction.render(ARTIFACT | {"options": {"artifacts": []}}, results)
+        reproduction.reproduction(ARTIFACT | {"options": {"artifacts": []}}, results)

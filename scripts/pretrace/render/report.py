@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import RENDERERS, Artifact, outputs
+from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 

@@ -28,7 +28,7 @@ from pretrace.render.names import (
     panel_lines,
     where,
 )
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, number_record, of_panels, records_of
 from pretrace.runtime.errors import InputError, nearest
@@ -102,8 +102,7 @@ def _fill(place: int) -> dict[str, Any]:
     return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
 
 
-@figure("ablation_bars", needs=("metrics",), required=("method", "settings"))
-def by_part(artifact: Artifact, results: Results) -> Drawing:
+def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel, one bar for each setting in `options.settings` (label -> setting): a method's parts,
     one by one.
 
@@ -128,8 +127,7 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
 
 
-@figure("calibration_bars", needs=("metrics",))
-def by_calibration(artifact: Artifact, results: Results) -> Drawing:
+def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(marked_label, CONTROLS)]
@@ -156,10 +154,7 @@ ORDERS = (0, 14)
 """Of the options: the true text first, and third, with options A and C swapped."""
 
 
-@figure(
-    "position_bars", needs=("metrics", "estimates"), optional=("document",), statistic="accuracy_by_order"
-)
-def by_place(artifact: Artifact, results: Results) -> Drawing:
+def position_bars(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel: accuracy of each class in each of the two `ORDERS`, one bar each.
 
     Every bar has the same passages. With `options.document`, the bars show one document.
@@ -175,8 +170,7 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
 
 
-@figure("letter_bars", needs=("metrics", "estimates"), optional=("document",))
-def by_letter(artifact: Artifact, results: Results) -> Drawing:
+def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
     panels, document = results.panels(artifact), artifact["options"].get("document", "")
     frames = []

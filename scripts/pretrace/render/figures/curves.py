@@ -22,7 +22,7 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, marked_label, method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, one_setting
 
@@ -49,7 +49,6 @@ def _curves(
     return panels, rows, frames
 
 
-@figure("roc", needs=("metrics", "curves"), statistic="roc")
 def roc(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
@@ -102,8 +101,7 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
                 alignment="left")  # fmt: skip
 
 
-@figure("score_densities", needs=("metrics", "curves"), statistic="density")
-def densities(artifact: Artifact, results: Results) -> Drawing:
+def score_densities(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel, a column a method: densities of both classes at the setting of `selecting.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max). Each plot has the AUC of its

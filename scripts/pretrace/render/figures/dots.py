@@ -31,7 +31,7 @@ from pretrace.render.names import (
     where,
 )
 from pretrace.render.phrases import exceeding_placebos, joined
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels, records_of
 from pretrace.runtime.errors import InputError
@@ -98,8 +98,7 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str,
     return handles
 
 
-@figure("document_accuracies", needs=("metrics", "estimates"))
-def of_documents(artifact: Artifact, results: Results) -> Drawing:
+def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: a dot a document, by class and rising accuracy.
 
     Upright lines are what the controls reach over the same documents.
@@ -130,8 +129,7 @@ PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
 
 
-@figure("placebo_ranks", needs=("metrics", "placebos"))
-def of_placebos(artifact: Artifact, results: Results) -> Drawing:
+def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel, a line a method: a dot for each placebo, a diamond for the benchmark's own non-members.
 
     At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.

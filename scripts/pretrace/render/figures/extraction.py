@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
 from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.phrases import is_wide
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
 from pretrace.runtime.errors import InputError
@@ -59,8 +59,7 @@ class Excerpt:
     tokens: list[tuple[str, float]]
 
 
-@figure("extraction_map", needs=("windows", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Drawing:
+def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     """Bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
     panels = results.panels(artifact)
     windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]

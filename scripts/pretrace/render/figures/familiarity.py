@@ -21,7 +21,7 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, marked_label, method_label, ordered, where
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
 from pretrace.runtime.errors import InputError
@@ -33,8 +33,7 @@ LISTED = 20
 """Number of texts that are listed by name, from the top."""
 
 
-@figure("familiar_texts", needs=("metrics", "scores", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Drawing:
+def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
     """Rank the texts of one panel by Loss: the first by name, where those of label 1 are, every method's AUC.
 
     The data hold a row a text (`kind` text: rank, name, group, class, scores of every method at its default setting)

@@ -19,7 +19,7 @@ from pretrace.render.names import (
     place_label,
 )
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, beside_controls
 from pretrace.render.rows import Panel, records_of
 from pretrace.runtime.errors import InputError
@@ -30,8 +30,7 @@ FEW = 3
 """Panels that the reading names; of more it counts."""
 
 
-@figure("headline", needs=("metrics", "tests", "placebos"))
-def render(artifact: Artifact, results: Results) -> Drawing:
+def headline(artifact: Artifact, results: Results) -> Drawing:
     """Axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
 
     The reading says on which panels a method is above chance, the blind classifier and every placebo.

@@ -11,14 +11,13 @@ from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label, panel_label, where
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.runtime.errors import InputError
 
 
-@figure("heatmap", needs=("metrics",), required=("method", "x", "y"))
-def render(artifact: Artifact, results: Results) -> Drawing:
+def heatmap(artifact: Artifact, results: Results) -> Drawing:
     """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
     panels = results.panels(artifact)
     frames = [cells(artifact, results, panel) for panel in panels]

@@ -37,7 +37,7 @@ from pretrace.render.names import (
     ordered,
     panel_label,
 )
-from pretrace.render.registry import SELECTIONS, Artifact, figure
+from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import (
     Panel,
@@ -129,8 +129,7 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> None:
         axis.set_xticks(places, [f"{place:g}" for place in places])
 
 
-@figure("method_lines", needs=("metrics",), required=("x",), optional=("metrics",))
-def over_x(artifact: Artifact, results: Results) -> Drawing:
+def method_lines(artifact: Artifact, results: Results) -> Drawing:
     """A line a method over `options.x`: model, length or subset, a facet each; or a parameter, then a facet a panel.
 
     `options.metrics`, in place of the artifact's one, have facets of their own side by side.
@@ -227,8 +226,7 @@ SHIFTS = {
 KINDS = {"member": "members", "nonmember": "non-members"}
 
 
-@figure("prefix_shifts", needs=("estimates", "benchmarks"), statistic="shift")
-def over_shots(artifact: Artifact, results: Results) -> Drawing:
+def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel: signed Wasserstein distances between log-likelihoods with and without a prefix, by
     shots.
 
@@ -254,8 +252,7 @@ def over_shots(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
 
 
-@figure("audit_power", needs=("estimates",), statistic="power")
-def over_texts(artifact: Artifact, results: Results) -> Drawing:
+def audit_power(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel (a model, a benchmark with documents, a length), a line a method: the power of an audit.
 
     Lines are members' documents, dotted ones non-members'; the band is the 95 % interval of all methods combined.
@@ -295,8 +292,7 @@ def _power_facet(panel: Panel, x: str, share_of: str, points: pd.DataFrame, **ti
     return Facet(title, x, label, points, across={f"{100 * LEVEL:g} %": LEVEL}, banded=True, **ticks)
 
 
-@figure("corpus_power", needs=("estimates",), statistic="corpus_power")
-def over_documents(artifact: Artifact, results: Results) -> Drawing:
+def corpus_power(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
     facets, frames = [], []
     for panel in artifact["panels"]:
@@ -319,8 +315,7 @@ TOO_FEW_FOR_CORPUS = (
 """A draw is a power of two of documents, at most half of them."""
 
 
-@figure("loss_curves", needs=("training",))
-def over_steps(artifact: Artifact, results: Results) -> Drawing:
+def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     """A facet a benchmark, a line a model of the panels: loss (nats a token) against tokens seen.
 
     Training loss is a line, held-out loss its marked points; what is held out is text that the model is not

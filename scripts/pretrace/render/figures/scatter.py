@@ -26,7 +26,7 @@ from pretrace.render.figures.drawing import (
     sheet,
 )
 from pretrace.render.names import CLASSES, panel_label
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of
@@ -39,8 +39,7 @@ SURPRISING = f"eps={EPS};percentile=40"
 LOGPROB = "log-probability of the token (nats)"
 
 
-@figure("entropy_scatter", needs=("curves", "benchmarks"), statistic="tokens")
-def tokens(artifact: Artifact, results: Results) -> Drawing:
+def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
     panels = results.panels(artifact)
     frames = [results.token_curves_of(artifact, panel, SURPRISING) for panel in panels]
@@ -111,12 +110,7 @@ def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
 PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x"))
 
 
-@figure(
-    "reproduction_scatter",
-    needs=("metrics", "tests", "benchmarks", "published"),
-    optional=("artifacts", "evaluation_sets"),
-)
-def reproduction(artifact: Artifact, results: Results) -> Drawing:
+def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     """A facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
 
     Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.

@@ -14,7 +14,7 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.verdict import Verdict, failed_controls, share_above, verdict
 from pretrace.render.names import in_order, method_label
 from pretrace.render.phrases import joined, signed
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, rows_of, table_of
@@ -36,8 +36,7 @@ CONTROL_LABELS = {
 }
 
 
-@table("audit", needs=("audit", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Table:
+def audit(artifact: Artifact, results: Results) -> Table:
     """For each model and benchmark: the answer, what the audit can find, documents, passages, checks."""
     pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
     audits = [(panel, results.read("audit", pair_of(panel))) for panel in pairs.values()]

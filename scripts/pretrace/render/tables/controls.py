@@ -18,14 +18,13 @@ from pretrace.render.phrases import (
     signed,
     with_interval,
 )
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, beside_controls, estimates
 from pretrace.render.rows import STAR_LEVEL, Panel, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 
-@table("blind_audit", needs=("metrics", "tests", "placebos"))
 def blind_audit(artifact: Artifact, results: Results) -> Table:
     """A block for each panel with placebos, a row a method: its value, that of the placebos, its rank among them,
     whether it beats blind. Panels without placebos are rows of one block.
@@ -94,7 +93,6 @@ BLOCKS = {
 }
 
 
-@table("null_audit", needs=("metrics", "tests"))
 def null_audit(artifact: Artifact, results: Results) -> Table:
     """One row for each panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
 

@@ -11,7 +11,7 @@ from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
@@ -63,8 +63,7 @@ SIZE_OF_STUDENT = (
 )
 
 
-@table("corpus_test", needs=("estimates",), statistic="corpus")
-def render(artifact: Artifact, results: Results) -> Table:
+def corpus_test(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a score, with what is believed beside it."""
     blocks: list[Block] = []
     records: list[dict[str, Any]] = []

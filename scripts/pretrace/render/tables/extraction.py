@@ -7,7 +7,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
@@ -26,8 +26,7 @@ COLUMNS: dict[str, Head] = {
 }
 
 
-@table("extraction", needs=("extraction", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Table:
+def extraction(artifact: Artifact, results: Results) -> Table:
     """The classes of each panel, then the documents of panels with an extractable window."""
     panels = results.panels(artifact)
     frames = [results.in_panel("extraction", panel) for panel in panels]

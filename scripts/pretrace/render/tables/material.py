@@ -11,7 +11,7 @@ from pretrace.passes.requests import PAST_CONTEXT
 from pretrace.questions.known import is_control
 from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.questions import setting_label
@@ -21,7 +21,6 @@ from pretrace.runtime.errors import InputError
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
-@table("benchmark_statistics", needs=("benchmarks",))
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """One row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
@@ -69,7 +68,6 @@ SUMS = {
 """The blocks, and by what each sums."""
 
 
-@table("pass_costs", needs=("passes",))
 def pass_costs(artifact: Artifact, results: Results) -> Table:
     """Rows by model and benchmark, then by what the model read (text, altered text, prefix); every pass in the CSV."""
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
@@ -137,7 +135,6 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
 SECONDS = "seconds_a_document"
 
 
-@table("document_times", needs=("passes", "times", "benchmarks"))
 def document_times(artifact: Artifact, results: Results) -> Table:
     """A row a method of the artifact, a column a panel: seconds a document.
 

@@ -27,7 +27,7 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.registry import SELECTIONS, Artifact, table
+from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, estimates, keys_of
 from pretrace.render.rows import (
     STAR_LEVEL,
@@ -48,7 +48,6 @@ from pretrace.render.tables.table import (
 )
 
 
-@table("method_table", needs=("metrics", "tests"), optional=("metrics", "blocks", "average", "draws"))
 def method_table(artifact: Artifact, results: Results) -> Table:
     """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
 
@@ -135,7 +134,6 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     return [text] if few else []
 
 
-@table("setting_table", needs=("metrics",), required=("x",))
 def setting_table(artifact: Artifact, results: Results) -> Table:
     """A row a value of the parameter `options.x`, with every other parameter at its default; one column a panel.
 
@@ -178,7 +176,6 @@ def _value_label(row: Record) -> str:
 CHANCE = "chance"
 
 
-@table("pairwise_tests", needs=("metrics", "tests"))
 def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     """A block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
 
@@ -233,7 +230,6 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
     return rows_of(panel_label(panel), rows)
 
 
-@table("selection_gap", needs=("metrics",))
 def selection_gap(artifact: Artifact, results: Results) -> Table:
     """A row a method, a column a panel, and their mean: the value that is best on test minus the held-out one.
 

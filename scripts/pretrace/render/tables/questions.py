@@ -22,7 +22,7 @@ from pretrace.render.names import (
     panel_label,
 )
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, keys_of
 from pretrace.render.rows import (
     STAR_LEVEL,
@@ -46,7 +46,6 @@ from pretrace.runtime.errors import InputError
 METRICS = [*ACCURACIES, "gap"]
 
 
-@table("accuracy_table", needs=("metrics",), optional=("average",))
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
     """A row a question method and setting; of each panel the accuracy of members, of non-members, and the gap.
 
@@ -107,7 +106,6 @@ def setting_label(row: Record) -> str:
 P_VALUE = "p_value"
 
 
-@table("welch_table", needs=("metrics", "tests"), optional=("metrics",))
 def welch_table(artifact: Artifact, results: Results) -> Table:
     """A row a method at its default setting; of each panel `options.metrics`, and p of the difference of mean scores.
 
@@ -155,7 +153,6 @@ def _tested(
         )
 
 
-@table("calibration_table", needs=("metrics", "estimates"))
 def calibration_table(artifact: Artifact, results: Results) -> Table:
     """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)

@@ -16,7 +16,7 @@ from pretrace.evaluation.published import (
 )
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 from pretrace.runtime.errors import InputError
@@ -24,12 +24,7 @@ from pretrace.runtime.errors import InputError
 FARTHEST = 10
 
 
-@table(
-    "reproduction",
-    needs=("metrics", "tests", "benchmarks", "published"),
-    optional=("artifacts", "evaluation_sets"),
-)
-def render(artifact: Artifact, results: Results) -> Table:
+def reproduction(artifact: Artifact, results: Results) -> Table:
     """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of them
     agree by which criterion, and how far apart they are; then the numbers that are farthest apart.
 
