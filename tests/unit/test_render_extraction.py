@@ -10,25 +10,13 @@ from matplotlib.figure import Figure
 from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.extraction import summary
-from pretrace.render.figures.extraction import (
-    GROUND,
-    NARROWEST,
-    NONE,
-    _chosen,
-    _draw,
-    _excerpts,
-    covering,
-)
+from pretrace.render.figures.extraction import GROUND, NARROWEST, NONE, _chosen, _draw, _excerpts, covering
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.files import write_parquet
 
-DOCUMENTS = [
-    ("book", 1, [0.9, 0.0, 0.02, 1e-5]),
-    ("other book", 1, [0.0, 0.0]),
-    ("draft", 0, [0.0, 1e-8]),
-]
+DOCUMENTS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
 PANEL = {"model": "tiny", "benchmark": "books"}
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods import METHODS
-from pretrace.render.figures.lines import facet_over
+from pretrace.render.figures.lines import place_facet
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -303,7 +303,7 @@ def test_lines_over_places_keep_the_order_of_panels_and_sort_lengths(x: str, val
     def selected(artifact, panel, selection):
         return {"loss": row | {"value": values.index(panel[x])}}
 
-    facet = facet_over(made_up.artifact("method_lines"), SimpleNamespace(selected=selected), x, panels)
+    facet = place_facet(made_up.artifact("method_lines"), SimpleNamespace(selected=selected), x, panels)
     assert facet.ticks == ticks
     assert [str(values[int(at)]) for at in facet.frame["value"]] == list(ticks.values())
     place = {

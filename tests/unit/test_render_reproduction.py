@@ -268,7 +268,7 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
 
 
 def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
-    drawing = scatter.reproduction(ARTIFACT, results)
+    drawing = scatter.reproduction_scatter(ARTIFACT, results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
     assert drawing.frame["measured"].notna().all()
     drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "txt")})

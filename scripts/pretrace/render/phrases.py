@@ -9,13 +9,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_control, is_question
-from pretrace.render.names import (
-    EVALUATION_SET_LABELS,
-    method_label,
-    metric_label,
-    panel_label,
-    view_label,
-)
+from pretrace.render.names import EVALUATION_SET_LABELS, method_label, metric_label, panel_label, view_label
 from pretrace.render.registry import Artifact
 from pretrace.render.rows import STAR_LEVEL, Panel, metrics_of, records_of
 

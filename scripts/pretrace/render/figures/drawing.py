@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
@@ -266,6 +267,15 @@ class LineStyle:
     def line(self) -> dict[str, Any]:
         """The style as arguments of matplotlib."""
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
+
+    @property
+    def marked(self) -> dict[str, Any]:
+        """The style of a line with markers as arguments of matplotlib."""
+        return self.line | {"marker": self.marker, "markersize": 3.6}
+
+    def handle(self) -> Line2D:
+        """Return the line's sample in a legend."""
+        return Line2D([], [], **self.marked)
 
 
 CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")

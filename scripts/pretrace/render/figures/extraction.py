@@ -71,11 +71,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     told = ["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]
     frame = of_panels(frames, panels)
     told = [*lines(frame), *told] if said else told
-    return Drawing(
-        _figure(panels, frames, excerpts),
-        frame,
-        "\n".join([*told, *results.cautions(panels)]),
-    )
+    return Drawing(_figure(panels, frames, excerpts), frame, "\n".join([*told, *results.cautions(panels)]))
 
 
 def lines(frame: pd.DataFrame) -> list[str]:

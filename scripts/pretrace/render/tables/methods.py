@@ -29,23 +29,8 @@ from pretrace.render.phrases import (
 )
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, estimates, keys_of
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    long_frame,
-    metrics_of,
-    number_record,
-    records_of,
-)
-from pretrace.render.tables.table import (
-    Block,
-    Cell,
-    Table,
-    best,
-    by_method,
-    rows_of,
-    table_of,
-)
+from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, metrics_of, number_record, records_of
+from pretrace.render.tables.table import Block, Cell, Table, best, by_method, rows_of, table_of
 
 
 def method_table(artifact: Artifact, results: Results) -> Table:

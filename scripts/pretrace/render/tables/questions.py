@@ -14,33 +14,12 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
-from pretrace.render.names import (
-    CALIBRATION_LABELS,
-    CLASSES,
-    marked_label,
-    ordered,
-    panel_label,
-)
+from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, ordered, panel_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, keys_of
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    long_frame,
-    number_record,
-    of_panels,
-    records_of,
-)
-from pretrace.render.tables.table import (
-    Cell,
-    Table,
-    best,
-    by_method,
-    cell_of,
-    rows_of,
-    table_of,
-)
+from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, number_record, of_panels, records_of
+from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 METRICS = [*ACCURACIES, "gap"]

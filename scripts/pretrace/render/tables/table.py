@@ -11,13 +11,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
-from pretrace.render.names import (
-    MARK_NOTES,
-    MARK_SIGNS,
-    marked_label,
-    metric_label,
-    panel_lines,
-)
+from pretrace.render.names import MARK_NOTES, MARK_SIGNS, marked_label, metric_label, panel_lines
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact
 from pretrace.render.rows import Panel, csv_text, records_of
@@ -218,11 +212,7 @@ class Table:
 
 
 def table_of(
-    artifact: Artifact,
-    blocks: Sequence[Block],
-    notes: Iterable[str],
-    frame: pd.DataFrame,
-    reading: str = "",
+    artifact: Artifact, blocks: Sequence[Block], notes: Iterable[str], frame: pd.DataFrame, reading: str = ""
 ) -> Table:
     """An artifact's table; a mark on every number of a column moves to its header, and notes say what each means."""
     cells = [cell for block in blocks for row in block.rows for cell in row.cells]
