@@ -13,8 +13,8 @@ from matplotlib.patches import Rectangle
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
+from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
-from pretrace.render.figures.headline import LINES, lines
 from pretrace.render.names import METHOD_LABELS
 from pretrace.render.registry import check, render
 from pretrace.render.results import Results
@@ -205,7 +205,7 @@ def test_the_headline_names_what_exceeds_chance_the_controls_and_the_placebos(tm
 
 def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     frame, _ = headline(results)
-    (line,) = lines(frame)
+    (line,) = headline_lines(frame)
     best = frame[frame["best"]].iloc[0]
     blind = frame[frame["method"] == "blind"].iloc[0]
     assert line.startswith("speeches, 64 words, tiny-135m: ")
@@ -213,5 +213,5 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     assert f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}] without a model" in line
     assert f"rank {best['rank']:.0f} of 5 among placebos of mean {best['placebo_mean']:.2f}" in line
     many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
-    assert len(lines(many)) == LINES
-    assert lines(many)[-1] == "and 4 more, in the report"
+    assert len(headline_lines(many)) == LINES
+    assert headline_lines(many)[-1] == "and 4 more, in the report"

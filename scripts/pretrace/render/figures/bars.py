@@ -8,6 +8,7 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.render.catalogue import AblationBars, DocumentBars
 from pretrace.render.figures.drawing import (
     CHANCE,
     GREEN,
@@ -34,10 +35,7 @@ from pretrace.render.rows import Panel, number_record, of_panels, records_of
 from pretrace.runtime.errors import InputError, nearest
 
 FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
-
-EVEN = {"one in four": 0.25}
-"""Where all of four options are chosen equally often."""
-
+EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
 
@@ -59,9 +57,9 @@ def draw_bars(
     subject: str = "",
     x_label: str = "",
 ) -> Drawing:
-    """Groups of bars from zero, a facet for each panel, a fill for each series; `across` are levels by name.
+    """Return groups of bars from zero: a facet a panel, a fill a series. `across`: levels by name.
 
-    `subject` is what every facet is of, beside its panel.
+    `subject` is added to the title of every facet.
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
@@ -72,48 +70,45 @@ def draw_bars(
     def draw(axis: Any, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**_fill(at)) for at, name in enumerate(series)}
+        handles: dict[str, Any] = {name: Patch(**_fill(number)) for number, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
     facets, widths = list(map(Facet, titles, frames)), (3.6, PAGE * 2 / 3, PAGE)
-    drawn = draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
-    return Drawing(drawn, of_panels(frames, panels), " ".join(results.cautions(panels)))
+    figure = draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
+    return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
 def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
     groups = list(dict.fromkeys(frame["group"]))
     width = 0.8 / max(1, len(series))
     for row in records_of(frame):
-        at = series.index(row["series"]) if series else groups.index(row["group"])
-        place = groups.index(row["group"]) + ((at - (len(series) - 1) / 2) * width if series else 0.0)
-        axis.bar(place, row["value"], width=width * 0.94, **_fill(at))
-        one = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
-        draw_intervals(axis, [place], one, "black", ground=True)
-        axis.annotate(f"{row['value']:.3f}", (place, one[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
+        number = series.index(row["series"]) if series else groups.index(row["group"])
+        place = groups.index(row["group"]) + ((number - (len(series) - 1) / 2) * width if series else 0.0)
+        axis.bar(place, row["value"], width=width * 0.94, **_fill(number))
+        bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
+        draw_intervals(axis, [place], bar, "black", ground=True)
+        axis.annotate(f"{row['value']:.3f}", (place, bar[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
                       textcoords="offset points", va="bottom", fontsize=6, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
 
-def _fill(place: int) -> dict[str, Any]:
-    """How the bars of a series look."""
-    color, hatch = FILLS[place % len(FILLS)]
+def _fill(number: int) -> dict[str, Any]:
+    color, hatch = FILLS[number % len(FILLS)]
     return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
 
 
 def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel, one bar for each setting in `options.settings` (label -> setting): a method's parts,
-    one by one.
+    """A facet a panel, a bar for each setting in `options.settings` (label -> setting): a method's parts, one by one.
 
     A panel's own `settings` replace these.
     """
-    panels, method = results.panels(artifact), artifact["options"]["method"]
-    metric = artifact.get("metric", "auc")
-    frames = []
+    options, metric = AblationBars(**artifact["options"]), artifact.get("metric", "auc")
+    panels, method, frames = results.panels(artifact), options.method, []
     for panel in panels:
         grid = results.grid(artifact, panel, method)
-        settings = panel.get("settings", artifact["options"]["settings"])
+        settings = panel.get("settings", options.settings)
         for label, setting in settings.items():
             if setting not in grid:
                 raise InputError(
@@ -136,10 +131,12 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
             every = results.rows({**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}, panel)
-            found = {_series(row): row for row in records_of(every[every["selection"] == "grid"])}
-            there = [name for name in order if name in found]
-            about = {"group": group, "metric": metric}
-            rows += [about | {"series": name} | number_record(found[name]) for name in there]
+            by_series = {_series(row): row for row in records_of(every[every["selection"] == "grid"])}
+            rows += [
+                {"group": group, "metric": metric, "series": name} | number_record(by_series[name])
+                for name in order
+                if name in by_series
+            ]
         frames.append(pd.DataFrame(rows))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
@@ -150,16 +147,15 @@ def _series(row: Mapping[str, Any]) -> str:
     return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
 
 
-ORDERS = (0, 14)
-"""Of the options: the true text first, and third, with options A and C swapped."""
+ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
 
 
 def position_bars(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel: accuracy of each class in each of the two `ORDERS`, one bar each.
+    """A facet a panel: accuracy of each class, or of `options.document`, in each of the two `ORDERS`, one bar each.
 
-    Every bar has the same passages. With `options.document`, the bars show one document.
+    Every bar has the same passages.
     """
-    panels, document = results.panels(artifact), artifact["options"].get("document", "")
+    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
@@ -172,7 +168,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
-    panels, document = results.panels(artifact), artifact["options"].get("document", "")
+    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "letter_probability")
@@ -191,10 +187,10 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
 def _of_document(
     artifact: Artifact, results: Results, panel: Panel, document: str, quantity: str
 ) -> pd.DataFrame:
-    """A panel's rows of one document, or of classes (""); raises with the nearest name where there are none."""
+    """Return a panel's rows of one document, or of classes (""); an unknown name is an error with the nearest."""
     rows = results.estimates_of(artifact, panel, quantity, "accuracy")
-    of = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
-    if document and of.empty:
+    own = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
+    if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise InputError(f"{where(artifact, panel)}: unknown options.document '{document}': {hint}")
-    return of
+    return own
