@@ -14,6 +14,7 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.render.catalogue import AccuracyTable, WelchTable
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, ordered, panel_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
 from pretrace.render.registry import Artifact
@@ -31,12 +32,14 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = results.panels(artifact)
-    records = [row for at, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, at)]
+    records = [
+        row for place, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, place)
+    ]
     if not records:
         raise InputError(f"artifact {artifact['artifact']}: its panels have no answers to questions")
     records.sort(key=_order)
-    over = artifact["options"].get("average", "")
-    averages = averages_of(records, panels, over, by=("method", "setting"))
+    average = AccuracyTable(**artifact["options"]).average
+    averages = averages_of(records, panels, average, by=("method", "setting"))
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
@@ -51,14 +54,14 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _accuracies(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
-    """The accuracies of each method and setting, and their difference as the metric `gap`."""
+def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
+    """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
     rows = pd.concat([results.rows({**artifact, "metric": metric}, panel) for metric in ACCURACIES])
     rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
     for own in grouped(records_of(rows), "method", "setting"):
         setting = own[0]["setting"]
         named = {**own[0], "method": named_variant(own[0]["method"], setting)}
-        about = keys_of(at, panel, named) | {"average": "", "selection": "grid", "star": False}
+        about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
         for row in own:
             yield about | {"metric": row["metric"]} | number_record(row)
         if len(own) == len(ACCURACIES):
@@ -69,14 +72,14 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, at: int) -> 
 
 
 def _order(record: Record) -> tuple[Any, ...]:
-    """In the order of the registry, controls last; the method as it is before its variants."""
+    """Order rows by the registry of methods, controls last; a method comes before its variants."""
     method = record["method"].split(";")[0]
     values = [str(value) for value in parse_setting(method, record["setting"]).values()]
     return is_control(method), list(QUESTION_METHODS).index(method), record["method"] != method, values
 
 
 def setting_label(row: Record) -> str:
-    """A question method with how many tokens its setting gives, where it gives any."""
+    """Name a question method, with the number of tokens that its setting gives, if any."""
     method, label = row["method"].split(";")[0], marked_label(row["method"])
     given = parse_setting(method, row["setting"]).get("k") if method in QUESTION_METHODS else None
     return f"{label}, {given} tokens given" if given else label
@@ -91,10 +94,10 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     p is that of one test; a star says that it holds Holm's correction over the panel's methods.
     """
     panels = results.panels(artifact)
-    metrics = [*artifact["options"].get("metrics", ()), P_VALUE]
-    records = [
-        row for at, panel in enumerate(panels) for row in _tested(artifact, results, panel, at, metrics[:-1])
-    ]
+    metrics = [*WelchTable(**artifact["options"]).metrics, P_VALUE]
+    records: list[dict[str, Any]] = []
+    for place, panel in enumerate(panels):
+        records += _tested(artifact, results, panel, place, metrics[:-1])
     order = ordered(artifact, (row["method"] for row in records))
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
@@ -111,24 +114,24 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
 
 
 def _tested(
-    artifact: Artifact, results: Results, panel: Panel, at: int, metrics: Sequence[str]
+    artifact: Artifact, results: Results, panel: Panel, place: int, metrics: Sequence[str]
 ) -> Iterable[dict[str, Any]]:
-    """The metrics of each method, and its test of the difference of means; one without a test has no p."""
+    """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
         for row in results.selected({**artifact, "metric": metric}, panel, "default").values():
             about = {"average": "", "metric": metric, "star": False}
-            yield keys_of(at, panel, row) | about | number_record(row)
+            yield keys_of(place, panel, row) | about | number_record(row)
     tests = results.rows({**artifact, "metric": MEAN_SCORE}, panel, what="tests")
     tested = {str(row["method"]): row for row in records_of(tests[tests["test"] == "welch"])}
     scored = results.selected({**artifact, "metric": "auc"}, panel, "default")
     for method, row in (scored | tested).items():
-        found = tested.get(method, {})
-        numbers = {key: found.get(key) for key in ("difference", "low", "high", "p_holm")}
-        star = bool(found and found["p_holm"] <= STAR_LEVEL)
+        test = tested.get(method, {})
+        numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
+        star = bool(test and test["p_holm"] <= STAR_LEVEL)
         yield (
-            keys_of(at, panel, row)
+            keys_of(place, panel, row)
             | {"average": "", "metric": P_VALUE, **number_record(None), "setting": row["setting"]}
-            | {"value": found.get("p"), **numbers, "star": star}
+            | {"value": test.get("p"), **numbers, "star": star}
         )
 
 
@@ -155,7 +158,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
 
 
 def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
-    """A row a class and calibration."""
+    """Return a row a class and calibration."""
     table = results.estimates_of(artifact, panel, "in_range", "letter_probability", "letter_added")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
