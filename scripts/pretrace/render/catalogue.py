@@ -117,7 +117,7 @@ class Renderer:
 
     @property
     def kind(self) -> str:
-        """`table` or `figure`."""
+        """Return `table` or `figure`."""
         return self.path.split(".")[0].removesuffix("s")
 
     def function(self) -> Callable[..., Any]:

@@ -100,7 +100,7 @@ def _fill(number: int) -> dict[str, Any]:
 
 
 def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel, a bar for each setting in `options.settings` (label -> setting): a method's parts, one by one.
+    """Draw the parts of a method: a facet a panel, a bar for each setting in `options.settings` (label -> setting).
 
     A panel's own `settings` replace these.
     """
@@ -123,7 +123,7 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
 
 def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
+    """Draw the share of right answers: a facet a panel, a group a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(marked_label, CONTROLS)]
     frames = []
@@ -131,7 +131,11 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
             every = results.rows({**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}, panel)
-            by_series = {_series(row): row for row in records_of(every[every["selection"] == "grid"])}
+            by_series = {}
+            for row in records_of(every[every["selection"] == "grid"]):
+                calibration = parse_setting(row["method"], row["setting"]).get("calibration")
+                series = CALIBRATION_LABELS[str(calibration)] if calibration else marked_label(row["method"])
+                by_series[series] = row
             rows += [
                 {"group": group, "metric": metric, "series": name} | number_record(by_series[name])
                 for name in order
@@ -141,17 +145,11 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
 
-def _series(row: Mapping[str, Any]) -> str:
-    if row["method"] in CONTROLS:
-        return marked_label(row["method"])
-    return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
-
-
 ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
 
 
 def position_bars(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: accuracy of each class, or of `options.document`, in each of the two `ORDERS`, one bar each.
+    """Draw the accuracy of each class, or of `options.document`, in each of the two `ORDERS`: a facet a panel.
 
     Every bar has the same passages.
     """
@@ -167,7 +165,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
+    """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
     panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:

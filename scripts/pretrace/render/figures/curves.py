@@ -10,9 +10,8 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
 from pretrace.render.figures.drawing import (
+    CLASS_STYLES,
     GREY,
-    MEMBER,
-    NONMEMBER,
     PAGE,
     Drawing,
     LineStyle,
@@ -25,8 +24,6 @@ from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, one_setting
-
-STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 
 Rows = Mapping[str, Record]
 """A panel's metrics rows by method."""
@@ -50,7 +47,7 @@ def _curves(
 
 
 def roc(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: ROC curves at the settings of `rows.one_setting`, whole and at low false positive rates."""
+    """Draw a row a panel: ROC curves at the settings of `rows.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
     with sheet(PAGE, 2.75 * len(panels)) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
@@ -65,7 +62,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
-    """From the rate `smallest`; above 0, both axes are logarithmic, down to what one non-member resolves."""
+    """Draw curves from the rate `smallest` on; above 0, both axes are logarithmic."""
     rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
     for method, style in styles.items():
@@ -86,7 +83,7 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
 
 
 def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
-    """Methods by falling AUC, each with its value and interval, beside a sample of its line; chance last."""
+    """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []
     for name in sorted(rows, key=lambda method: -float(rows[method]["value"])):
@@ -99,7 +96,7 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
 
 
 def score_densities(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel, a column a method: densities of both classes at the setting of `rows.one_setting`.
+    """Draw a row a panel, a column a method: densities of both classes at the setting of `rows.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max). Each plot has the AUC of its
     scores.
@@ -129,7 +126,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
 
 def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:
     handles = {}
-    for label, style in STYLES.items():
+    for label, style in CLASS_STYLES.items():
         line = frame[frame["label"] == label]
         axis.fill_between(line["x"], line["y"], color=style.color, alpha=0.16, linewidth=0)
         (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **style.line)

@@ -106,7 +106,7 @@ CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: a dot a document, by class and rising accuracy.
+    """Draw a facet a panel: a dot a document, by class and rising accuracy.
 
     Upright lines are what the controls reach over the same documents.
     """
@@ -142,7 +142,7 @@ RANK_STYLES = {
 
 
 def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel, a line a method: a dot for each placebo, a diamond for the benchmark's own non-members.
+    """Draw a facet a panel, a line a method: dots for placebos, a diamond for the benchmark's own non-members.
 
     At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
     """
@@ -203,7 +203,7 @@ HEADLINE_STYLES = {
 
 
 def headline(artifact: Artifact, results: Results) -> Drawing:
-    """Axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
+    """Draw axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
 
     The reading says on which panels a method is above chance, the blind classifier and every placebo.
     """

@@ -107,7 +107,7 @@ def chinese_family(characters: str) -> str:
 
 @cache
 def _folder() -> "tempfile.TemporaryDirectory[str]":
-    """Removed when the process ends; figures are written before."""
+    """Make a folder that is removed when the process ends; figures are written before."""
     return tempfile.TemporaryDirectory(prefix="pretrace-fonts-")
 
 
@@ -259,12 +259,12 @@ class LineStyle:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The style as arguments of matplotlib."""
+        """Return the style as arguments of matplotlib."""
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
 
     @property
     def marked(self) -> dict[str, Any]:
-        """The style of a line with markers as arguments of matplotlib."""
+        """Return the style of a line with markers as arguments of matplotlib."""
         return self.line | {"marker": self.marker, "markersize": 3.6}
 
     def handle(self) -> Line2D:
@@ -273,6 +273,7 @@ class LineStyle:
 
 
 CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
 def chance_of(metric: str) -> dict[str, float]:

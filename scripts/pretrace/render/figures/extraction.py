@@ -51,7 +51,7 @@ class Excerpt:
 
 
 def extraction_map(artifact: Artifact, results: Results) -> Drawing:
-    """Bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
+    """Draw bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
     panels = results.panels(artifact)
     windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]
     if not any(map(len, windows)):
@@ -140,7 +140,7 @@ def covering(text: pd.DataFrame) -> np.ndarray:
 
 
 def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
-    """The surroundings of the likeliest passage of each class, where windows begin at every token."""
+    """Yield the surroundings of each class's likeliest passage, if windows begin at every token."""
     for label in GROUPS:
         own = windows[windows["label"].eq(label) & windows["log_p_top"].notna() & windows["token"].ne("")]
         if own.empty:
@@ -164,7 +164,7 @@ def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
 def _figure(
     panels: Sequence[Panel], frames: Sequence[pd.DataFrame], excerpts: Sequence[Sequence[Excerpt]]
 ) -> Any:
-    """A panel's bars, its excerpts under them, the next panel; under all, what the colours mean."""
+    """Draw each panel's bars with its excerpts under them, and at the bottom the scale of colours."""
     norm = Normalize(LEAST, 0)
     heights: list[float] = []
     for frame, words in zip(frames, excerpts, strict=True):
@@ -196,7 +196,7 @@ def _figure(
 
 
 def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
-    """A bar a document, the name of its class above those of a class: grey where measured, else coloured."""
+    """Draw a bar a document under the name of its class: likely passages are coloured, others grey."""
     longest = float(frame["end"].max())
     frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
     powers = frame["log_p_top"].to_numpy(float) / log(10)
@@ -218,7 +218,7 @@ def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
 
 
 def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
-    """The words of an excerpt line by line, each token on its colour; `size` is that of the font in points."""
+    """Write an excerpt line by line, each token on its colour; `size`: of the font (points)."""
     title = axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False)
     title.set_in_layout(False)
     column = line = 0
@@ -242,12 +242,12 @@ def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
 
 
 def _width(words: str) -> int:
-    """The columns that words take in a monospaced font."""
+    """Return the columns that words take in a monospaced font."""
     return sum(2 if is_wide(character) else 1 for character in words)
 
 
 def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
-    """A line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
+    """Yield a line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
         likely = windows["log_p_top"].gt(LEAST * log(10)) & windows["passage"].ne("")
         own = windows[windows["label"].eq(label) & likely]

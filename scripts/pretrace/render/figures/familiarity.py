@@ -54,7 +54,13 @@ def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
     methods = pd.DataFrame({"kind": "method", "method": names}).join(pd.DataFrame(values))
     frame = pd.concat([texts, methods], ignore_index=True).assign(model=panel["model"])
     frame = frame.astype({"rank": "Int64", "label": "Int64"})
-    return Drawing(_figure(frame, classes), frame, "\n".join([reading(frame), *results.cautions(panels)]))
+    with sheet(PAGE, 4.1) as figure:
+        first, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
+        _draw_first(first.subplots(), texts, classes)
+        tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
+        _draw_tenths(tenths, texts, classes)
+        _draw_aucs(aucs, methods, classes)
+    return Drawing(figure, frame, "\n".join([reading(frame), *results.cautions(panels)]))
 
 
 def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Sequence[str]) -> pd.DataFrame:
@@ -126,24 +132,11 @@ def _aucs(frame: pd.DataFrame) -> str:
     )
 
 
-def _figure(frame: pd.DataFrame, classes: Sequence[str]) -> Any:
-    """(a) the first texts by name, (b) texts of label 1 by tenths of the ranking, (c) AUCs of the methods."""
-    texts = frame[frame["kind"] == "text"]
-    methods = frame[frame["kind"] == "method"]
-    with sheet(PAGE, 4.1) as drawing:
-        first, right = drawing.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
-        _draw_first(first.subplots(), texts, classes)
-        tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
-        _draw_tenths(tenths, texts, classes)
-        _draw_aucs(aucs, methods, classes)
-    return drawing
-
-
 REST = "#C9CDD2"  # the bars of texts of label 0
 
 
 def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    """The first texts by rank and name, with the chance that the model gives to their tokens."""
+    """Draw the first texts by rank and name, with the chance that the model gives to their tokens."""
     rows = texts.sort_values("rank").head(LISTED)
     famous = rows["label"].eq(1).to_numpy()
     percent = 100 * np.exp(rows[RANKED_BY].astype(float))
@@ -161,7 +154,7 @@ def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
 
 
 def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    """How many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
+    """Draw how many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
     ranks, size = texts.loc[texts["label"].eq(1), "rank"].to_numpy(float), _top(texts).top
     tenths = np.minimum((ranks - 1) // size, TOP_SHARE - 1).astype(int)
     counts = np.bincount(tenths, minlength=TOP_SHARE)
@@ -178,7 +171,7 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
 
 
 def _draw_aucs(axis: Any, methods: pd.DataFrame, classes: Sequence[str]) -> None:
-    """The AUC of every method, grey squares without a model."""
+    """Draw the AUC of every method, grey squares for controls."""
     places = np.arange(len(methods))
     for control, color, marker in ((False, BLUE, "o"), (True, GREY, "s")):
         own = methods["method"].map(is_control).eq(control).to_numpy()

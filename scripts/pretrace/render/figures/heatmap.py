@@ -17,7 +17,7 @@ from pretrace.runtime.errors import InputError
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
-    """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
+    """Draw a heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
     options, panels = Options(**artifact["options"]), results.panels(artifact)
     frames = [_cells(artifact, results, panel, options) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
@@ -82,7 +82,7 @@ def _draw(axis: Any, frame: pd.DataFrame, options: Options, limits: tuple[float,
 
 
 def _write_value(axis: Any, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
-    """The value without its leading zero; the best in a solid box, the default in a dashed one."""
+    """Write a value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
     axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",

@@ -120,7 +120,7 @@ def _name_ticks(axis: Any, ticks: Mapping[float, str]) -> None:
 
 
 def method_lines(artifact: Artifact, results: Results) -> Drawing:
-    """A line a method over `options.x`: model, length or subset, a facet each; or a parameter, then a facet a panel.
+    """Draw a line a method over `options.x`: a model, length or subset; or a parameter, then a facet a panel.
 
     `options.metrics`, in place of the artifact's one, have facets of their own side by side.
     Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
@@ -215,8 +215,7 @@ KINDS = {"member": "members", "nonmember": "non-members"}
 
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel: signed Wasserstein distances between log-likelihoods with and without a prefix, by
-    shots.
+    """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and without a prefix, by shots.
 
     They are those of the artifact's evaluation set (`evaluation.tokens.shift_estimates`). With
     `options.across.separator` a panel is shown once for each of these separators between shots.
@@ -247,7 +246,7 @@ TOO_FEW = (
 
 
 def audit_power(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel (a model, a benchmark with documents, a length), a line a method: the power of an audit.
+    """Draw the power of an audit: a facet a panel (model, benchmark with documents, length), a line a method.
 
     Lines are members' documents, dotted ones non-members'; the band is the 95 % interval of all methods combined.
     """
@@ -278,7 +277,7 @@ TOO_FEW_FOR_CORPUS = (
 
 
 def corpus_power(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
+    """Draw a facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
     facets, frames = [], []
     for panel in artifact["panels"]:
         rows = results.asked_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
@@ -308,7 +307,7 @@ HELD_OUT = ", held-out"
 
 
 def loss_curves(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a benchmark, a line a model of the panels: loss (nats a token) against tokens seen.
+    """Draw a facet a benchmark, a line a model of the panels: loss (nats a token) against tokens seen.
 
     Training loss is a line, held-out loss its marked points; what is held out is text that the model is not
     trained on, so that the distance between the two is what the model knows of its members alone.

@@ -13,9 +13,8 @@ from pretrace.evaluation.published import NAMES, frame_of, rates, read_names
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
+    CLASS_STYLES,
     GREY,
-    MEMBER,
-    NONMEMBER,
     PAGE,
     VERMILION,
     Drawing,
@@ -32,7 +31,6 @@ from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
-STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 EPS = 2
 SURPRISING = f"eps={EPS};percentile=40"
 """SURP's setting: an entropy below 2 nats, a log-probability below the 40th percentile."""
@@ -40,7 +38,7 @@ LOGPROB = "log-probability of the token (nats)"
 
 
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
+    """Draw a row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
     panels = results.panels(artifact)
     frames = [results.token_curves_of(artifact, panel, SURPRISING) for panel in panels]
     with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
@@ -55,7 +53,7 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
             axes[2].set_title(f"{next(letters)}{_title(frame)}", loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
-            for label, style in STYLES.items()
+            for label, style in CLASS_STYLES.items()
         }  # fmt: skip
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
@@ -72,7 +70,7 @@ def _title(frame: pd.DataFrame) -> str:
 
 
 def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
-    """Hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
+    """Draw hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
     width, height = (2 * np.diff(np.unique(shares[key].round(9))).min() for key in ("x", "y"))
     extent = (0, HEXAGONS[0] * width, -HEXAGONS[1] * height, 0)
     norm = LogNorm(shares["weight"].min(), shares["weight"].max())
@@ -90,7 +88,7 @@ def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
 
 
 def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
-    for label, style in STYLES.items():
+    for label, style in CLASS_STYLES.items():
         points, mean = (
             frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")
         )
@@ -109,7 +107,7 @@ PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x
 
 
 def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
+    """Draw a facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
 
     Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
     """

@@ -32,7 +32,7 @@ CONTROL_LABELS = {
 
 
 def audit(artifact: Artifact, results: Results) -> Table:
-    """For each model and benchmark: the answer, what the audit can find, documents, passages, checks."""
+    """Lay out for each model and benchmark the answer, what the audit can find, documents, passages, checks."""
     panels = {pair_of(panel): panel for panel in artifact["panels"]}
     audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]

@@ -26,8 +26,9 @@ from pretrace.runtime.errors import InputError
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
-    """A block for each panel with placebos, a row a method: its value, that of the placebos, its rank among them,
-    whether it beats blind. Panels without placebos are rows of one block.
+    """Lay out a block a panel with placebos, a row a method: its value, the placebos', its rank, if it beats blind.
+
+    Panels without placebos are columns of one block.
     """
     panels = results.panels(artifact)
     frame = beside_controls(artifact, results)
@@ -92,7 +93,7 @@ BLOCKS = {
 
 
 def null_audit(artifact: Artifact, results: Results) -> Table:
-    """One row for each panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
+    """Lay out a row a panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
 
     Methods that see a model are counted; controls have their own rows below. Holm's correction is over the whole
     table. The permutation tests are shown for the rows that have one.

@@ -64,7 +64,7 @@ SIZE_OF_STUDENT = (
 
 
 def corpus_test(artifact: Artifact, results: Results) -> Table:
-    """A block a panel, a row a score, with what is believed beside it."""
+    """Lay out a block a panel, a row a score, with what its test takes for granted."""
     blocks: list[Block] = []
     records: list[dict[str, Any]] = []
     readings = []
@@ -73,10 +73,10 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
         randomised = bool(results.entries[panel["benchmark"]].get("randomised"))
         believed = {score: _belief(row, randomised=randomised) for score, row in rows.items()}
         name = panel_label({"length": None, **panel})
-        shown = (
-            (_label(score), _cells(row, believed[score], "redraws" in panel), score in CONTROLS)
-            for score, row in rows.items()
-        )
+        shown = []
+        for score, row in rows.items():
+            label = LABELS.get(score, f"{method_label(score)}, fixed beforehand")
+            shown.append((label, _cells(row, believed[score], "redraws" in panel), score in CONTROLS))
         blocks += rows_of(f"{name}: {_documents(rows)}", shown, "Score")
         records += [panel_record(panel) | row | {"believed": believed[score]} for score, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
@@ -86,10 +86,6 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
     sized = [SIZE, *[SIZE_OF_STUDENT] * unequal] if redrawn else []
     notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
-
-
-def _label(score: str) -> str:
-    return LABELS.get(score, f"{method_label(score)}, fixed beforehand")
 
 
 def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
@@ -173,7 +169,7 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
     differing = [
         label.split(" (")[0].lower()
         for control, label in LABELS.items()
-        if control in CONTROLS and control in rows and _is_low(rows[control])
+        if control in CONTROLS and control in rows and (number(rows[control]["p"]) or 1.0) <= LEVEL
     ]
     effect = f"{method_label(name)} has an effect of {with_interval(estimate(fixed))} (p = {fixed['p']:.2g})"
     if fixed["p"] > LEVEL:
@@ -192,8 +188,3 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
             "believed of both models holds."
         )
     return f"{doubt}: the effect may come from that alone."
-
-
-def _is_low(row: Record) -> bool:
-    p = number(row["p"])
-    return p is not None and p <= LEVEL

@@ -22,7 +22,7 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
-    """One row a benchmark, subset and length: its texts and documents by class."""
+    """Lay out a row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
     panels = {tuple(panel.get(key) for key in keys): panel for panel in results.panels(artifact)}
     records = []
@@ -67,7 +67,7 @@ SUMS = {
 
 
 def pass_costs(artifact: Artifact, results: Results) -> Table:
-    """Rows by model and benchmark, then by what the model read (text, altered text, prefix); every pass in the CSV."""
+    """Sum passes by model and benchmark, then by what the model read (text, altered text, prefix), then all."""
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
     read = {pair: results.manifest(pair) for pair in pairs if pair in results.passes}
     if not read:
@@ -134,7 +134,7 @@ SECONDS = "seconds_a_document"
 
 
 def document_times(artifact: Artifact, results: Results) -> Table:
-    """A row a method of the artifact, a column a panel: seconds a document.
+    """Lay out a row a method of the artifact, a column a panel: seconds a document.
 
     A method of token statistics takes as long as the passes that it reads, shared ones in full, as if it alone
     were run; scoring itself takes no time that matters.

@@ -34,10 +34,10 @@ from pretrace.render.tables.table import Block, Cell, Table, best, by_method, ro
 
 
 def method_table(artifact: Artifact, results: Results) -> Table:
-    """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
+    """Lay out a row a method, a column a panel, a block each for held-out, default and best-on-test settings.
 
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
-    ...) puts panels that differ in it into blocks of their own; `average` (`registry.CHOICES`) adds the mean over
+    ...) puts panels that differ in it into blocks of their own; `average` (`catalogue.CHOICES`) adds the mean over
     panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest method of a
     column; a star says that a method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected
     p <= 0.05.
@@ -51,7 +51,8 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     notes = _notes(artifact, options, panels, shown)
     if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
-    names = [_block_name(panel, options.blocks) for panel in panels]
+    values = [str(panel.get(options.blocks, "")) for panel in panels]
+    names = [f"{value} words" if options.blocks == "length" else value for value in values]
     blocks: list[Block] = []
     for name, selection in product(dict.fromkeys(names), selections):
         own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
@@ -67,11 +68,6 @@ SELECTION_TITLES = {
         "Best on test (settings chosen on the evaluated texts themselves, as papers report it; optimistic)"
     ),
 }
-
-
-def _block_name(panel: Panel, key: str) -> str:
-    value = panel.get(key, "") if key else ""
-    return f"{value} words" if key == "length" else str(value)
 
 
 def _notes(
@@ -119,7 +115,7 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
 
 
 def setting_table(artifact: Artifact, results: Results) -> Table:
-    """A row a value of the parameter `options.x`, with every other parameter at its default; one column a panel.
+    """Lay out a row a value of the parameter `options.x`, every other parameter at its default; a column a panel.
 
     Bold is the best value of a column, chosen on the evaluated texts. The last rows are the artifact's methods without
     the parameter.
@@ -161,7 +157,7 @@ CHANCE = "chance"
 
 
 def pairwise_tests(artifact: Artifact, results: Results) -> Table:
-    """A block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
+    """Lay out a block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
 
     The first column is chance. A star: Holm-corrected over the methods against one baseline, p <= 0.05; the
     long data have every interval and p.
@@ -214,7 +210,7 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
 
 
 def selection_gap(artifact: Artifact, results: Results) -> Table:
-    """A row a method, a column a panel, and their mean: the value that is best on test minus the held-out one.
+    """Lay out a row a method, a column a panel, and their mean: the best value on test minus the held-out one.
 
     The two rest on the same texts, so the gap has no interval. A method without a hyperparameter has one setting: its
     gap is what averaging over folds alone does. A mark says that the held-out choice lies at an edge of its grid.

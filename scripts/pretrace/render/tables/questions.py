@@ -27,7 +27,7 @@ METRICS = [*ACCURACIES, "gap"]
 
 
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
-    """A row a question method and setting; of each panel the accuracy of members, of non-members, and the gap.
+    """Lay out a row a question method and setting: each panel's accuracy of members, of non-members, and the gap.
 
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
@@ -89,7 +89,7 @@ P_VALUE = "p_value"
 
 
 def welch_table(artifact: Artifact, results: Results) -> Table:
-    """A row a method at its default setting; of each panel `options.metrics`, and p of the difference of mean scores.
+    """Lay out a row a method, default settings: each panel's `options.metrics`, and p of the difference of mean scores.
 
     p is that of one test; a star says that it holds Holm's correction over the panel's methods.
     """
@@ -136,7 +136,7 @@ def _tested(
 
 
 def calibration_table(artifact: Artifact, results: Results) -> Table:
-    """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
+    """Lay out a row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)
     frames, blocks = [], []
     for panel in panels:

@@ -25,8 +25,9 @@ FARTHEST = 10
 
 
 def reproduction(artifact: Artifact, results: Results) -> Table:
-    """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of them
-    agree by which criterion, and how far apart they are; then the numbers that are farthest apart.
+    """Lay out a block a paper, a row an artifact: by protocol how many numbers agree, and how far apart they are.
+
+    The last block has the numbers that are farthest apart.
 
     The long data holds every published number under every protocol.
     """
@@ -34,7 +35,9 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     names = read_names(results.published[NAMES])
     papers = list(dict.fromkeys(number.row["paper"] for number in compared))
     summaries = [block for paper in papers for block in _summaries(names, paper, compared)]
-    blocks = [*summaries, *_farthest(compared)]
+    apart = sorted(rates(compared), key=lambda number: (-abs(number.difference or 0), *number.row.values()))
+    rows = ((_place(number.row), _far_cells(number), False) for number in apart[:FARTHEST])
+    blocks = [*summaries, *rows_of("The farthest apart", rows, "Number")]
     reading = " ".join(_reading(names, paper, compared) for paper in papers)
     return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
 
@@ -71,12 +74,6 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
     yield "criterion", Cell(words=", ".join(counts["criteria"]) or None)
     yield "median difference", Cell(counts["median"], signed=True)
     yield "largest difference", Cell(counts["largest"], signed=True)
-
-
-def _farthest(compared: Sequence[Compared]) -> list[Block]:
-    apart = sorted(rates(compared), key=lambda number: (-abs(number.difference or 0), *number.row.values()))
-    rows = ((_place(number.row), _far_cells(number), False) for number in apart[:FARTHEST])
-    return rows_of("The farthest apart", rows, "Number")
 
 
 def _far_cells(number: Compared) -> Iterable[tuple[str, Cell]]:

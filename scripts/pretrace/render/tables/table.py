@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def rest(self) -> str:
-        """What follows the number: `* (a) [0.56, 0.69]`."""
+        """Return what follows the number: `* (a) [0.56, 0.69]`."""
         text = ("*" if self.star else "") + "".join(f" ({sign})" for sign in self.signs)
         if self.sd is not None:
             return f"{text} ± {self.sd:.3f}"
