@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
+from pretrace.render.catalogue import RENDERERS, register
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
 from pretrace.render.names import METHOD_LABELS
@@ -142,6 +143,14 @@ def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str)
     with pytest.raises(InputError) as error:
         check(HEATMAP | change)
     assert said in str(error.value)
+
+
+def test_the_catalogue_names_functions_that_are_there_and_results_that_are_known():
+    for name, renderer in RENDERERS.items():
+        assert renderer.function().__name__ == name
+    with pytest.raises(InputError, match="did you mean 'benchmarks'"):
+        register("tables.sizes.sizes", "benchmark")
+    assert "sizes" not in RENDERERS
 
 
 def test_registry_imports_neither_pandas_nor_matplotlib():
