@@ -1,7 +1,7 @@
 """Bars side by side, with intervals: a method by its parts, answers by calibration, place and letter."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from matplotlib.patches import Patch
@@ -40,13 +40,6 @@ SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
 
 
-class Facet(NamedTuple):
-    """Axes of bars: rows of `frame` are bars `group, series, value, low, high`; without series, a bar a group."""
-
-    title: str
-    frame: pd.DataFrame
-
-
 def draw_bars(
     results: Results,
     panels: Sequence[Panel],
@@ -59,7 +52,8 @@ def draw_bars(
 ) -> Drawing:
     """Return groups of bars from zero: a facet a panel, a fill a series. `across`: levels by name.
 
-    `subject` is added to the title of every facet.
+    Rows of a frame are bars `group, series, value, low, high`; without series, a bar a group. `subject` is added to
+    the title of every facet.
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
@@ -67,14 +61,14 @@ def draw_bars(
     subjects = [subject.replace("_", " ")] if subject else []
     titles = ["\n".join([*panel_lines(panel), *subjects]) for panel in panels]
 
-    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
-        _draw(axis, facet.frame, series)
+    def draw(axis: Any, number: int) -> dict[str, Any]:
+        _draw(axis, frames[number], series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**_fill(number)) for number, name in enumerate(series)}
+        handles: dict[str, Any] = {name: Patch(**_fill(place)) for place, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
-    facets, widths = list(map(Facet, titles, frames)), (3.6, PAGE * 2 / 3, PAGE)
-    figure = draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
+    widths = (3.6, PAGE * 2 / 3, PAGE)
+    figure = draw_facets(titles, draw, row=2.4, y_labels=[y_label] * len(titles), widths=widths)
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 

@@ -68,12 +68,13 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Any, number: int) -> dict[str, Any]:
         axis.set(xlabel=x_label, xlim=(low - margin, high + margin))
-        return _draw(axis, facet, styles)
+        return _draw(axis, facets[number], styles)
 
     row = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    return draw_facets(facets, draw, row=row, share_y=all(facet.lines == facets[0].lines for facet in facets))
+    same_lines = all(facet.lines == facets[0].lines for facet in facets)
+    return draw_facets([facet.title for facet in facets], draw, row=row, share_y=same_lines)
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:

@@ -147,32 +147,32 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
 
 
 def draw_facets(
-    facets: Sequence[Any],
-    draw: Callable[[Any, Any], Mapping[str, Any]],
+    titles: Sequence[str],
+    draw: Callable[[Any, int], Mapping[str, Any]],
     *,
     row: float,
     y_labels: Sequence[str] = (),
     widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
 ) -> Figure:
-    """Return a figure with axes for each of `facets` (with a `title`), three in a row.
+    """Return a figure with axes for each of `titles`, three in a row.
 
-    `draw(axis, facet)` draws one and returns its handles for the legend.
+    `draw(axis, number)` fills one of them and returns its handles for the legend.
 
     `row`: height of a row (inches). `widths`: of a figure with one, two and three columns (inches). Several axes get
     letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
     """
-    columns = min(3, len(facets))
-    rows, width = -(-len(facets) // columns), widths[columns - 1]
+    columns = min(3, len(titles))
+    rows, width = -(-len(titles) // columns), widths[columns - 1]
     handles: dict[str, Any] = {}
     with sheet(width, row * rows) as figure:
         grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
-        for number, (axis, facet) in enumerate(zip(grid.flat, facets, strict=False)):
-            handles |= draw(axis, facet)
-            axis.set_title((letter(number) if len(facets) > 1 else "") + facet.title, loc="left", fontsize=7)
+        for number, (axis, title) in enumerate(zip(grid.flat, titles, strict=False)):
+            handles |= draw(axis, number)
+            axis.set_title((letter(number) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
             if y_labels and (number % columns == 0 or y_labels[number] != y_labels[number - 1]):
                 axis.set_ylabel(y_labels[number])
-        for axis in grid.flat[len(facets) :]:
+        for axis in grid.flat[len(titles) :]:
             axis.set_visible(False)
         if handles:
             legend_rows = -(-len(handles) // legend_columns(list(handles), width))

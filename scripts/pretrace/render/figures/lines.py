@@ -28,7 +28,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     line_styles,
     nth_style,
-)  # fmt: skip
+)
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
@@ -37,7 +37,7 @@ from pretrace.render.names import (
     metric_label,
     ordered,
     panel_label,
-)  # fmt: skip
+)
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, metrics_of, number_record, of_panels, panel_record
@@ -73,7 +73,8 @@ def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: 
     across = [name for facet in facets for name in facet.across]
     handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for name in across}
 
-    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Any, number: int) -> dict[str, Any]:
+        facet = facets[number]
         for level in facet.across.values():
             axis.axhline(level, color=GREY, linewidth=0.7)
         places = _draw_series(axis, facet, styles)
@@ -84,9 +85,10 @@ def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: 
             axis.set_xticks(places, [f"{place:g}" for place in places])
         return handles
 
+    titles = [facet.title for facet in facets]
     if len(facets) > 2:
-        facets = [replace(facet, title=facet.title.replace(" on ", "\non ", 1)) for facet in facets]
-    return draw_facets(facets, draw, row=2.4, y_labels=[facet.y_label for facet in facets])
+        titles = [title.replace(" on ", "\non ", 1) for title in titles]
+    return draw_facets(titles, draw, row=2.4, y_labels=[facet.y_label for facet in facets])
 
 
 def _draw_series(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:

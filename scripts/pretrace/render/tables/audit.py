@@ -140,13 +140,8 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
     known = _counts(design, "known_documents", "known document", "known_texts")
-    lines += [
-        (
-            "Rests on",
-            f"{known} that you gave as unread by the model and of the same kind as your texts. pretrace cannot check "
-            "that.",
-        )
-    ]
+    given = f"{known} that you gave as unread by the model and of the same kind as your texts."
+    lines.append(("Rests on", f"{given} pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
     question = f"Was {panel['model']} trained on {own} of '{panel['benchmark']}'?"
     return Box(question, first, result.kind, tuple(lines))
@@ -173,7 +168,8 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel['model']} on {panel['benchmark']}"
     failed = bool(failed_controls(frame))
-    yield from rows_of(f"What this audit can find: {name}", _can_find(frame), "")
+    facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
+    yield from rows_of(f"What this audit can find: {name}", facts, "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
         own = frame[frame["unit"] == unit]
         if unit == "document" and own["id"].nunique() > 1:
@@ -184,49 +180,45 @@ def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Blo
     yield from rows_of(f"Checks: {name}", _checks(frame), "")
 
 
-def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]], bool]]:
+def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield what an audit of this size can find: labels with their words."""
     design = _design(frame)
-
-    def line(label: str, words: str) -> tuple[str, list[tuple[Head, Cell]], bool]:
-        return label, [("", Cell(words=words))], False
-
-    yield line("Known documents, with passages", _pair(design, "known_documents", "known_texts"))
-    yield line("Your documents, with passages", _pair(design, "documents", "texts"))
+    for label, keys in (
+        ("Known documents, with passages", ("known_documents", "known_texts")),
+        ("Your documents, with passages", ("documents", "texts")),
+    ):
+        yield label, ", ".join(f"{design.get(key, 0):,.0f}" for key in keys)
     if design.get("known_documents", 0) < LEAST_DOCUMENTS:
-        yield line("Known documents that a p-value needs", f"{LEAST_DOCUMENTS}")
+        yield "Known documents that a p-value needs", f"{LEAST_DOCUMENTS}"
         return
     if pd.notna(icc := design.get("icc", float("nan"))):
-        yield line("How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}")
+        yield "How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}"
     typical = f"a document of {design['typical_texts']:.0f} passages"
     for suffix, what in (("", typical), ("_all", "all together")):
         if f"smallest_effect{suffix}" in design and (not suffix or design["documents"] > 1):
             effect = design[f"smallest_effect{suffix}"]
             words = f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
-            yield line(f"Found in four of five cases, {what}: if it lies above by", words)
+            yield f"Found in four of five cases, {what}: if it lies above by", words
     if "texts_needed" in design:
         needed = design["texts_needed"]
         words = f"{needed:.0f}" if isfinite(needed) else "more known documents, with more passages each"
-        yield line(f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words)
+        yield f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words
     if "least_p" in design:
         label = "Least p of such a document, if all its passages outscore all known ones"
-        yield line(label, p_text(design["least_p"]))
+        yield label, p_text(design["least_p"])
     positive = records_of(_units(frame, "positive"))
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
-        yield line(f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words)
+        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words
     if not positive:
-        yield line(FOUND_AT_ALL, "not tested")
-
-
-def _pair(design: Mapping[str, float], first: str, second: str) -> str:
-    return f"{design.get(first, 0):,.0f}, {design.get(second, 0):,.0f}"
+        yield FOUND_AT_ALL, "not tested"
 
 
 def _unit_block(
     title: str, unit: str, own: pd.DataFrame, texts: "pd.Series[str]", *, failed: bool
-) -> list[Block]:
-    """Return a row a document or passage, the lowest p first; passages are called by their first words."""
+) -> Iterator[Block]:
+    """Yield a block with a row a document or passage, the lowest p first; passages are called by their first words."""
     together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
     together = together.sort_values("unit", key=lambda units: units.ne("all"), kind="stable")
     alone = own[own["method"] != COMBINED]
@@ -239,9 +231,9 @@ def _unit_block(
         rows.append((label, _unit_cells(row, unit, methods, single, failed), False))
         details.append(f"{row['id']}: {text}" if text else "")
     shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
-    (block,) = rows_of(title + shown, rows, "Document" if unit == "document" else "Passage")
-    detailed = [replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True)]
-    return [replace(block, rows=tuple(detailed))]
+    for block in rows_of(title + shown, rows, "Document" if unit == "document" else "Passage"):
+        detailed = (replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True))
+        yield replace(block, rows=tuple(detailed))
 
 
 def first_words(text: str) -> str:

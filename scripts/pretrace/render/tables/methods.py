@@ -11,14 +11,7 @@ from pretrace.evaluation.averages import Record, averages_of
 from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
 from pretrace.render.catalogue import MethodTable, SettingTable
-from pretrace.render.names import (
-    AT_EDGE,
-    PARAMETER_LABELS,
-    marked_label,
-    method_label,
-    ordered,
-    panel_label,
-)
+from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label, ordered, panel_label
 from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
