@@ -14,6 +14,7 @@ from pretrace.evaluation.published import (
     read_names,
     summary,
 )
+from pretrace.render.catalogue import Reproduction
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import joined
 from pretrace.render.registry import Artifact
@@ -45,7 +46,7 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
 def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
     gone = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
-    compared = compare(results, artifact["options"]["artifacts"], gone)
+    compared = compare(results, Reproduction(**artifact["options"]).artifacts, gone)
     if not compared:
         raise InputError(
             f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
