@@ -38,11 +38,11 @@ with job_log(snakemake.log[0]):
         sealed=told(read_json(snakemake.input.seals)) if snakemake.input.seals else (),
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
-    found = [
+    concluding = [
         line
         for name, lines_of in CONCLUDING.items()
         for artifact in artifacts
         if name in named(artifact) and "unavailable" not in artifact
         for line in lines_of(pd.read_csv(outputs(artifact, folder)["csv"]))
     ]
-    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))
+    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in concluding))

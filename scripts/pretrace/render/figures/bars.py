@@ -11,14 +11,12 @@ from pretrace.methods import parse_setting
 from pretrace.render.catalogue import AblationBars, DocumentBars
 from pretrace.render.figures.drawing import (
     CHANCE,
-    GREEN,
-    ORANGE,
     PAGE,
-    SKY,
     Drawing,
     chance_of,
     draw_facets,
     draw_intervals,
+    nth_fill,
 )
 from pretrace.render.names import (
     CALIBRATION_LABELS,
@@ -34,7 +32,6 @@ from pretrace.render.results import Results
 from pretrace.render.rows import Panel, number_record, of_panels, records_of
 from pretrace.runtime.errors import InputError, nearest
 
-FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
 EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
@@ -64,7 +61,7 @@ def draw_bars(
     def draw(axis: Any, number: int) -> dict[str, Any]:
         _draw(axis, frames[number], series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**_fill(place)) for place, name in enumerate(series)}
+        handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
     widths = (3.6, PAGE * 2 / 3, PAGE)
@@ -78,7 +75,7 @@ def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
     for row in records_of(frame):
         number = series.index(row["series"]) if series else groups.index(row["group"])
         place = groups.index(row["group"]) + ((number - (len(series) - 1) / 2) * width if series else 0.0)
-        axis.bar(place, row["value"], width=width * 0.94, **_fill(number))
+        axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
         axis.annotate(f"{row['value']:.3f}", (place, bar[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
@@ -86,11 +83,6 @@ def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
-
-
-def _fill(number: int) -> dict[str, Any]:
-    color, hatch = FILLS[number % len(FILLS)]
-    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
 
 
 def ablation_bars(artifact: Artifact, results: Results) -> Drawing:

@@ -312,3 +312,12 @@ def nth_style(number: int) -> LineStyle:
     # the number of colours is odd, so that a colour that comes again has other dashes
     color, dashes = _COLORS[number % len(_COLORS)], _DASHES[number % len(_DASHES)]
     return LineStyle(color, dashes, marker=_MARKERS[number % len(_MARKERS)])
+
+
+FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
+
+
+def nth_fill(number: int) -> dict[str, Any]:
+    """Return how the bars of a series look, as arguments of matplotlib."""
+    color, hatch = FILLS[number % len(FILLS)]
+    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
