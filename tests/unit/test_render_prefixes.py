@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation.averages import average, difference, over_draws
-from pretrace.evaluation.sets import evaluation_sets
+from pretrace.evaluation.cells import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures.lines import facet_over
 from pretrace.render.results import Results
@@ -185,9 +185,15 @@ def test_curves_and_lines_are_never_of_held_out_settings(name: str, results: Res
 def test_shifts_stand_for_every_class_kind_and_number_of_shots(results: Results):
     frame = draw("prefix_shifts", results).frame
     assert len(frame) == 2 * 2 * len(made_up.SHOTS)
-    assert sorted(frame["value"]) == sorted(read_parquet(results.estimates[PAIR])["value"])
-    with pytest.raises(InputError, match="there is no shift"):
-        draw("prefix_shifts", results, panels=[made_up.PANEL | {"subset": "late"}])
+    whole = read_parquet(results.statistics["shift"][PAIR]).query(
+        "subset == '' and evaluation_set == 'without_prefixes'"
+    )
+    assert sorted(frame["value"]) == sorted(whole["value"])
+    with pytest.raises(
+        InputError,
+        match="no pass with shots of evaluation_set without_prefixes, view original, draw 3",
+    ):
+        draw("prefix_shifts", results, panels=[made_up.PANEL | {"draw": 3}])
 
 
 @pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])

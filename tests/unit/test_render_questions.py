@@ -162,7 +162,7 @@ def test_a_document_has_its_own_letters(results):
 
 def test_one_document_has_its_own_bars_by_the_place_of_the_true_text(results):
     drawing = made_up_results.draw(artifact("de_cop_figure8", document="d03"), results)
-    answers = read_parquet(results.estimates[made_up.MODEL, made_up.BENCHMARK].parent / "answers.parquet")
+    answers = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK].parent / "answers.parquet")
     for permutation, place in ((0, "true text at A"), (14, "true text at C")):
         own = answers[
             (answers["document"] == "d03")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.errors import InputError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,7 +29,7 @@ class Panel(TypedDict, total=False):
     references: list[str]
     label: str
     settings: dict[str, str]
-    redraws: int
+    size: bool
     view: str
     draw: int
     reference: str
@@ -72,22 +73,12 @@ CHOICES = {
 }
 """Options that are one of a few words."""
 
-OF_A_PAIR = (
-    "scores",
-    "metrics",
-    "tests",
-    "placebos",
-    "estimates",
-    "curves",
-    "audit",
-    "windows",
-    "extraction",
-)
+OF_A_PAIR = ("scores", "metrics", "tests", "placebos", "audit", "windows", "extraction", *STATISTICS)
 """Kinds of results that are a file of a study's own for each model and benchmark."""
 
 KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
-"""What a renderer may read: eleven by (model, benchmark), `benchmarks` by benchmark, `training` by model,
-`published` by paper."""
+"""What a renderer may read: `benchmarks` by benchmark, `training` by model, `published` by paper, all else by (model,
+benchmark)."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ class Renderer:
     """What a renderer reads and takes, and the function that draws (`module`, `function`).
 
     `needs` is a subset of `KINDS`; `required` and `optional` are its own keys under `options`, beside
-    `COMMON_OPTIONS`. `statistic` is what evaluation computes only where it is shown (`studies.plan.ASKED`).
+    `COMMON_OPTIONS`.
     """
 
     name: str
@@ -105,7 +96,6 @@ class Renderer:
     optional: frozenset[str]
     module: str
     function: str
-    statistic: str = ""
 
 
 def figure(
@@ -114,7 +104,6 @@ def figure(
     needs: Sequence[str],
     required: Sequence[str] = (),
     optional: Sequence[str] = (),
-    statistic: str = "",
 ) -> Callable[[F], F]:
     """Register a function (artifact, results) -> Drawing, or as `table` -> Table. Every argument is a literal.
 
@@ -151,8 +140,7 @@ def _registered(kind: str, path: Path, function: str, decorator: ast.Call) -> Re
         raise InputError(
             f"{path}: {name} needs '{unknown[0]}', which is unknown: {nearest(unknown[0], KINDS)}"
         )
-    module, statistic = f"pretrace.render.{kind}s.{path.stem}", given.get("statistic", "")
-    return Renderer(name, kind, **keys, module=module, function=function, statistic=statistic)
+    return Renderer(name, kind, **keys, module=f"pretrace.render.{kind}s.{path.stem}", function=function)
 
 
 RENDERERS = _renderers()

@@ -18,7 +18,7 @@ from pretrace.runtime.files import write_text
 
 PIXELS_PER_INCH = 120
 TEMPLATE = "report.html.jinja"
-MEASURED = frozenset({"metrics", "tests", "curves"})
+MEASURED = frozenset({"metrics", "tests", "tokens"})
 """What is read by renderers of AUCs and the like, which a page explains at its top."""
 OPENING = ("word_for_word", "familiar_texts", "headline")
 """The artifacts or renderers of the figures that the page opens with, in this order."""

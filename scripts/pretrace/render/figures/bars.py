@@ -156,9 +156,7 @@ ORDERS = (0, 14)
 """Of the options: the true text first, and third, with options A and C swapped."""
 
 
-@figure(
-    "position_bars", needs=("metrics", "estimates"), optional=("document",), statistic="accuracy_by_order"
-)
+@figure("position_bars", needs=("metrics", "accuracy_by_order"), optional=("document",))
 def by_place(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel: accuracy of each class in each of the two `ORDERS`, one bar each.
 
@@ -167,7 +165,8 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
     panels, document = results.panels(artifact), artifact["options"].get("document", "")
     frames = []
     for panel in panels:
-        rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
+        rows = results.estimates_of(artifact, panel, "accuracy_by_order")
+        rows = _of_document(artifact, panel, rows, document)
         rows = rows[rows["order"].isin(ORDERS)]
         rows = rows.sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
@@ -175,13 +174,14 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
 
 
-@figure("letter_bars", needs=("metrics", "estimates"), optional=("document",))
+@figure("letter_bars", needs=("metrics", "letters"), optional=("document",))
 def by_letter(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
     panels, document = results.panels(artifact), artifact["options"].get("document", "")
     frames = []
     for panel in panels:
-        rows = _of_document(artifact, results, panel, document, "letter_probability")
+        rows = results.estimates_of(artifact, panel, "letters", "letter_probability")
+        rows = _of_document(artifact, panel, rows, document)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: no non-member has answers with probabilities")
@@ -194,12 +194,9 @@ def by_letter(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
 
 
-def _of_document(
-    artifact: Artifact, results: Results, panel: Panel, document: str, quantity: str
-) -> pd.DataFrame:
-    """A panel's rows of one document, or of classes (""); raises with the nearest name where there are none."""
-    rows = results.estimates_of(artifact, panel, quantity, "accuracy")
-    of = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
+def _of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame, document: str) -> pd.DataFrame:
+    """Return the rows of one document, or of classes (""); raises with the nearest name if there are none."""
+    of = rows[rows["document"] == document]
     if document and of.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise InputError(f"{where(artifact, panel)}: unknown options.document '{document}': {hint}")

@@ -49,7 +49,7 @@ def _curves(
     return panels, rows, frames
 
 
-@figure("roc", needs=("metrics", "curves"), statistic="roc")
+@figure("roc", needs=("metrics", "roc"))
 def roc(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
@@ -61,8 +61,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], of, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
-    points = of_panels([frame[["method", "setting", "x", "y"]] for frame in frames], panels)
-    return Drawing(drawn, points.rename(columns={"x": "fpr", "y": "tpr"}))
+    return Drawing(drawn, of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels))
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
@@ -71,7 +70,7 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
     for method, of in styles.items():
         points = frame[frame["method"] == method]
-        axis.plot(points["x"], points["y"], **of.line)
+        axis.plot(points["fpr"], points["tpr"], **of.line)
     names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
     axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
     if not smallest:
@@ -102,7 +101,7 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
                 alignment="left")  # fmt: skip
 
 
-@figure("score_densities", needs=("metrics", "curves"), statistic="density")
+@figure("score_densities", needs=("metrics", "density"))
 def densities(artifact: Artifact, results: Results) -> Drawing:
     """A row a panel, a column a method: densities of both classes at the setting of `selecting.one_setting`.
 

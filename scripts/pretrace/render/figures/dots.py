@@ -98,7 +98,7 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str,
     return handles
 
 
-@figure("document_accuracies", needs=("metrics", "estimates"))
+@figure("document_accuracies", needs=("metrics", "accuracy"))
 def of_documents(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel: a dot a document, by class and rising accuracy.
 

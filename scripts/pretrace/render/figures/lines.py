@@ -36,6 +36,7 @@ from pretrace.render.names import (
     metric_label,
     ordered,
     panel_label,
+    where,
 )
 from pretrace.render.registry import SELECTIONS, Artifact, figure
 from pretrace.render.results import Results, pair_of
@@ -227,12 +228,12 @@ SHIFTS = {
 KINDS = {"member": "members", "nonmember": "non-members"}
 
 
-@figure("prefix_shifts", needs=("estimates", "benchmarks"), statistic="shift")
+@figure("prefix_shifts", needs=("shift", "benchmarks"))
 def over_shots(artifact: Artifact, results: Results) -> Drawing:
     """One facet for each panel: signed Wasserstein distances between log-likelihoods with and without a prefix, by
     shots.
 
-    They are those of the artifact's evaluation set (`evaluation.tokens.shift_estimates`). With
+    They are those of the artifact's evaluation set (`evaluation.tokens.shifts`). With
     `options.across.separator` a panel is shown once for each of these separators between shots.
     """
     panels, facets, frames = results.panels(artifact), [], []
@@ -240,8 +241,14 @@ def over_shots(artifact: Artifact, results: Results) -> Drawing:
         frame = results.estimates_of(artifact, panel, "shift")
         usual: dict[str, Any] = {"evaluation_set": "all", "view": "original", "draw": 0, "separator": "none"}
         given = {**usual, **artifact, **artifact["options"], **panel}
-        for key in (*usual, *(["start_token"] if "start_token" in given else [])):
-            frame = frame[frame[key] == given[key]]
+        if not frame["evaluation_set"].eq(given["evaluation_set"]).any():
+            given["evaluation_set"] = "all"  # no text was drawn as a shot, so that there are no other sets
+        chosen = {key: given[key] for key in (*usual, "start_token") if key in given}
+        for key, value in chosen.items():
+            frame = frame[frame[key] == value]
+        if frame.empty:
+            words = ", ".join(f"{key} {value}" for key, value in chosen.items())
+            raise InputError(f"{where(artifact, panel)}: there is no pass with shots of {words}")
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
@@ -254,7 +261,7 @@ def over_shots(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
 
 
-@figure("audit_power", needs=("estimates",), statistic="power")
+@figure("audit_power", needs=("power",))
 def over_texts(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel (a model, a benchmark with documents, a length), a line a method: the power of an audit.
 
@@ -262,7 +269,7 @@ def over_texts(artifact: Artifact, results: Results) -> Drawing:
     """
     facets, frames = [], []
     for panel in artifact["panels"]:
-        found = results.asked_of(artifact, panel, "power", hint=TOO_FEW)
+        found = results.tests_of(artifact, panel, "power", hint=TOO_FEW)
         found = found[found["method"].isin(artifact.get("methods", found["method"].unique()))]
         frames.append(found[["method", "texts", "label", "n", "value", "low", "high"]])
         series = found["method"].where(found["label"] == 1, found["method"] + FALSE_ALARMS)
@@ -295,12 +302,12 @@ def _power_facet(panel: Panel, x: str, share_of: str, points: pd.DataFrame, **ti
     return Facet(title, x, label, points, across={f"{100 * LEVEL:g} %": LEVEL}, banded=True, **ticks)
 
 
-@figure("corpus_power", needs=("estimates",), statistic="corpus_power")
+@figure("corpus_power", needs=("corpus_power",))
 def over_documents(artifact: Artifact, results: Results) -> Drawing:
     """A facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
     facets, frames = [], []
     for panel in artifact["panels"]:
-        found = results.asked_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
+        found = results.tests_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
         points = found.assign(series=found["method"], x=found["documents"].map(math.log2).astype(float))
         ticks = {math.log2(n): str(n) for n in sorted(found["documents"].unique())}
         facets.append(_power_facet(panel, "documents of each class", "draws", points, ticks=ticks))

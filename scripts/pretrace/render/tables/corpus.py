@@ -12,9 +12,15 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact, table
-from pretrace.render.results import Results
+from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
+
+NOT_TESTED = (
+    "there is no corpus test of its subset and length; the log of compute_statistic says why. Texts of both classes "
+    "must have the same subsets and lengths, and documents with texts of both classes must be of one length"
+)
+GROUPS = {1: "suspected", 0: "held_out"}
 
 HALF = "fitted on the other half of the documents"
 LABELS = {
@@ -63,7 +69,7 @@ SIZE_OF_STUDENT = (
 )
 
 
-@table("corpus_test", needs=("estimates",), statistic="corpus")
+@table("corpus_test", needs=("corpus", "corpus_size", "codec"))
 def render(artifact: Artifact, results: Results) -> Table:
     """A block a panel, a row a score, with what is believed beside it."""
     blocks: list[Block] = []
@@ -77,7 +83,7 @@ def render(artifact: Artifact, results: Results) -> Table:
         blocks += rows_of(
             f"{name}: {_documents(rows)}",
             (
-                (_label(of), _cells(row, believed[of], "redraws" in panel), of in CONTROLS)
+                (_label(of), _cells(row, believed[of], panel.get("size", False)), of in CONTROLS)
                 for of, row in rows.items()
             ),
             "Score",
@@ -87,9 +93,7 @@ def render(artifact: Artifact, results: Results) -> Table:
     unequal = any(record.get("unequal") for record in records)
     student = [STUDENT] if unequal else []
     sized = (
-        [SIZE, *[SIZE_OF_STUDENT] * unequal]
-        if any("redraws" in panel for panel in artifact["panels"])
-        else []
+        [SIZE, *[SIZE_OF_STUDENT] * unequal] if any(panel.get("size") for panel in artifact["panels"]) else []
     )
     notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
@@ -104,24 +108,25 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[
     its interval, unequal (1: documents have different numbers of texts), needed (documents of each class, where there
     are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
-    quantities = ("effect", "p", "smallest_effect", "units", "unequal", "needed", "size", "hurt")
-    frame = results.asked_of(artifact, panel, *(f"corpus_{of}" for of in quantities), hint="")
     found: dict[str, dict[str, Any]] = {}
-    for row in records_of(frame):
+    for row in records_of(results.tests_of(artifact, panel, "corpus", hint=NOT_TESTED)):
         of = found.setdefault(
             str(row["method"]), {"method": row["method"], "p": None, "smallest_effect": None}
         )
-        group = "suspected" if number(row["label"]) else "held_out"
-        if row["quantity"] == "corpus_effect":
+        if row["quantity"] == "effect":
             of |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
-        elif row["quantity"] == "corpus_units":
-            of[group] = row["n"]
-        elif row["quantity"] == "corpus_hurt":
-            of |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
-        elif row["quantity"] == "corpus_size":
-            of |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
+        elif row["quantity"] == "units":
+            of[GROUPS[row["label"]]] = row["n"]
         else:
-            of[row["quantity"].removeprefix("corpus_")] = row["value"]
+            of[row["quantity"]] = row["value"]
+    if panel.get("size"):
+        for row in records_of(results.tests_of(artifact, panel, "corpus_size")):
+            found[row["method"]] |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
+    has_shots = pair_of(panel) in results.statistics.get("codec", {})
+    for row in records_of(results.tests_of(artifact, panel, "codec")) if has_shots else []:
+        of = found.setdefault(CODEC, {"method": CODEC, "p": None, "smallest_effect": None})
+        group = GROUPS[row["label"]]
+        of |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
     order = [*(name for name in found if name not in LABELS), *LABELS]
     return {name: found[name] for name in order if name in found}
 
