@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation.averages import average, difference, over_draws
-from pretrace.evaluation.sets import evaluation_sets
+from pretrace.evaluation.cells import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures.lines import place_facet
 from pretrace.render.results import Results
@@ -193,8 +193,9 @@ def test_lines_over_what_nothing_differs_in_are_an_error(results: Results, x: st
 
 
 def test_a_panel_without_shifts_is_an_error(results: Results):
-    with pytest.raises(InputError, match="there is no shift"):
-        draw("prefix_shifts", results, panels=[made_up.PANEL | {"subset": "late"}])
+    said = "no pass with shots of evaluation_set without_prefixes, view original, draw 3"
+    with pytest.raises(InputError, match=said):
+        draw("prefix_shifts", results, panels=[made_up.PANEL | {"draw": 3}])
 
 
 @pytest.mark.parametrize(
