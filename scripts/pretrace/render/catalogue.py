@@ -127,7 +127,7 @@ RENDERERS: dict[str, Renderer] = {}
 
 
 def register(path: str, *needs: str, options: type[Options] = Options) -> None:
-    """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`; raises if one is no kind."""
+    """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`; raises if a need is unknown."""
     for kind in needs:
         if kind not in KINDS:
             raise InputError(f"{path} needs '{kind}', which is unknown: {nearest(kind, KINDS)}")
