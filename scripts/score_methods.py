@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pretrace import methods
+from pretrace.passes.index import PassIndex
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
@@ -12,12 +13,12 @@ with job_log(snakemake.log[0]):
     references = zip(snakemake.params.references, snakemake.input.references, strict=True)
     counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
     shadows = zip(snakemake.params.shadows, snakemake.input.shadows, strict=True)
+    store = Path(snakemake.params.store)
     benchmark = read_parquet(snakemake.input.benchmark)
     inputs = methods.Inputs(
-        manifest=read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []},
-        store=Path(snakemake.params.store),
+        PassIndex(read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}, store),
         benchmark=benchmark,
-        references={slug: read_json(path) for slug, path in references},
+        references={slug: PassIndex(read_json(path), store) for slug, path in references},
         counts={slug: Path(path) for slug, path in counts},
         shadows={slug: Path(path) for slug, path in shadows},
         prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from made_up_results import IndexOf
 
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.codec import codec_estimates, is_hurt
 from pretrace.evaluation.tokens import Passes
+from pretrace.views.readings import PassKey
 
 ALONE = [-3, -2.5, -2, -1.8, -1.5, -1.2, -2.2, -1, -0.9, -0.8, -0.5, -0.4, -2]
 GIVEN = [-2, -2, -1.5, -1, -1, -1, -2, -0.9, -0.8, -0.7, -0.6, -0.7, -0.1]
@@ -45,9 +47,10 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         for kind, shots, draw in kinds for length in (64, 32)
     ]  # fmt: skip
 
-    def read(*_: Any, prefix: str, shots: int | None, length: int, **__: Any) -> pa.Table:
-        seen[prefix] = shots or 0
-        here = benchmark[benchmark["length"].eq(length)]
+    def read(key: PassKey) -> pa.Table:
+        prefix = key.reading.shots.prefix.name if key.reading.shots else ""
+        seen[prefix] = key.reading.shots.count if key.reading.shots else 0
+        here = benchmark[benchmark["length"].eq(key.slice.length)]
         values = []
         for name, label in zip(here["text_id"], here["label"], strict=True):
             own = {"member": 1, "nonmember": 0}.get(prefix) == (None if pd.isna(label) else label)
@@ -58,7 +61,7 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         return pa.table({"text_id": here["text_id"], "logprobs": values, "truncated": cut})
 
     sets = {("all", None): EvaluationSet()}
-    of = Passes({"views": views}, None, benchmark, sets, 100, "tiny on eras", read)
+    of = Passes(IndexOf({"views": views}, read), benchmark, sets, 100, "tiny on eras")
     return codec_estimates(of, [ASKED])
 
 

@@ -25,6 +25,7 @@ from pretrace.evaluation.tokens import (
     token_curves,
     tokens_of,
 )
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
 
@@ -95,7 +96,7 @@ def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(tmp
                                                | set(benchmark.loc[benchmark["label"].eq(1), "text_id"])),
     }  # fmt: skip
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
-    of = Passes(manifest, tmp_path / "store", benchmark, sets, 100, "tiny on eras")
+    of = Passes(PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras")
     rows = pd.DataFrame(shift_estimates(of, [made_up_prefixes.SHIFT]))
     here = kept.to_numpy(dtype=bool)
     plain, given = (
@@ -124,9 +125,8 @@ def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
 def test_what_two_figures_ask_for_stands_once(tmp_path):
     benchmark, table = made_up_prefixes.texts(), made_up.pass_table()
     sets = {("all", None): EvaluationSet()}
-    of = Passes(
-        made_up_prefixes.manifest(tmp_path, benchmark), tmp_path / "store", benchmark, sets, 20, "tiny"
-    )
+    index = PassIndex(made_up_prefixes.manifest(tmp_path, benchmark), tmp_path / "store")
+    of = Passes(index, benchmark, sets, 20, "tiny")
     every, late = (made_up_prefixes.SHIFT | {"subset": subset} for subset in (None, "late"))
     assert len(frame_of(shift_estimates(of, [every, late]))) == len(shift_estimates(of, [every]))
     tokens = [made_up.TOKENS, made_up.TOKENS | {"length": None}]

@@ -53,7 +53,7 @@ def test_lowercase_reads_the_altered_pass(store: Store) -> None:
 
 def test_ref_has_a_row_for_each_reference_model(store: Store) -> None:
     others = {name: Store(store.folder, name, store.benchmark).add() for name in ("small", "other")}
-    references = {name: other.manifest for name, other in others.items()}
+    references = {name: other.passes for name, other in others.items()}
     scores = score_of(store, a_run("ref", "loss", references=list(others)), references=references)
     ref = scores[scores["method"] == "ref"].set_index(["reference", "id"])["score"]
     assert len(ref) == 40

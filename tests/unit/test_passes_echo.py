@@ -30,8 +30,8 @@ TEXTS = [
 ]
 
 
-def some_shots(at):
-    return ["A number of texts.", "120 members were there.\n"][: at["shots"]]
+def some_shots(key):
+    return ["A number of texts.", "120 members were there.\n"][: key.reading.shots.count]
 
 
 @pytest.fixture(autouse=True)

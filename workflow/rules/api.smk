@@ -25,7 +25,7 @@ rule score_prompts:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("score_prompts"),
-        requests=of_shared_pair(plan.pass_requests),
+        requests=of_shared_pair(plan.requests_for_jobs),
         store="results/passes/store",
         answers="results/api/answers.sqlite",
         api=lambda wildcards: MODELS[wildcards.model]["api"],

@@ -22,7 +22,7 @@ rule run_passes:
         runtime=more_each_attempt(resource_of("runtime", 240)),
     params:
         code=code_digest("run_passes"),
-        requests=of_shared_pair(plan.pass_requests),
+        requests=of_shared_pair(plan.requests_for_jobs),
         store="results/passes/store",
         loading=loading_of,
         device=config["device"],

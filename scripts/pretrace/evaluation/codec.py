@@ -8,7 +8,7 @@ import pandas as pd
 from pretrace.evaluation.corpus_test import coordinates
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.tokens import Asked, Passes, Row
-from pretrace.views.prefixes import KINDS, SEPARATORS, START_TOKEN, Prefix
+from pretrace.views.readings import KINDS, Prefix, Shots
 
 CODEC = "codec"
 
@@ -33,8 +33,8 @@ def codec_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
             continue
         shots, separator = min(common)
         for kind, label in KINDS.items():
-            prefix = {"prefix": Prefix(kind, separator).name, "draw": 0, "shots": shots, "inner_start": False}
-            found = [value for part in texts for value in _hurt(of, place, part, label, prefix)]
+            given = Shots(Prefix(kind, separator), draw=0, count=shots)
+            found = [value for part in texts for value in _hurt(of, place, part, label, given)]
             about = coordinates("corpus_hurt", one) | {"method": CODEC, "label": label, "shots": shots}
             if found:
                 rows.append(about | {"n": len(found), "value": sum(found) / len(found)})
@@ -47,17 +47,18 @@ def is_hurt(alone: Floats, given: Floats) -> bool:
 
 
 def _stored(of: Passes, asked: Asked, texts: pd.DataFrame, kind: str) -> set[tuple[int, str]]:
-    """(shots, separator) of the passes after shots of this kind."""
-    separators = {Prefix(kind, separator).name: separator for separator in (*SEPARATORS, START_TOKEN)}
-    entries = of.entries(asked, texts, draw=0, inner_start=False)
+    """(count, separator) of the passes after shots of this kind."""
+    found = [reading.shots for reading, _ in of.entries(asked, texts) if reading.shots]
     return {
-        (entry["shots"], separators[entry["prefix"]]) for entry in entries if entry["prefix"] in separators
+        (shots.count, shots.prefix.separator)
+        for shots in found
+        if shots == Shots(Prefix(kind, shots.prefix.separator), draw=0, count=shots.count)
     }
 
 
-def _hurt(of: Passes, asked: Asked, texts: pd.DataFrame, label: int, prefix: Row) -> list[bool]:
-    """`is_hurt` of each text of this label after the prefix."""
-    frames = [of.rows(asked, texts, **at) for at in ({"prefix": ""}, prefix)]
+def _hurt(of: Passes, asked: Asked, texts: pd.DataFrame, label: int, given: Shots) -> list[bool]:
+    """`is_hurt` of each text of this label after the shots."""
+    frames = [of.rows(asked, texts), of.rows(asked, texts, lambda shots: shots == given)]
     whole = [frame[~frame["truncated"]].set_index("text_id")["logprobs"] for frame in frames]
     pairs = pd.concat(whole, axis=1, keys=["alone", "given"], join="inner")
     pairs = pairs[pairs.index.isin(texts.loc[texts["label"].eq(label).fillna(False), "text_id"])]

@@ -15,6 +15,7 @@ from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.curves import score_curves
 from pretrace.evaluation.tokens import Passes, shift_estimates, token_curves
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
 COORDINATES = [
@@ -74,7 +75,11 @@ def estimates_and_curves(
         rows += [row for one in of("corpus_power") for row in corpus_power(scored, one)]
     sets = {(one.name, one.draw): one for one in evaluation_sets}
     passes = Passes(
-        manifest or {"views": []}, store, benchmark, sets, resamples, f"{model} on {benchmark_name}"
+        PassIndex(manifest or {"views": []}, store),
+        benchmark,
+        sets,
+        resamples,
+        f"{model} on {benchmark_name}",
     )
     rows += shift_estimates(passes, of("shift")) + codec_estimates(passes, of("corpus"))
     curves = [score_curves(metrics, scores, evaluation_sets, of("roc") + of("density"))]

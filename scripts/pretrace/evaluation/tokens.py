@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,10 @@ from pretrace.evaluation.significance import percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics
 from pretrace.methods.surp import surprising
-from pretrace.passes.manifest import read
-from pretrace.passes.requests import COORDINATES
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-from pretrace.views import Prefix
+from pretrace.views.readings import PassKey, Prefix, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -38,17 +37,22 @@ Asked = Mapping[str, Any]
 `draw` and `separator`, of surprising tokens `eps` and `percentile`."""
 
 
+ShotsFilter = Callable[[Shots | None], bool]
+
+
+def without_shots(shots: Shots | None) -> bool:
+    return shots is None
+
+
 @dataclass(frozen=True)
 class Passes:
     """The passes of a model over a benchmark; `name` begins errors, `seed` the seeds of resamples."""
 
-    manifest: Mapping[str, Any]
-    store: Path | None
+    index: PassIndex
     benchmark: pd.DataFrame
     sets: Mapping[tuple[str, int | None], EvaluationSet]
     resamples: int
     name: str
-    read: Callable[..., Any] = read
 
     def places(self, asked: Asked) -> Iterator[tuple[Row, pd.DataFrame]]:
         """Subset and length of each place that is asked for, and its texts."""
@@ -68,42 +72,44 @@ class Passes:
             return labelled
         return labelled[labelled["text_id"].isin(self.sets[asked["evaluation_set"], asked["draw"]].ids or ())]
 
-    def entries(self, asked: Asked, texts: pd.DataFrame, *, full: bool = False, **wanted: Any) -> list[Row]:
-        """The manifest's entries of the texts as they are seen: one for each of their subsets.
+    def entries(self, asked: Asked, texts: pd.DataFrame, *, full: bool = False) -> list[PassKey]:
+        """Return the passes over the texts as the view has them, one for each subset and shots.
 
         `full`: only passes with more than log-probabilities.
         """
         length = texts["length"].iloc[0]
-        wanted |= {"view": asked["view"], "altered": "", "windows": None}
-        wanted |= {"length": None if pd.isna(length) else int(length)}
-        if asked["start_token"] is not None:
-            wanted["start_token"] = asked["start_token"]
         return [
-            entry
-            for entry in self.manifest["views"]
-            if entry["subset"] in set(texts["subset"])
-            and all(entry.get(key) == value for key, value in wanted.items())
-            and (not full or entry["statistics"] != "logprobs")
+            key
+            for key, row in self.index.rows.items()
+            for reading, slice in [key]
+            if slice.subset in set(texts["subset"])
+            and slice.length == (None if pd.isna(length) else int(length))
+            and (reading.view, reading.altered, reading.windows) == (asked["view"], "", None)
+            and asked["start_token"] in (None, reading.start_token)
+            and (not full or row["statistics"] != "logprobs")
         ]
 
-    def rows(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-        """The stored rows of the one pass of each subset; raises where there is none, or several."""
-        entries = self.entries(asked, texts, **wanted)
-        subsets = [entry["subset"] for entry in entries]
-        if not entries or len(set(subsets)) < len(subsets):
-            tokens = ", ".join(sorted({str(entry.get("start_token")) for entry in entries}))
-            there = f"several passes, with start tokens {tokens}; name one" if entries else "no such pass"
-            raise InputError(f"{self.name}: there is {there} ({wanted})")
-        frames = []
-        for entry in entries:
-            at = {key: entry[key] for key in COORDINATES if key in entry}
-            frames.append(self.read(self.manifest, self.store, **at).to_pandas())
-        frame = pd.concat(frames, ignore_index=True)
+    def rows(
+        self, asked: Asked, texts: pd.DataFrame, after: ShotsFilter = without_shots, *, full: bool = False
+    ) -> pd.DataFrame:
+        """Return the stored rows of the one pass of each subset; raises where there is none, or several.
+
+        `after` selects the shots before the texts.
+        """
+        keys = [key for key in self.entries(asked, texts, full=full) if after(key.reading.shots)]
+        subsets = [slice.subset for _, slice in keys]
+        if not keys or len(set(subsets)) < len(subsets):
+            tokens = ", ".join(sorted({reading.start_token for reading, _ in keys}))
+            there = f"several passes, with start tokens {tokens}; name one" if keys else "no such pass"
+            raise InputError(f"{self.name}: there is {there} (view {asked['view']})")
+        frame = pd.concat([self.index.read(key).to_pandas() for key in keys], ignore_index=True)
         return frame[frame["logprobs"].map(len) > 0]
 
-    def log_likelihoods(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> "pd.Series[float]":
-        """Mean log-probability (nats) of each text that has tokens, by text id."""
-        frame = self.rows(asked, texts, **wanted)
+    def log_likelihoods(
+        self, asked: Asked, texts: pd.DataFrame, after: ShotsFilter = without_shots
+    ) -> "pd.Series[float]":
+        """Return the mean log-probability (nats) of each text that has tokens, by text id."""
+        frame = self.rows(asked, texts, after)
         means = [float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]]
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
@@ -120,18 +126,19 @@ def shift_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
             texts = of.evaluated(one, every)
             seed = seed_of("shift", of.name, place["subset"], str(place["length"]))
             weights = text_weights(texts, of.resamples, seed)
-            plain = of.log_likelihoods(one, every, prefix="", draw=None, shots=None)
+            plain = of.log_likelihoods(one, every)
             about = place | {key: one[key] for key in ("view", "evaluation_set", "draw", "separator")}
             about |= {"start_token": one["start_token"] or "", "quantity": "shift"}
             for kind in ("member", "nonmember"):
-                prefix = {"prefix": Prefix(kind, one["separator"]).name, "draw": one["draw"]}
-                passed = of.entries(one, every, **prefix)
-                if not passed:
+                drawn = (Prefix(kind, one["separator"]), one["draw"])
+                read = [reading.shots for reading, _ in of.entries(one, every) if reading.shots]
+                counts = {shots.count for shots in read if (shots.prefix, shots.draw) == drawn}
+                if not counts:
                     raise InputError(
-                        f"{of.name}: there is no pass with {prefix['prefix']} shots of draw {one['draw']}"
+                        f"{of.name}: there is no pass with {drawn[0].name} shots of draw {one['draw']}"
                     )
-                for shots in sorted({entry["shots"] for entry in passed}):
-                    given = of.log_likelihoods(one, every, **prefix, shots=shots)
+                for count in sorted(counts):
+                    given = of.log_likelihoods(one, every, partial(_are, *drawn, count))
                     scored = texts["text_id"].isin(plain.index.intersection(given.index))
                     for label in (1, 0):
                         here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
@@ -142,8 +149,12 @@ def shift_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
                         )
                         found = {"n": len(ids), "value": signed_wasserstein(values, before)}
                         ends = {"low": float(low[0]), "high": float(high[0])}
-                        rows.append(about | {"label": label, "prefix": kind, "shots": shots} | found | ends)
+                        rows.append(about | {"label": label, "prefix": kind, "shots": count} | found | ends)
     return rows
+
+
+def _are(prefix: Prefix, draw: int, count: int, shots: Shots | None) -> bool:
+    return shots is not None and (shots.prefix, shots.draw, shots.count) == (prefix, draw, count)
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
@@ -210,7 +221,7 @@ def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens
 
     Which tokens are surprising `methods.surp.surprising` says, at the `eps` and `percentile` that are asked for.
     """
-    frame = of.rows(asked, texts, prefix="", full=True)
+    frame = of.rows(asked, texts, full=True)
     texts = texts[texts["label"].notna()].set_index("text_id")
     frame = frame[frame["text_id"].isin(texts.index)]
     if frame["entropies"].isna().any():

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
-from pretrace.methods.plan import Key, TextGroup
+from pretrace.methods.plan import Key
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import of_length, shots
+from pretrace.views.prefixes import shot_texts
+from pretrace.views.readings import PassKey, Prefix, Shots
 from pretrace.views.stored import StoredView, viewed
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ FIELDS = {
 
 
 class PassReader(dict[str, list[Row]]):
-    """Text id -> the rows of its variants, in order, of some of a cell's texts at a time; see `step`.
+    """Text id -> the rows of its variants, in order, of some of a slice's texts at a time; see `step`.
 
     A pass of 10^6 texts is never in memory as a whole. Its file is ordered by text id.
     """
@@ -117,12 +119,11 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
 class Inputs:
     """The inputs of a model's scores on a benchmark, and the number of texts without a needed input."""
 
-    manifest: dict[str, Any]
-    """The reader of the model's passes in `store`."""
-    store: Path
+    passes: PassIndex
+    """The passes of the model."""
     benchmark: "pd.DataFrame"
-    references: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The manifests of reference models by slug."""
+    references: Mapping[str, PassIndex] = field(default_factory=dict)
+    """The passes of reference models by slug."""
     counts: Mapping[str, Path] = field(default_factory=dict)
     """Token counts of corpora by slug, by this model's tokenizer."""
     shadows: Mapping[str, Path] = field(default_factory=dict)
@@ -136,11 +137,11 @@ class Inputs:
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
     _frequencies: dict[str, Floats] = field(default_factory=dict)
     _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
-    _open: dict[tuple[Any, ...], PassReader] = field(default_factory=dict)
-    _texts: dict[TextGroup, "pd.DataFrame"] = field(default_factory=dict)
+    _open: dict[tuple[str, PassKey], PassReader] = field(default_factory=dict)
+    _texts: dict[PassKey, "pd.DataFrame"] = field(default_factory=dict)
 
     def statistics(
-        self, cell: TextGroup, methods: Sequence[Method]
+        self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
         """Text id -> its statistics, with those of the altered texts that the methods need, or why it has none.
 
@@ -148,13 +149,15 @@ class Inputs:
         """
         if not methods:
             return
-        frame = self.texts(cell)
-        rows = self.rows(cell)
+        frame = self.texts(plain)
+        rows = self.rows(plain)
         needs = {need for method in methods for need in method.needs}
         altered = {
-            need: self.rows(cell, altered=view) for need, view in ALTERED_VIEWS.items() if need in needs
+            need: self.rows(plain.changed(altered=view))
+            for need, view in ALTERED_VIEWS.items()
+            if need in needs
         }
-        absent = f"no pass over view {cell.view}, start token {cell.start_token}"
+        absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
             for reader in self._open.values():
@@ -170,19 +173,19 @@ class Inputs:
         self._open.clear()
 
     def completion(
-        self, method: Method, cell: TextGroup, key: Key, passes: Mapping[str, tuple[str, int]]
+        self, method: Method, plain: PassKey, key: Key, passes: Mapping[str, tuple[Prefix, int]]
     ) -> Complete:
         """Adds a method's extra inputs to a text's statistics; `passes` as `needs.prefix_passes` gives them."""
         if "reference" in method.needs:
-            rows = self.rows(cell, reference=key.reference)
+            rows = self.rows(plain, key.reference)
             return lambda id, text: replace(
                 text, reference=rows.logprobs(id), aligned_reference=_aligned(text, rows.only(id))
             )
         if "neighbours" in method.needs:
-            variants = self.rows(cell, altered=key.reference)
+            variants = self.rows(plain.changed(altered=key.reference))
             return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
         if "continuations" in method.needs:
-            frame, samples = self.texts(cell), self.views.get(key.reference, {})
+            frame, samples = self.texts(plain), self.views.get(key.reference, {})
             texts = dict(zip(frame["text_id"], frame["text"], strict=True))
             return lambda id, _: TokenStatistics(
                 texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
@@ -193,32 +196,21 @@ class Inputs:
             under_shadows = self.under_shadows(key.reference)
             return lambda id, text: replace(text, shadows=under_shadows.get(id, ABSENT))
         given = {
-            FIELDS[need]: self.rows(cell, prefix=prefix, draw=key.draw, shots=count)
+            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw or 0, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
         return lambda id, text: _after_prefixes(id, text, given)
 
-    def rows(self, cell: TextGroup, *, reference: str = "", **beside: Any) -> PassReader:
-        """A pass over the cell's texts by the model or a reference; `beside`: what its coordinates have besides.
+    def rows(self, key: PassKey, reference: str = "") -> PassReader:
+        """Return the reader of a pass by the model or a reference; empty where there is no such pass.
 
-        One reader for all who ask for it, from the pass's start; an empty one where no manifest holds such a pass.
+        All who ask for a pass share one reader.
         """
-        from pretrace.passes.manifest import PLAIN, read_batches
-
-        named = {
-            "view": cell.view,
-            "start_token": cell.start_token,
-            "subset": cell.subset,
-            "length": cell.length,
-        }
-        at = PLAIN | named | {"inner_start": cell.inner_start and "prefix" in beside} | beside
-        key = (reference, *at.values())
-        if key not in self._open:
-            manifest = self.references.get(reference, {"views": []}) if reference else self.manifest
-            there = any(at.items() <= entry.items() for entry in manifest["views"])
-            batches = read_batches(manifest, self.store, at, ROWS_AT_ONCE) if there else iter(())
-            self._open[key] = PassReader(batches)
-        return self._open[key]
+        if (reference, key) not in self._open:
+            index = self.references.get(reference) if reference else self.passes
+            batches = index.batches(key, ROWS_AT_ONCE) if index and key in index.rows else iter(())
+            self._open[reference, key] = PassReader(batches)
+        return self._open[reference, key]
 
     def frequencies(self, corpus: str) -> Floats | None:
         """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
@@ -226,7 +218,9 @@ class Inputs:
         from pretrace.corpora.counts import log_frequencies
 
         if corpus in self.counts and corpus not in self._frequencies:
-            self._frequencies[corpus] = log_frequencies(self.counts[corpus], self.manifest["vocabulary"])
+            self._frequencies[corpus] = log_frequencies(
+                self.counts[corpus], self.passes.manifest["vocabulary"]
+            )
         return self._frequencies.get(corpus)
 
     def under_shadows(self, model: str) -> dict[str, tuple[Floats, Floats]]:
@@ -240,20 +234,20 @@ class Inputs:
             self._under_shadows[model] = {id: (within[id], without[id]) for id in within}
         return self._under_shadows.get(model, {})
 
-    def texts(self, cell: TextGroup) -> "pd.DataFrame":
-        """The benchmark's rows of a cell by text id; `text` as the cell's view has it, "" where it has none."""
-        if cell not in self._texts:
-            here = self.benchmark["subset"].eq(cell.subset) & of_length(self.benchmark, cell.length)
-            frame = self.benchmark[here].sort_values("text_id")
-            if cell.view != "original":
-                seen = dict(viewed(cell.view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+    def texts(self, plain: PassKey) -> "pd.DataFrame":
+        """Return a slice's rows of the benchmark by text id; `text` as the view has it, "" where it has none."""
+        if plain not in self._texts:
+            frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
+            view = plain.reading.view
+            if view != "original":
+                seen = dict(viewed(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
                 frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
-            self._texts[cell] = frame
-        return self._texts[cell]
+            self._texts[plain] = frame
+        return self._texts[plain]
 
-    def shots(self, cell: TextGroup, draw: int, prefix: str, count: int) -> tuple[str, ...]:
-        """The texts of the first `count` shots of a draw."""
-        return tuple(shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count))
+    def shot_texts(self, plain: PassKey, shots: Shots) -> tuple[str, ...]:
+        """Return the texts of shots that are drawn from the benchmark."""
+        return tuple(shot_texts(shots, plain.slice, self.benchmark, self.prefixes))
 
     def stream(self) -> tuple[str, ...]:
         """The texts that a model trained on the benchmark's members reads in an epoch."""
@@ -263,12 +257,19 @@ class Inputs:
 
     def log_unscored(self) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):
-            log.info("%s: no score for %d texts of %s: %s", method, texts, self.manifest["benchmark"], reason)
+            log.info(
+                "%s: no score for %d texts of %s: %s",
+                method,
+                texts,
+                self.passes.manifest["benchmark"],
+                reason,
+            )
 
 
 def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassReader]) -> TokenStatistics:
-    found = {field: reader.only(id) for field, reader in given.items()}
-    rows = {field: row for field, row in found.items() if isinstance(row, TokenStatistics)}
+    rows = {
+        field: row for field, reader in given.items() if isinstance(row := reader.only(id), TokenStatistics)
+    }
     used = [row.shots_used for row in rows.values() if row.shots_used is not None]
     logprobs: dict[str, Any] = {field: row.logprobs for field, row in rows.items()}
     return replace(text, shots_used=min(used, default=None), **logprobs)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from pretrace.methods.registry import REFERENCES, find
 from pretrace.methods.settings import settings
-from pretrace.views import Prefix
+from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 ALTERED_VIEWS = {"lowercase": "lowercase"}
 """Needs that a further view of the text answers -> the name of that view."""
@@ -83,19 +83,19 @@ def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str
     return fixed | (set(neighbours) if "neighbours" in needs else set())
 
 
-def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """Need -> (name of the prefix, shots) of one setting of a method; empty for methods without a prefix."""
+def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
+    """Need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
     method = find(id)
     values = method.defaults | dict(params)
     passes = {}
     for need in (need for need in PREFIXES if need in method.needs):
         zero_access = need == "member_prefix" and values.get("access") == "zero"
         prefix = Prefix(
-            "zero_access" if zero_access else PREFIXES[need],
+            ZERO_ACCESS if zero_access else PREFIXES[need],
             str(values.get("separator", "none")),
             bool(values.get("manipulate_prefix", False)) and not zero_access,
         )
-        passes[need] = (prefix.name, int(values["shots"]))
+        passes[need] = (prefix, int(values["shots"]))
     return passes
 
 
@@ -106,10 +106,10 @@ def most_shots(entries: Iterable[Mapping[str, Any]]) -> int:
     return max((int(str(params["shots"])) for params in every), default=0)
 
 
-def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[str, int]]:
-    """The (prefix, shots) whose passes a run's methods need: `entries` as the run's `methods`.
+def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[Prefix, int]]:
+    """Return the (prefix, number of shots) whose passes a run's methods need: `entries` as the run's `methods`.
 
-    Each is a pass request of its own with that `prefix` and `shots`, in every draw and view of the run.
+    Each is a reading of its own in every draw and view of the run.
     Methods that read texts alone need the shots, and no pass.
     """
     return {

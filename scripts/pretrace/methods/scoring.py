@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pretrace.benchmarks.slices import Slice, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs
 from pretrace.methods.needs import prefix_passes
-from pretrace.methods.plan import Key, Settings, TextGroup, Wanted, plan, whole_numbers
+from pretrace.methods.plan import Key, Settings, Wanted, plan
 from pretrace.methods.registry import NEEDS, Method, find
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
+from pretrace.views.readings import PassKey, Prefix, Reading, Shots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,25 +38,24 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     start = time.monotonic()
     scores, texts = 0, set[str]()
     planned = plan(runs, inputs.benchmark, inputs.language, has_prefixes=inputs.prefixes is not None)
-    for cell, wanted in planned.items():
-        for block in _blocks(cell, wanted, inputs):
+    for plain, wanted in planned.items():
+        for block in _blocks(plain, wanted, inputs):
             if block.ids:
                 yield from _frames(block)
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(
-            Block(TextGroup("", "", "", None), Key("", "", None), [""], [], [], np.empty((0, 1)))
-        )
+        nothing = PassKey(Reading("", ""), Slice("", None))
+        yield from _frames(Block(nothing, Key("", "", None), [""], [], [], np.empty((0, 1))))
     inputs.log_unscored()
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Scores [texts, settings] of one method in one cell; `shots_used` by text, None without a prefix."""
+    """Scores [texts, settings] of one method over a slice; `shots_used` by text, None without a prefix."""
 
-    cell: TextGroup
+    plain: PassKey
     key: Key
     settings: list[str]
     ids: list[str]
@@ -76,8 +77,8 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
                 "id": block.ids * len(settings),
                 "method": block.key.method,
                 "setting": np.repeat(np.array(settings, dtype=object), len(block.ids)),
-                "view": block.cell.view,
-                "start_token": block.cell.start_token,
+                "view": block.plain.reading.view,
+                "start_token": block.plain.reading.start_token,
                 "draw": pd.array([block.key.draw] * rows, dtype="Int64"),
                 "reference": block.key.reference,
                 "shots_used": pd.array(block.shots_used * len(settings), dtype="Int64"),
@@ -87,17 +88,17 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
         yield frame.astype({name: str for name in ("unit", "id", *KEYS) if name != "draw"})
 
 
-def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
+def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
     methods = {key.method: find(key.method) for key in wanted}
     groups = [
         (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
     ]
     scored = [
         None if methods[key.method].scope == "benchmark"
-        else _TextScores(methods[key.method], cell, key, group, inputs)
+        else _TextScores(methods[key.method], plain, key, group, inputs)
         for key, group in groups
     ]  # fmt: skip
-    for texts in inputs.statistics(cell, [m for m in methods.values() if m.scope == "text"]):
+    for texts in inputs.statistics(plain, [m for m in methods.values() if m.scope == "text"]):
         for text_scores in scored:
             if text_scores:
                 text_scores.add(texts)
@@ -105,7 +106,7 @@ def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
         block = (
             text_scores.block()
             if text_scores
-            else _benchmark_block(methods[key.method], cell, key, group, inputs)
+            else _benchmark_block(methods[key.method], plain, key, group, inputs)
         )
         _check_finite(block)
         yield block
@@ -113,20 +114,20 @@ def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
 
 def _by_prefix(method: Method, named: Settings) -> list[Settings]:
     """The settings in groups that read the same passes."""
-    groups: dict[tuple[tuple[str, int], ...], Settings] = {}
+    groups: dict[tuple[tuple[Prefix, int], ...], Settings] = {}
     for name, params in named.items():
         groups.setdefault(tuple(prefix_passes(method.id, params).values()), {})[name] = params
     return list(groups.values())
 
 
 class _TextScores:
-    """The scores of a method, in settings that read the same passes, of the texts of a cell that were added."""
+    """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
-    def __init__(self, method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> None:
+    def __init__(self, method: Method, plain: PassKey, key: Key, named: Settings, inputs: Inputs) -> None:
         passes = prefix_passes(method.id, next(iter(named.values())))
-        self._complete = inputs.completion(method, cell, key, passes)
+        self._complete = inputs.completion(method, plain, key, passes)
         self._label = f"{method.id} ({key.reference})" if key.reference else method.id
-        self._method, self._cell, self._key, self._named = method, cell, key, named
+        self._method, self._plain, self._key, self._named = method, plain, key, named
         self._unscored = inputs.unscored
         self._ids: list[str] = []
         self._used: list[int | None] = []
@@ -158,16 +159,17 @@ class _TextScores:
 
     def block(self) -> Block:
         scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
-        return Block(self._cell, self._key, list(self._named), self._ids, self._used, scores)
+        return Block(self._plain, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> Block:
+def _benchmark_block(method: Method, plain: PassKey, key: Key, named: Settings, inputs: Inputs) -> Block:
     """A method without a model reads the texts as the cell's view has them, and the shots as they are."""
-    frame = inputs.texts(cell)
+    frame = inputs.texts(plain)
     if absent := int(frame["text"].eq("").sum()):
-        inputs.unscored[method.id, f"no text of view {cell.view}"] += absent
+        inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent
         frame = frame[frame["text"].ne("")]
     passes = prefix_passes(method.id, next(iter(named.values())))
+    shots = {need: Shots(prefix, key.draw or 0, count) for need, (prefix, count) in passes.items()}
     texts = LabelledTexts(
         ids=frame["text_id"].tolist(),
         texts=frame["text"].tolist(),
@@ -175,21 +177,22 @@ def _benchmark_block(method: Method, cell: TextGroup, key: Key, named: Settings,
         folds=frame["fold"].astype(int).tolist(),
         language=inputs.language,
         stream=inputs.stream() if "stream" in method.needs else (),
-        **{FIELDS[need]: inputs.shots(cell, key.draw or 0, *prefix) for need, prefix in passes.items()},
+        **{FIELDS[need]: inputs.shot_texts(plain, drawn) for need, drawn in shots.items()},
     )
     columns = [method.function(texts, **params) for params in named.values()]
     ids = [id for id in texts.ids if all(id in column for column in columns)]
     if len(ids) < len(frame):
         inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
     scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
-    shots = max((count for _, count in passes.values()), default=None)
-    return Block(cell, key, list(named), ids, [shots] * len(ids), scores)
+    used = max((drawn.count for drawn in shots.values()), default=None)
+    return Block(plain, key, list(named), ids, [used] * len(ids), scores)
 
 
 def _check_finite(block: Block) -> None:
+    reading = block.plain.reading
     for row, column in np.argwhere(~np.isfinite(block.scores))[:1]:
         raise InputError(
             f"{block.key.method} (setting '{block.settings[column]}'): the score of text '{block.ids[row]}' "
-            f"is {block.scores[row, column]} (view {block.cell.view}, start token {block.cell.start_token}). "
+            f"is {block.scores[row, column]} (view {reading.view}, start token {reading.start_token}). "
             "A method must give every text a finite number."
         )

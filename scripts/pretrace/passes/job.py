@@ -14,23 +14,24 @@ from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
 from pretrace.passes.cost import Cost
 from pretrace.passes.engine import Engine
-from pretrace.passes.prompt_prefix import PromptPrefix, Shots, prompt_prefix_of
+from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
     ENGINE_VERSION,
-    PAST_CONTEXT,
     WINDOW,
     Evaluated,
-    Part,
-    PassRequest,
+    Pass,
     Texts,
-    expand,
     key_of,
     longest_text,
+    passes_of,
     windows,
 )
 from pretrace.passes.store import Store, table_of
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
+from pretrace.views.prefixes import ShotTexts
+from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Shots
 from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def run(
     manifest: Path,
     batch_tokens: int,
     threads: int,
-    shots: Shots | None = None,
+    shots: ShotTexts | None = None,
     evaluated: Evaluated | None = None,
     views: Mapping[str, StoredView] | None = None,
     window: int = WINDOW,
@@ -56,51 +57,47 @@ def run(
     """Compute what the store does not hold yet and write the manifest; returns it.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
-    gives the texts of a prefix (`prompt_prefix.Shots`), `evaluated` the ids of the texts that are read after it,
-    `views` the stored views. Weights are loaded only if a part is missing; each part is stored as soon as it is
-    done. Raises `InputError` for texts or weights that give no finite number, and for requests that the benchmark,
-    the tokenizer, `shots` or `views` cannot answer.
+    gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored views.
+    Weights are loaded only if a pass is missing; each pass is stored as soon as it is done. Raises `InputError` for
+    texts or weights that give no finite number, and for requests that the benchmark, the tokenizer, `shots` or
+    `views` cannot answer.
     """
-    kept = Store(store)
-    kept.remove_abandoned()
+    files = Store(store)
+    files.remove_abandoned()
     texts = Texts(target.tokenizer)
-    how = {"batch_tokens": batch_tokens, "threads": threads}
-    parts = expand(requests, benchmark, views or {}, evaluated)
+    settings = {"batch_tokens": batch_tokens, "threads": threads}
+    passes = passes_of(requests, benchmark, views or {}, evaluated)
     planned = [
-        one
-        for one in _planned(parts, texts, target, shots, window, how)
-        # where every text fits into the context there is nothing past it
-        if one.requests or one.part.coordinates["windows"] != PAST_CONTEXT
+        task
+        for task in _planned(passes, texts, target, shots, window, settings)
+        # if every text fits into the context, there is nothing past it
+        if task.requests or task.read.key.reading.windows != PAST_CONTEXT
     ]
-    records = {one.key: kept.record(one.key) for one in planned}
-    missing = {one.key: one for one in planned if records[one.key] is None}
+    records = {task.key: files.record(task.key) for task in planned}
+    missing = {task.key: task for task in planned if records[task.key] is None}
     name = f"{names['model']}/{names['benchmark']}"
     log.info("%s: %d passes, %d of them stored", name, len(records), len(records) - len(missing))
     if missing:
         with torch_settings(threads):
-            records |= _compute(list(missing.values()), target, texts, kept, name, batch_tokens)
-    entries = [
-        {
-            **one.part.coordinates,
-            "statistics": one.part.statistics,
-            "file": kept.file(one.key).name,
-            **(records[one.key] or {}),
-        }
-        for one in planned
+            records |= _compute(list(missing.values()), target, texts, files, name, batch_tokens)
+    rows = [
+        task.read.key.to_json()
+        | {"statistics": task.read.statistics, "file": files.file(task.key).name, **(records[task.key] or {})}
+        for task in planned
     ]
     facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {
-        **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **how, "views": entries
+        **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings, "views": rows
     }  # fmt: skip
     write_json(manifest, written)
     return written
 
 
 @dataclass(frozen=True, slots=True)
-class _Pass:
-    """A part with its prompt prefix, the number of its requests, and the key of its file."""
+class _Task:
+    """A pass with its prompt prefix, the number of its requests, and the key of its file."""
 
-    part: Part
+    read: Pass
     prompt_prefix: PromptPrefix
     window: int
     requests: int
@@ -108,32 +105,39 @@ class _Pass:
 
 
 def _planned(
-    parts: list[Part],
+    passes: list[Pass],
     texts: Texts,
     target: "Target | ApiTarget",
-    shots: Shots | None,
+    shots: ShotTexts | None,
     window: int,
-    how: dict[str, int],
-) -> list[_Pass]:
-    """In the order of the parts, but those of the same texts are planned together: tokenised once."""
-    planned: dict[int, _Pass] = {}
-    for index in sorted(range(len(parts)), key=lambda index: str(parts[index].sent_texts)):
-        part, at = parts[index], parts[index].coordinates
-        prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, at["start_token"]))
-        if at["prefix"]:
-            longest = longest_text(part, texts)
+    settings: dict[str, int],
+) -> list[_Task]:
+    """In the order of the passes, but those over the same texts are planned together: tokenised once."""
+    planned: dict[int, _Task] = {}
+    for index in sorted(range(len(passes)), key=lambda index: str(passes[index].sent_texts)):
+        read, reading = passes[index], passes[index].key.reading
+        prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, reading.start_token))
+        if reading.shots:
             prompt_prefix = prompt_prefix_of(
-                at, prompt_prefix.start, tokenizer=target.tokenizer, shots=shots, context=target.context,
-                longest=longest,
+                reading.shots, prompt_prefix.start, tokenizer=target.tokenizer,
+                texts=_shot_texts(read.key, reading.shots, shots), context=target.context,
+                longest=longest_text(read, texts),
             )  # fmt: skip
-        asked = windows(part, texts, prompt_prefix, context=target.context, size=window)
-        key, requests = key_of(part, asked, target=target, prompt_prefix=prompt_prefix, **how)
-        planned[index] = _Pass(part, prompt_prefix, window, requests, key)
-    return [planned[index] for index in range(len(parts))]
+        requests = windows(read, texts, prompt_prefix, context=target.context, size=window)
+        key, count = key_of(read, requests, target=target, prompt_prefix=prompt_prefix, **settings)
+        planned[index] = _Task(read, prompt_prefix, window, count, key)
+    return [planned[index] for index in range(len(passes))]
+
+
+def _shot_texts(key: PassKey, shots: Shots, shot_texts: ShotTexts | None) -> Sequence[str]:
+    if shot_texts is None:
+        name = f"prefix '{shots.prefix.name}', draw {shots.draw}"
+        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
+    return shot_texts(key)
 
 
 def _compute(
-    missing: list[_Pass],
+    missing: list[_Task],
     target: "Target | ApiTarget",
     texts: Texts,
     store: Store,
@@ -142,21 +146,21 @@ def _compute(
 ) -> dict[str, dict[str, Any]]:
     engine = _scorer(target, name, batch_tokens)
     # Sorted downwards, a prompt prefix follows the longer ones that begin with it: they are encoded once.
-    missing = sorted(missing, key=lambda one: one.prompt_prefix.parts, reverse=True)
+    missing = sorted(missing, key=lambda task: task.prompt_prefix.parts, reverse=True)
     records: dict[str, dict[str, Any]] = {}
-    with Progress(name, total=sum(one.requests for one in missing), unit="texts") as progress:
-        for one in missing:
-            if stored := store.record(one.key):  # by another benchmark's job with the same texts, meanwhile
-                records[one.key] = stored
-                progress.update(one.requests)
+    with Progress(name, total=sum(task.requests for task in missing), unit="texts") as progress:
+        for task in missing:
+            if stored := store.record(task.key):  # by another benchmark's job with the same texts, meanwhile
+                records[task.key] = stored
+                progress.update(task.requests)
                 continue
             cost = Cost()
-            sha256 = store.write(one.key, _tables(one, target.context, texts, engine, cost, progress))
+            sha256 = store.write(task.key, _tables(task, target.context, texts, engine, cost, progress))
             record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
             record["gpu"] = gpu_name(target.device)
-            store.finish(one.key, record)
-            records[one.key] = record
-            log.info("%s: %s", one.part.name, cost.summary())
+            store.finish(task.key, record)
+            records[task.key] = record
+            log.info("%s: %s", task.read.key.name, cost.summary())
     return records
 
 
@@ -176,7 +180,7 @@ def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engi
 
 
 def _tables(
-    one: _Pass,
+    task: _Task,
     context: int | None,
     texts: Texts,
     engine: "Engine | EchoScorer",
@@ -189,16 +193,16 @@ def _tables(
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
-    for requests in windows(one.part, texts, one.prompt_prefix, context=context, size=one.window):
+    for requests in windows(task.read, texts, task.prompt_prefix, context=context, size=task.window):
         values = engine.statistics(
-            requests, one.prompt_prefix, statistics=one.part.statistics, progress=report
+            requests, task.prompt_prefix, statistics=task.read.statistics, progress=report
         )
-        requests = engine.tokenised(requests, values, one.prompt_prefix)
+        requests = engine.tokenised(requests, values, task.prompt_prefix)
         cost.texts += len(requests)
-        cost.skipped += sum(request.skipped(one.prompt_prefix) is not None for request in requests)
+        cost.skipped += sum(request.skipped(task.prompt_prefix) is not None for request in requests)
         cost.truncated += sum(request.truncated for request in requests)
         cost.tokens += sum(value.shape[1] for value in values)
-        table = table_of(requests, one.prompt_prefix, values)
+        table = table_of(requests, task.prompt_prefix, values)
         del requests, values
         yield table
         del table

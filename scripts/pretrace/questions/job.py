@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from pretrace.benchmarks.sources import Part, chosen_parts
-from pretrace.methods.plan import whole_numbers
+from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import LETTERS, Answerer, Letters, Prompt, Reply
 from pretrace.questions.cloze import UNITS, mask, matches
 from pretrace.questions.completion import similar
@@ -102,7 +101,7 @@ def answer_questions(
 
 def _by_length(task: Task) -> Iterator[Task]:
     """The task in parts of one subset and length, in the order of its passages."""
-    for _, passages in groupby(task.passages, key=_part):
+    for _, passages in groupby(task.passages, key=_slice):
         yield replace(task, passages=list(passages))
 
 
@@ -236,8 +235,8 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        parts = chosen_parts({_part(one) for one in passages}, request)
-        ids |= {one.text_id for one in passages if _part(one) in parts}
+        chosen = chosen_slices(set(map(_slice, passages)), request["subsets"], request["lengths"])
+        ids |= {passage.text_id for passage in passages if _slice(passage) in chosen}
     order = list(QUESTION_METHODS)
     return [
         Task(method, parameters, setting, paraphraser, [one for one in passages if one.text_id in ids])
@@ -247,8 +246,8 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     ]
 
 
-def _part(passage: Passage) -> Part:
-    return passage.about["subset"], passage.about["length"]
+def _slice(passage: Passage) -> Slice:
+    return Slice(passage.about["subset"], passage.about["length"])
 
 
 def _passages(benchmark: pd.DataFrame) -> list[Passage]:

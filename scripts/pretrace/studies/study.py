@@ -39,6 +39,7 @@ from pretrace.studies.registries import (
 from pretrace.studies.runs import Extraction, Run
 from pretrace.studies.selection import select
 from pretrace.views import VIEWS
+from pretrace.views.readings import ZERO_ACCESS
 
 DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 """The artifacts of a study that names none: every method on every run."""
@@ -351,7 +352,7 @@ def _resolve_methods(
     chosen = [item for item in chosen if item["method"] not in hindered]
     chosen += _controls(chosen)
     needed = prefix_needs(chosen)
-    if any(kind == "zero_access" for kind, _ in needed) and not (
+    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed) and not (
         run.get("lengths") or benchmark.get("lengths")
     ):
         raise InputError(
