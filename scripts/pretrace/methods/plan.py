@@ -21,7 +21,7 @@ Settings = dict[str, dict[str, Value]]
 class Key(NamedTuple):
     """A method, the reference it uses ("" without) and the draw of its shots (None without).
 
-    `inner_start`: the start token stands between shots and text, and is scored.
+    `inner_start`: the start token is repeated between shots and text, and is scored.
     """
 
     method: str

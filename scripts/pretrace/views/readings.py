@@ -57,7 +57,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class Shots:
-    """The first `count` shots of a draw, before a text; `inner_start`: the start token stands between them."""
+    """The first `count` shots of a draw, before a text; `inner_start`: the start token is repeated between them."""
 
     prefix: Prefix
     draw: int
