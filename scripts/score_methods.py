@@ -10,17 +10,15 @@ from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
 with job_log(snakemake.log[0]):
-    references = zip(snakemake.params.references, snakemake.input.references, strict=True)
-    counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
-    shadows = zip(snakemake.params.shadows, snakemake.input.shadows, strict=True)
-    store = Path(snakemake.params.store)
+    manifest = read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}
     benchmark = read_parquet(snakemake.input.benchmark)
     inputs = methods.Inputs(
-        PassIndex(read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}, store),
-        benchmark=benchmark,
-        references={slug: PassIndex(read_json(path), store) for slug, path in references},
-        counts={slug: Path(path) for slug, path in counts},
-        shadows={slug: Path(path) for slug, path in shadows},
+        PassIndex(manifest, Path(snakemake.params.store)),
+        benchmark,
+        files={
+            need: {name: Path(path) for name, path in files.items()}
+            for need, files in snakemake.params.inputs.items()
+        },
         prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from pretrace.methods import Inputs, TokenStatistics, score
 from pretrace.passes.index import PassIndex
-from pretrace.runtime.files import sha256_file, write_parquet
+from pretrace.runtime.files import sha256_file, write_json, write_parquet
 
 VOCABULARY = 20
 
@@ -35,6 +35,10 @@ class Store:
     @property
     def passes(self) -> PassIndex:
         return PassIndex(self.manifest, self.folder)
+
+    def manifest_file(self) -> Path:
+        write_json(self.folder / f"{self.model}.json", self.manifest)
+        return self.folder / f"{self.model}.json"
 
     def row(self, id: str, altered: str = "", variant: int = 0) -> dict[str, Any]:
         rng = np.random.default_rng([*id.encode(), *self.model.encode(), *altered.encode(), variant])

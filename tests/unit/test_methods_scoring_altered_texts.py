@@ -47,7 +47,9 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
         for shadow in range(4) for place, id in enumerate(ids[:-1])
     ]  # fmt: skip
     write_parquet(tmp_path / "shadows.parquet", pd.DataFrame(rows))
-    scores = score_of(store, a_run("rmia", shadows=["pico"]), shadows={"pico": tmp_path / "shadows.parquet"})
+    scores = score_of(
+        store, a_run("rmia", shadows=["pico"]), files={"shadows": {"pico": tmp_path / "shadows.parquet"}}
+    )
     assert set(scores["reference"]) == {"pico"}
     assert "rmia (pico): no score for 1 texts of made_up: missing: log-likelihoods" in log_lines.text
     for id, value in scores.set_index("id")["score"].items():
@@ -57,6 +59,23 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
             for kind in (True, False)
         ]
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
+
+
+def test_samples_are_scored_without_a_pass_of_the_model(
+    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
+) -> None:
+    texts = benchmark_table.set_index("text_id")["text"]
+    rows = [(id, number, text) for id, text in texts[:-1].items() for number in (1, 0)]
+    write_parquet(tmp_path / "view.parquet", pd.DataFrame(rows, columns=["text_id", "variant", "text"]))
+    view = "continuations_by_tiny-2"
+    files = {"continuations": {view: tmp_path / "view.parquet"}}
+    scores = score_of(
+        Store(tmp_path, "tiny", benchmark_table), a_run("samia", continuations=[view]), files=files
+    )
+    assert scores["reference"].unique().tolist() == [view]
+    assert scores["score"].eq(1).all(), "the samples are the texts themselves"
+    assert len(scores) == len(texts) - 1
+    assert f"samia ({view}): no score for 1 texts of made_up: missing: samples of how" in log_lines.text
 
 
 def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:

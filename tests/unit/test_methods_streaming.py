@@ -34,8 +34,10 @@ def everything(tmp_path):
     run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["word_swaps-3"],
                 draws=[0, 1])  # fmt: skip
     given = {
-        "references": {"small": small.passes},
-        "counts": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+        "files": {
+            "reference": {"small": small.manifest_file()},
+            "frequencies": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+        },
         "prefixes": draw_prefixes(benchmark, pool=2, draws=2, seed=0),
     }
     return lambda: list(score([run], Inputs(store.passes, benchmark, language="en", **given)))

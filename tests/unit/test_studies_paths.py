@@ -54,9 +54,12 @@ def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     assert paths.manifest(loaded, *PAIR) == "results/passes/smollm2-135m/sotu/mine.json"
     assert paths.completions(loaded, *PAIR) == "results/completions/smollm2-135m/sotu/mine.parquet"
     assert paths.prefixes_read(loaded, *PAIR) == "results/prefixes/sotu.parquet"
-    assert paths.counts(loaded, *PAIR) == ["results/corpora/docstrings/counts/smollm2-135m.parquet"]
+    counts = "results/corpora/docstrings/counts/smollm2-135m.parquet"
+    assert paths.method_inputs(loaded, *PAIR)["frequencies"] == {"docstrings": counts}
     referring = load(RUN | {"methods": ["ref"], "references": ["tiny"]})
-    assert paths.references(referring, *PAIR) == ["results/passes/mine~tiny/sotu/mine.json"]
+    manifest = "results/passes/mine~tiny/sotu/mine.json"
+    assert paths.method_inputs(referring, *PAIR)["reference"] == {"tiny": manifest}
+    assert paths.method_input_files(referring, *PAIR) == [manifest]
 
 
 def test_a_view_by_a_model_of_the_study_is_named_apart(load):
@@ -166,8 +169,8 @@ SHADOWED = {
 def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_lengths_of_its_runs(load):
     loaded = load(SHADOWED | {"lengths": [64]}, SHADOWED | {"model": "pico-en-small", "lengths": [32]})
     shadows = "results/mine/shadows/pico-en-small/sotu_split.parquet"
-    assert paths.shadows(loaded, "pico-en-small-null", "sotu_split") == [shadows]
-    assert paths.shadows(loaded, "pico-en-small", "sotu_split") == [shadows]
+    for model in ("pico-en-small-null", "pico-en-small"):
+        assert paths.method_inputs(loaded, model, "sotu_split")["shadows"] == {"pico-en-small": shadows}
     assert plan.shadowed_lengths(loaded, "pico-en-small", "sotu_split") == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert plan.shadowed_lengths(every, "pico-en-small", "sotu_split") is None

@@ -2,11 +2,9 @@ rule score_methods:
     input:
         manifest=of_pair(paths.manifest),
         benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        references=of_pair(paths.references),
-        counts=of_pair(paths.counts),
-        shadows=of_pair(paths.shadows),
         prefixes=lambda wildcards: paths.prefixes(STUDY, wildcards.benchmark),
-        views=of_pair(paths.views_scored),
+        views=of_pair(paths.views_read),
+        inputs=of_pair(paths.method_input_files),
         answers=of_pair(paths.answers),
         calibration=of_pair(paths.calibration),
     output:
@@ -19,9 +17,7 @@ rule score_methods:
     params:
         code=code_digest("score_methods"),
         runs=of_pair(plan.runs_for_jobs),
-        references=of_pair(plan.references_of),
-        corpora=of_pair(plan.corpora_of),
-        shadows=of_pair(plan.shadows_of),
+        inputs=of_pair(paths.method_inputs),
         language=lambda wildcards: STUDY.benchmarks.entries[wildcards.benchmark].get("language", "en"),
         store="results/passes/store",
     script:

@@ -1,5 +1,5 @@
-"""What scores are made of: passes of the model and of reference models, the benchmark, its views and prefixes,
-corpus counts; and from them the statistics of each text."""
+"""The inputs of scores: the model's passes, the benchmark, its views and shots, further inputs by kind; and from them
+the statistics of each text."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from pretrace.methods.registry import Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import shot_texts
 from pretrace.views.readings import PassKey, Prefix, Shots
@@ -36,7 +35,7 @@ Complete = Callable[[str, Any], TokenStatistics]
 """Adds to a text's statistics, by its id, what a method needs besides, if it is there; for methods that read no pass,
 makes them."""
 
-_NO_IDS, _NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
+Opened = TypeVar("Opened")
 
 FIELDS = {
     "frequencies": "log_frequencies",
@@ -122,22 +121,17 @@ class Inputs:
     passes: PassIndex
     """The passes of the model."""
     benchmark: "pd.DataFrame"
-    references: Mapping[str, PassIndex] = field(default_factory=dict)
-    """The passes of reference models by slug."""
-    counts: Mapping[str, Path] = field(default_factory=dict)
-    """Token counts of corpora by slug, by this model's tokenizer."""
-    shadows: Mapping[str, Path] = field(default_factory=dict)
-    """Tables of `models.training.train_shadows` by the slug of the model."""
+    files: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs have for them."""
     prefixes: "pd.DataFrame | None" = None
     """The shots drawn from the benchmark."""
     views: Mapping[str, StoredView] = field(default_factory=dict)
-    """The stored views among the runs' target views, by name."""
+    """The stored views among the views of the texts, by name."""
     language: str = ""
     """The benchmark's language tag."""
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _frequencies: dict[str, Floats] = field(default_factory=dict)
-    _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
-    _open: dict[tuple[str, PassKey], PassReader] = field(default_factory=dict)
+    _opened: dict[Path, Any] = field(default_factory=dict)
+    _readers: dict[tuple[int, PassKey], PassReader] = field(default_factory=dict)
     _texts: dict[PassKey, "pd.DataFrame"] = field(default_factory=dict)
 
     def statistics(
@@ -160,7 +154,7 @@ class Inputs:
         absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
-            for reader in self._open.values():
+            for reader in self._readers.values():
                 reader.step(part["text_id"].iloc[-1])
             texts: dict[str, TokenStatistics | str] = {}
             for id, text in zip(part["text_id"], part["text"], strict=True):
@@ -170,69 +164,41 @@ class Inputs:
                     row = replace(row, text=text or ABSENT, **beside)
                 texts[id] = row
             yield texts
-        self._open.clear()
+        self._readers.clear()
 
     def completion(
         self, method: Method, plain: PassKey, key: Key, passes: Mapping[str, tuple[Prefix, int]]
     ) -> Complete:
-        """Adds a method's extra inputs to a text's statistics; `passes` as `needs.prefix_passes` gives them."""
-        if "reference" in method.needs:
-            rows = self.rows(plain, key.reference)
-            return lambda id, text: replace(
-                text, reference=rows.logprobs(id), aligned_reference=_aligned(text, rows.only(id))
-            )
-        if "neighbours" in method.needs:
-            variants = self.rows(plain.changed(altered=key.reference))
-            return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
-        if "continuations" in method.needs:
-            frame, samples = self.texts(plain), self.views.get(key.reference, {})
-            texts = dict(zip(frame["text_id"], frame["text"], strict=True))
-            return lambda id, _: TokenStatistics(
-                texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
-            )
-        if "frequencies" in method.needs and (frequencies := self.frequencies(key.reference)) is not None:
-            return lambda id, text: replace(text, log_frequencies=frequencies[text.token_ids])
-        if "shadows" in method.needs:
-            under_shadows = self.under_shadows(key.reference)
-            return lambda id, text: replace(text, shadows=under_shadows.get(id, ABSENT))
+        """Return what adds a method's further inputs to a text's statistics; `passes` as `needs.prefix_passes`."""
+        if method.input:
+            complete: Complete = method.input.complete(self, plain, key.reference)
+            return complete
         given = {
             FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw or 0, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
         return lambda id, text: _after_prefixes(id, text, given)
 
-    def rows(self, key: PassKey, reference: str = "") -> PassReader:
-        """Return the reader of a pass by the model or a reference; empty where there is no such pass.
+    def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
+        """Return the reader of a pass by the model, or by that of another `index`; empty if there is no such pass.
 
         All who ask for a pass share one reader.
         """
-        if (reference, key) not in self._open:
-            index = self.references.get(reference) if reference else self.passes
-            batches = index.batches(key, ROWS_AT_ONCE) if index and key in index.rows else iter(())
-            self._open[reference, key] = PassReader(batches)
-        return self._open[reference, key]
+        index = self.passes if index is None else index
+        if (id(index), key) not in self._readers:
+            batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
+            self._readers[id(index), key] = PassReader(batches)
+        return self._readers[id(index), key]
 
-    def frequencies(self, corpus: str) -> Floats | None:
-        """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
-        corpus."""
-        from pretrace.corpora.counts import log_frequencies
-
-        if corpus in self.counts and corpus not in self._frequencies:
-            self._frequencies[corpus] = log_frequencies(
-                self.counts[corpus], self.passes.manifest["vocabulary"]
-            )
-        return self._frequencies.get(corpus)
-
-    def under_shadows(self, model: str) -> dict[str, tuple[Floats, Floats]]:
-        """Text id -> its log-likelihoods under the shadow models of a model: trained on it, and not."""
-        if model in self.shadows and model not in self._under_shadows:
-            table = read_parquet(self.shadows[model])
-            within, without = (
-                dict(table["log_likelihood"][table["in"].eq(side)].groupby(table["text_id"]).agg(np.array))
-                for side in (True, False)
-            )
-            self._under_shadows[model] = {id: (within[id], without[id]) for id in within}
-        return self._under_shadows.get(model, {})
+    def opened(self, need: str, name: str, read: Callable[[Path], Opened]) -> Opened | None:
+        """Return what `read` makes of the file of an input, once a job; None if the job has no such file."""
+        path = self.files.get(need, {}).get(name)
+        if path is None:
+            return None
+        if path not in self._opened:
+            self._opened[path] = read(path)
+        opened: Opened = self._opened[path]
+        return opened
 
     def texts(self, plain: PassKey) -> "pd.DataFrame":
         """Return a slice's rows of the benchmark by text id; `text` as the view has it, "" where it has none."""
@@ -273,14 +239,3 @@ def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassRead
     used = [row.shots_used for row in rows.values() if row.shots_used is not None]
     logprobs: dict[str, Any] = {field: row.logprobs for field, row in rows.items()}
     return replace(text, shots_used=min(used, default=None), **logprobs)
-
-
-def _aligned(text: TokenStatistics, row: Row | None) -> Floats:
-    """The log-probabilities of another model's row of the text, if its tokens are known to be the same."""
-    if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
-        return ABSENT
-    return row.logprobs if np.all(row.token_ids >= 0) else ABSENT
-
-
-def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...]:
-    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or ABSENT

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pretrace.methods.registry import REFERENCES, find
+from pretrace.methods.registry import find
 from pretrace.methods.settings import settings
 from pretrace.views.readings import ZERO_ACCESS, Prefix
 
@@ -44,17 +44,16 @@ def obstacle(
 ) -> Obstacle | None:
     """Why a run cannot have rows of the method `id`; None where it can.
 
-    `run`: what it names under the keys of `REFERENCES`. `language` is a language tag ("en", "zh-Hans") or "" where it
-    is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false for models
-    that return log-probabilities alone, `log_probabilities` for those that return none of a text's own tokens.
+    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
+    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false
+    for models that return log-probabilities alone, `log_probabilities` for those that return none of a text's tokens.
     """
     needs = set(find(id).needs)
     if find(id).reads_passes and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
-    lacking = [need for need in sorted(needs & REFERENCES.keys()) if not run.get(REFERENCES[need])]
-    if lacking:
-        words, example = _WORDS[lacking[0]]
-        return Obstacle(f"the run names no {words}", f"add {REFERENCES[lacking[0]]}: [{example}] to the run")
+    kind = find(id).input
+    if kind and not kind.names(run):
+        return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
     if needs & PREFIXES.keys() and not has_prefixes:
         return Obstacle(
             "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
@@ -64,16 +63,6 @@ def obstacle(
     if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
         return Obstacle(f"the script of '{language}' has no lower case", "")
     return None
-
-
-_WORDS = {
-    "frequencies": ("corpus", "CORPUS"),
-    "reference": ("reference model", "MODEL"),
-    "neighbours": ("view of neighbours", "word_swaps-25"),
-    "continuations": ("view of continuations", "continuations_by_MODEL-10"),
-    "shadows": ("model with shadow models", "MODEL"),
-}
-assert _WORDS.keys() == REFERENCES.keys()
 
 
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:

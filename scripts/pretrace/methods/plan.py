@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.benchmarks.slices import chosen_slices, slices_of
 from pretrace.methods.needs import PREFIXES, obstacle
-from pretrace.methods.registry import REFERENCES, Value, find
+from pretrace.methods.registry import Value, find
 from pretrace.methods.settings import setting_name, settings
 from pretrace.runtime.logs import log
 from pretrace.views.readings import PassKey, Reading
@@ -65,10 +65,10 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
             log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
             continue
         named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
-        needs = find(id).needs
-        references = next((run[key] for need, key in REFERENCES.items() if need in needs), [""])
+        method = find(id)
+        references = method.input.names(run) if method.input else [""]
         draws = [(None, False)]
-        if PREFIXES.keys() & set(needs):
+        if PREFIXES.keys() & set(method.needs):
             draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
         for reference, (draw, inner_start) in product(references, draws):
             wanted.setdefault(Key(id, reference, draw, inner_start), {}).update(named)

@@ -153,7 +153,7 @@ class _TextScores:
         if isinstance(text, str):
             return text
         for need in self._method.needs:
-            if getattr(text, FIELDS.get(need, need)) is None:
+            if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
                 return f"missing: {NEEDS[need]}"
         return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""
 

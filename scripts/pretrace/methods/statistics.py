@@ -1,6 +1,7 @@
 """The input of a method: the token statistics of one text, or the labelled texts of a benchmark."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor, inf
 from typing import Annotated, Any, Literal
@@ -48,8 +49,7 @@ class TokenStatistics:
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
                     tokens, the first too, after a prefix of non-members
     given_member    the same after a prefix of members
-    shadows         [in, out] float64, LL(x) under the shadow models that were trained on the text, and under those
-                    that were not
+    inputs          further kinds of input, by the word that a method needs them by
     shots_used      number of shots that fitted into the model's context; of two prefixes the smaller
     """
 
@@ -69,7 +69,7 @@ class TokenStatistics:
     continuations: tuple[str, ...] = ABSENT
     given_nonmember: Floats = ABSENT
     given_member: Floats = ABSENT
-    shadows: tuple[Floats, Floats] = ABSENT
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     shots_used: int | None = None
 
     @cached_property

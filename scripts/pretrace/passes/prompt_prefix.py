@@ -50,7 +50,7 @@ class PromptPrefix:
 def prompt_prefix_of(
     shots: Shots, start: Ids, *, tokenizer: Any, texts: Sequence[str], context: int | None, longest: int
 ) -> PromptPrefix:
-    """Return the ids of shots, given their `texts`, before texts of which the longest has `longest` tokens.
+    """Return the ids of shots, given their `texts`; `longest`: tokens of the longest text that follows them.
 
     Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
     as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more

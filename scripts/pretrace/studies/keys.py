@@ -162,6 +162,8 @@ class WrittenRun(Keys, total=False):
     continuations: Words
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
+    inputs: dict[str, Words]
+    """Further inputs of methods, as `{KIND: [NAME]}`, for kinds without a key of their own (default, none)."""
     inner_start: bool
     """Repeat the start token between a prefix and the text (default, false)."""
     views: Several

@@ -5,7 +5,7 @@ takes it.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pretrace.render.registry import OF_A_PAIR, RENDERERS, SUFFIXES
@@ -85,12 +85,6 @@ def views_read(study: Study, model: str, benchmark: str) -> list[str]:
     return _views(study, benchmark, plan.stored_views(study, model, benchmark))
 
 
-def views_scored(study: Study, model: str, benchmark: str) -> list[str]:
-    """The same and the texts that a model continued, which no pass reads."""
-    continued = _views(study, benchmark, plan.continuations_of(study, model, benchmark))
-    return views_read(study, model, benchmark) + continued
-
-
 def views_of_options(study: Study, model: str, benchmark: str) -> list[str]:
     """The stored views that the pair's questions take their options from."""
     return _views(study, benchmark, plan.paraphrasers_of(study, model, benchmark))
@@ -120,14 +114,30 @@ def manifest_shown(study: Study, model: str, benchmark: str) -> File:
     return manifest(study, model, benchmark) if asked & {"shift", "tokens", "corpus"} else []
 
 
-def references(study: Study, model: str, benchmark: str) -> list[File]:
-    """The manifests of the reference models of a pair's runs."""
-    return [manifest(study, other, benchmark) for other in plan.references_of(study, model, benchmark)]
+def method_inputs(study: Study, model: str, benchmark: str) -> dict[str, dict[str, str]]:
+    """Return the file of each input that the pair's runs name, by kind and name; neighbours have none."""
+    special: dict[str, Callable[[str], File]] = {
+        "reference": lambda other: manifest(study, other, benchmark),
+        "frequencies": lambda corpus: counts(study, model, corpus),
+        "neighbours": lambda view: [],
+        "continuations": lambda view: _views(study, benchmark, [view])[0],
+    }
+    files = {
+        need: {
+            name: special[need](name) if need in special else own(study, need, name, benchmark)
+            for name in names
+        }
+        for need, names in plan.inputs_of(study, model, benchmark).items()
+    }
+    return {
+        need: {name: path for name, path in by_name.items() if isinstance(path, str)}
+        for need, by_name in files.items()
+    }
 
 
-def shadows(study: Study, model: str, benchmark: str) -> list[str]:
-    """The likelihoods under the shadow models that the pair's runs compare with."""
-    return [own(study, "shadows", other, benchmark) for other in plan.shadows_of(study, model, benchmark)]
+def method_input_files(study: Study, model: str, benchmark: str) -> list[str]:
+    """Return the files of `method_inputs`."""
+    return [path for by_name in method_inputs(study, model, benchmark).values() for path in by_name.values()]
 
 
 def answers(study: Study, model: str, benchmark: str) -> File:
@@ -160,11 +170,10 @@ def _shared(study: Study, model: str, benchmark: str) -> str:
     return f"{study.models.shared[model]}/{study.benchmarks.shared[benchmark]}"
 
 
-def counts(study: Study, model: str, benchmark: str) -> list[str]:
-    """The counts of the corpora of a pair's runs, by the tokenizer that stands for the model's."""
+def counts(study: Study, model: str, corpus: str) -> str:
+    """The counts of a corpus, by the tokenizer that stands for the model's."""
     tokenizer = study.models.shared[plan.tokenizer_of(study, model)]
-    corpora = [study.corpora.shared[corpus] for corpus in plan.corpora_of(study, model, benchmark)]
-    return [f"results/corpora/{corpus}/counts/{tokenizer}.parquet" for corpus in corpora]
+    return f"results/corpora/{study.corpora.shared[corpus]}/counts/{tokenizer}.parquet"
 
 
 def documents(corpus: str, entry: Entry) -> list[str]:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Literal, TypeVar
 
 from pretrace.evaluation.metrics import EACH
-from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
+from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies import positive_control
@@ -221,13 +221,10 @@ def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
     return other if benchmark != other and runs_of(study, model, other) else None
 
 
-def references_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.references})
-
-
-def shadows_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The models whose shadow models the pair's runs compare with."""
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.shadows})
+def inputs_of(study: Study, model: str, benchmark: str) -> dict[str, list[str]]:
+    """Return the names that the pair's runs list of each kind of input of methods."""
+    runs = runs_for_jobs(study, model, benchmark)
+    return {need: sorted({name for run in runs for name in kind.names(run)}) for need, kind in INPUTS.items()}
 
 
 def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | None:
@@ -235,10 +232,6 @@ def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | No
     lengths = [run.lengths for run in study.runs if model in run.shadows and run.benchmark == benchmark]
     named = {length for of_run in lengths for length in of_run or []}
     return None if None in lengths else sorted(named)
-
-
-def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.corpora})
 
 
 def tokenizer_of(study: Study, model: str) -> str:
@@ -407,17 +400,12 @@ def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
     return sorted(name for name in names if VIEWS[name].materialised)
 
 
-def continuations_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The views of continued texts that the pair's scores are made of."""
-    return sorted({view for run in runs_of(study, model, benchmark) for view in run.continuations})
-
-
 def continued_views(study: Study) -> set[Pair]:
     """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part of it the runs score."""
     return {
         (benchmark, view)
         for model, benchmark in pairs(study)
-        for view in continuations_of(study, model, benchmark)
+        for view in inputs_of(study, model, benchmark)["continuations"]
     }
 
 

@@ -91,7 +91,7 @@ def steps_waiting(study: Study) -> dict[Step, set[Step]]:
     readers = [(("passes", *pair), pair) for pair in plan.pass_pairs(study)]
     readers += [(("answers", *pair), pair) for pair in plan.question_pairs(study)]
     for step, (model, benchmark) in readers:
-        corpora = plan.corpora_of(study, model, benchmark)
+        corpora = plan.inputs_of(study, model, benchmark)["frequencies"]
         for before in [("model", model), ("benchmark", benchmark), *(("corpus", one) for one in corpora)]:
             waiting.setdefault(before, set()).add(step)
         training = study.models.entries[model].get("training")
@@ -129,7 +129,7 @@ def _before(study: Study, artifact: str, waiting: Mapping[Step, set[Step]]) -> s
     """The steps that an artifact waits for."""
     found: set[Step] = set()
     for model, benchmark in plan.artifact_pairs(study, artifact):
-        readers = [model, *plan.references_of(study, model, benchmark)]
+        readers = [model, *plan.inputs_of(study, model, benchmark)["reference"]]
         found |= {("passes", reader, benchmark) for reader in readers} | {("answers", model, benchmark)}
     for _ in range(2):  # what waits for a model that is trained, which waits for a benchmark
         found |= {before for before, steps in waiting.items() if steps & found}

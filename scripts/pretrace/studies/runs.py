@@ -31,6 +31,8 @@ class Run:
     neighbours: list[str] = field(default_factory=list)
     continuations: list[str] = field(default_factory=list)
     shadows: list[str] = field(default_factory=list)
+    inputs: dict[str, list[str]] = field(default_factory=dict)
+    """The names of further inputs, by the kind that methods ask for."""
     extraction: Extraction | None
     methods: list[Chosen]
     """Those that score texts, the controls among them."""
@@ -45,7 +47,8 @@ class Run:
 
     def for_jobs(self) -> dict[str, Any]:
         """The parameters of the jobs as plain values: everything that results depend on."""
-        return {key: value for key, value in vars(self).items() if key not in ("id", "serves", "left_out")}
+        left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
+        return {key: value for key, value in vars(self).items() if key not in left_out}
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.methods import METHODS, most_shots, obstacle, prefix_needs
+from pretrace.methods import INPUTS, METHODS, most_shots, obstacle, prefix_needs
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Slug, check, read_yaml
@@ -246,6 +246,10 @@ def _resolve_run(
     for slug in run.get("shadows", []):
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
+    kinds = [need for need, kind in INPUTS.items() if not kind.key]
+    for need in run.get("inputs", {}):
+        if need not in kinds:
+            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, kinds)}")
     for key in ("views", "neighbours", "continuations"):
         for view in run.get(key, []):
             if view not in VIEWS:

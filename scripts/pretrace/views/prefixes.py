@@ -200,7 +200,7 @@ def shot_texts(
     stored: Mapping[str, StoredView] | None = None,
     completions: "pd.DataFrame | None" = None,
 ) -> list[str]:
-    """Return the texts of the shots that stand before the texts of a slice, in order; `SEPARATORS` has what joins them.
+    """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS` has what joins them.
 
     `prefixes` as `draw_prefixes` gives them. `view` is the target texts': the shots go through it where the
     prefix is manipulated, with `stored` views as for the targets. `completions` as `zero_access.complete`
