@@ -1,5 +1,8 @@
 """The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
 
+import resource
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +15,6 @@ import torch
 from pretrace.models.settings import torch_settings
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.cost import Cost
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
@@ -31,12 +33,18 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
-from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Shots
+from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest
 from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
     from pretrace.passes.echo import EchoScorer
+
+
+def no_shots(key: PassKey) -> Sequence[str]:
+    shots = key.reading.shots
+    name = f"prefix '{shots.prefix.name}', draw {shots.draw}" if shots else ""
+    raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
 
 
 def run(
@@ -49,7 +57,7 @@ def run(
     manifest: Path,
     batch_tokens: int,
     threads: int,
-    shots: ShotTexts | None = None,
+    shots: ShotTexts = no_shots,
     evaluated: Evaluated | None = None,
     views: Mapping[str, StoredView] | None = None,
     window: int = WINDOW,
@@ -108,11 +116,11 @@ def _planned(
     passes: list[Pass],
     texts: Texts,
     target: "Target | ApiTarget",
-    shots: ShotTexts | None,
+    shots: ShotTexts,
     window: int,
     settings: dict[str, int],
 ) -> list[_Task]:
-    """In the order of the passes, but those over the same texts are planned together: tokenised once."""
+    """Return tasks in the order of the passes; passes over the same texts are planned together, tokenised once."""
     planned: dict[int, _Task] = {}
     for index in sorted(range(len(passes)), key=lambda index: str(passes[index].sent_texts)):
         read, reading = passes[index], passes[index].key.reading
@@ -120,20 +128,13 @@ def _planned(
         if reading.shots:
             prompt_prefix = prompt_prefix_of(
                 reading.shots, prompt_prefix.start, tokenizer=target.tokenizer,
-                texts=_shot_texts(read.key, reading.shots, shots), context=target.context,
+                texts=shots(read.key), context=target.context,
                 longest=longest_text(read, texts),
             )  # fmt: skip
         requests = windows(read, texts, prompt_prefix, context=target.context, size=window)
         key, count = key_of(read, requests, target=target, prompt_prefix=prompt_prefix, **settings)
         planned[index] = _Task(read, prompt_prefix, window, count, key)
     return [planned[index] for index in range(len(passes))]
-
-
-def _shot_texts(key: PassKey, shots: Shots, shot_texts: ShotTexts | None) -> Sequence[str]:
-    if shot_texts is None:
-        name = f"prefix '{shots.prefix.name}', draw {shots.draw}"
-        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
-    return shot_texts(key)
 
 
 def _compute(
@@ -165,7 +166,7 @@ def _compute(
 
 
 def gpu_name(device: str) -> str | None:
-    """The name of the GPU that `device` stands for in this process, None for any other device."""
+    """Return the name of the GPU that `device` is in this process, None for any other device."""
     if not device.startswith("cuda"):
         return None
     return str(torch.cuda.get_device_name(device))
@@ -184,10 +185,10 @@ def _tables(
     context: int | None,
     texts: Texts,
     engine: "Engine | EchoScorer",
-    cost: Cost,
+    cost: "Cost",
     progress: Progress,
 ) -> Iterator[pa.Table]:
-    """The store's rows, window by window; nothing of a window outlives it."""
+    """Yield the store's rows, window by window; nothing of a window outlives it."""
 
     def report(done: int, tokens: int) -> None:
         cost.ran += tokens
@@ -206,3 +207,48 @@ def _tables(
         del requests, values
         yield table
         del table
+
+
+class Cost:
+    """Counts of one pass and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
+
+    Tokens a second are computed ones, by wall time. CPU seconds are the process's, all threads together.
+    """
+
+    def __init__(self) -> None:
+        self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
+        self._begin, self._cpu = time.monotonic(), time.process_time()
+
+    def note(self) -> str:
+        speed, gpu = self.ran / self._seconds(), _peak_gpu_memory_mb()
+        on_gpu = "" if gpu is None else f", on the GPU {gpu:.0f} MB"
+        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
+
+    def summary(self) -> str:
+        left = f"{self.skipped} skipped, {self.truncated} truncated"
+        return f"{self.texts} texts ({left}), {self.tokens} tokens in {self._seconds():.1f} s, {self.note()}"
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "texts": self.texts,
+            "skipped": self.skipped,
+            "truncated": self.truncated,
+            "tokens": self.tokens,
+            "seconds": round(self._seconds(), 3),
+            "cpu_seconds": round(time.process_time() - self._cpu, 3),
+            "tokens_per_second": round(self.ran / self._seconds(), 1),
+            "peak_memory_mb": round(_peak_memory_mb(), 1),
+            "peak_gpu_memory_mb": _peak_gpu_memory_mb(),
+        }
+
+    def _seconds(self) -> float:
+        return max(time.monotonic() - self._begin, 1e-6)
+
+
+def _peak_memory_mb() -> float:
+    """Return the peak memory of the process so far; Linux counts in KiB, macOS in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _peak_gpu_memory_mb() -> float | None:
+    return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
