@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
-from pretrace.methods.plan import Key
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
@@ -43,6 +42,18 @@ FIELDS = {
     "member_prefix": "given_member",
 }
 """Needs -> the field of TokenStatistics or LabelledTexts, where it has another name."""
+
+
+class Key(NamedTuple):
+    """A method, the reference it uses ("" without) and the draw of its shots (None without).
+
+    `inner_start`: the start token is repeated between shots and text, and is scored.
+    """
+
+    method: str
+    reference: str
+    draw: int | None
+    inner_start: bool = False
 
 
 class PassReader(dict[str, list[Row]]):

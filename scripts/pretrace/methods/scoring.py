@@ -3,15 +3,16 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.benchmarks.slices import Slice, whole_numbers
-from pretrace.methods.inputs import FIELDS, Inputs
-from pretrace.methods.needs import prefix_passes
-from pretrace.methods.plan import Key, Settings, Wanted, plan
-from pretrace.methods.registry import NEEDS, Method, find
+from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
+from pretrace.methods.inputs import FIELDS, Inputs, Key
+from pretrace.methods.needs import PREFIXES, obstacle, prefix_passes
+from pretrace.methods.registry import NEEDS, Method, Value, find
+from pretrace.methods.settings import setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -26,6 +27,11 @@ COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
 
 _ROWS = 1 << 18
 """Of one part of the table, if a setting has fewer texts."""
+
+Settings = dict[str, dict[str, Value]]
+"""Name of a setting -> its parameters."""
+
+Wanted = dict[Key, Settings]
 
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
@@ -49,6 +55,48 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
         yield from _frames(Block(nothing, Key("", "", None), [""], [], [], np.empty((0, 1))))
     inputs.log_unscored()
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
+
+
+def plan(
+    runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
+) -> dict[PassKey, Wanted]:
+    """Return the settings to score for each plain pass over the texts, sorted and without repeats.
+
+    A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
+    one that needs prefixes with each draw. A method that cannot apply to a run is left out, and the log says why.
+    """
+    slices = slices_of(benchmark)
+    planned: dict[PassKey, Wanted] = {}
+    for run in runs:
+        wanted = _wanted(run, language, has_prefixes)
+        for view in run["views"]:
+            for slice in chosen_slices(slices, run.get("subsets"), run.get("lengths")):
+                plain = PassKey(Reading(view, run["start_token"]), slice)
+                for key, named in wanted.items():
+                    planned.setdefault(plain, {}).setdefault(key, {}).update(named)
+    return {
+        plain: {key: dict(sorted(named.items())) for key, named in sorted(planned[plain].items())}
+        for plain in sorted(planned, key=lambda key: (key.reading.view, key.reading.start_token, key.slice))
+    }
+
+
+def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted:
+    wanted: Wanted = {}
+    for request in run["methods"]:
+        id = request["method"]
+        hindered = obstacle(id, run, language=language, has_prefixes=has_prefixes)
+        if hindered:
+            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
+            continue
+        named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
+        method = find(id)
+        references = method.input.names(run) if method.input else [""]
+        draws = [(None, False)]
+        if PREFIXES.keys() & set(method.needs):
+            draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
+        for reference, (draw, inner_start) in product(references, draws):
+            wanted.setdefault(Key(id, reference, draw, inner_start), {}).update(named)
+    return wanted
 
 
 @dataclass(frozen=True)
