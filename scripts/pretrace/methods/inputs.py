@@ -31,8 +31,8 @@ Row = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
 Complete = Callable[[str, Any], TokenStatistics]
-"""Adds to a text's statistics, by its id, what a method needs besides, if it is there; for methods that read no pass,
-makes them."""
+"""(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
+there are none in place of the statistics."""
 
 Opened = TypeVar("Opened")
 
@@ -67,7 +67,7 @@ class PassReader(dict[str, list[Row]]):
         self._ahead: list[tuple[str, int, Row]] = []
 
     def step(self, last: str) -> None:
-        """Go on to the texts up to the id `last`: to those that follow the last step's."""
+        """Go on to the texts after the last step's, up to the id `last`."""
         while not self._ahead or self._ahead[-1][0] <= last:
             batch = next(self._batches, None)
             if batch is None:
@@ -83,7 +83,7 @@ class PassReader(dict[str, list[Row]]):
         del self._ahead[:reached]
 
     def only(self, id: str) -> Row | None:
-        """The row of a text, in a pass over the texts themselves; None where it has none."""
+        """Return the row of a text, in a pass over the texts themselves; None if it has none."""
         rows = self.get(id, [])
         if len(rows) > 1:
             raise ValueError(f"{id}: more than one variant of a text in a pass over the text itself")
@@ -111,7 +111,7 @@ def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
 
 
 def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
-    """The lists of a column as arrays; None for each row where the pass did not store the column."""
+    """Return the lists of a column as arrays; None for each row if the pass did not store the column."""
     lists = batch[column]
     if len(lists) == lists.null_count:
         return [None] * len(lists)
@@ -148,9 +148,9 @@ class Inputs:
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Text id -> its statistics, with those of the altered texts that the methods need, or why it has none.
+        """Yield some texts at a time by id: their statistics, with altered texts for the methods, or why they lack.
 
-        Some texts at a time, by id; every pass that is open goes along.
+        Every open pass goes along.
         """
         if not methods:
             return
@@ -171,8 +171,8 @@ class Inputs:
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    beside: dict[str, Any] = {need: each.logprobs(id) for need, each in altered.items()}
-                    row = replace(row, text=text or ABSENT, **beside)
+                    logprobs: dict[str, Any] = {need: reader.logprobs(id) for need, reader in altered.items()}
+                    row = replace(row, text=text or ABSENT, **logprobs)
                 texts[id] = row
             yield texts
         self._readers.clear()
@@ -227,7 +227,7 @@ class Inputs:
         return tuple(shot_texts(shots, plain.slice, self.benchmark, self.prefixes))
 
     def stream(self) -> tuple[str, ...]:
-        """The texts that a model trained on the benchmark's members reads in an epoch."""
+        """Return the texts that a model trained on the benchmark's members reads in an epoch."""
         from pretrace.models.training.stream import training_stream
 
         return tuple(training_stream(self.benchmark, {}))

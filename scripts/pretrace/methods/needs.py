@@ -42,7 +42,7 @@ def obstacle(
     full_vocabulary: bool = True,
     log_probabilities: bool = True,
 ) -> Obstacle | None:
-    """Why a run cannot have rows of the method `id`; None where it can.
+    """Return why a run cannot have rows of the method `id`; None if it can.
 
     `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
     "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false
@@ -66,14 +66,14 @@ def obstacle(
 
 
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
-    """The further views that these methods need beside the target text; `neighbours`: those the run names."""
+    """Return the altered forms of the text that these methods need; `neighbours`: those that the run names."""
     needs = {need for id in ids for need in find(id).needs}
     fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
     return fixed | (set(neighbours) if "neighbours" in needs else set())
 
 
 def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
-    """Need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
+    """Return need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
     method = find(id)
     values = method.defaults | dict(params)
     passes = {}
@@ -89,10 +89,14 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix,
 
 
 def most_shots(entries: Iterable[Mapping[str, Any]]) -> int:
-    """The most shots that any setting of a run's methods takes, 0 where none takes any: `entries` as its `methods`."""
-    taking = [one for one in entries if PREFIXES.keys() & set(find(one["method"]).needs)]
-    every = [params for one in taking for params in settings(one["method"], one.get("parameters"))]
-    return max((int(str(params["shots"])) for params in every), default=0)
+    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
+    counts = (
+        int(str(params["shots"]))
+        for entry in entries
+        if PREFIXES.keys() & set(find(entry["method"]).needs)
+        for params in settings(entry["method"], entry.get("parameters"))
+    )
+    return max(counts, default=0)
 
 
 def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[Prefix, int]]:

@@ -103,12 +103,12 @@ class Method:
 
     @property
     def scope(self) -> str:
-        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a cell."""
+        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a slice."""
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
     def reads_passes(self) -> bool:
-        """Whether a score is made of log-probabilities."""
+        """Tell whether a score is made of log-probabilities."""
         return self.scope == "text" and not (self.input and self.input.without_passes)
 
     @property
@@ -239,7 +239,7 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
 
 
 def find(id: str) -> Method:
-    """The method of that id that scores texts; an unknown one is an error that names the nearest."""
+    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
     if id not in METHODS:
         raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
     return METHODS[id]

@@ -35,7 +35,7 @@ Wanted = dict[Key, Settings]
 
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
-    """The scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
+    """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
     rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
@@ -112,7 +112,7 @@ class Block:
 
 
 def _frames(block: Block) -> Iterator["pd.DataFrame"]:
-    """The block's rows, setting by setting, in parts of whole settings."""
+    """Yield the block's rows, setting by setting, in parts of whole settings."""
     import pandas as pd
 
     at_once = max(1, _ROWS // max(1, len(block.ids)))
@@ -161,7 +161,7 @@ def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
 
 
 def _by_prefix(method: Method, named: Settings) -> list[Settings]:
-    """The settings in groups that read the same passes."""
+    """Group the settings that read the same passes."""
     groups: dict[tuple[tuple[Prefix, int], ...], Settings] = {}
     for name, params in named.items():
         groups.setdefault(tuple(prefix_passes(method.id, params).values()), {})[name] = params
@@ -197,7 +197,7 @@ class _TextScores:
         self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
-        """Why the method cannot score a text, or ""."""
+        """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
         for need in self._method.needs:
@@ -211,7 +211,7 @@ class _TextScores:
 
 
 def _benchmark_block(method: Method, plain: PassKey, key: Key, named: Settings, inputs: Inputs) -> Block:
-    """A method without a model reads the texts as the cell's view has them, and the shots as they are."""
+    """Score texts, as the view has them, by a method without a model; shots are as they are."""
     frame = inputs.texts(plain)
     if absent := int(frame["text"].eq("").sum()):
         inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent

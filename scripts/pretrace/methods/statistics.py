@@ -96,7 +96,7 @@ class TokenStatistics:
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown.
+    """The texts of a slice of a benchmark; labels: 1 member, 0 non-member, None unknown.
 
     given_nonmember, given_member: the shots of one draw, for a method that needs prefixes.
     stream: the whole benchmark's members, each as often as a controlled model reads it in an epoch.
@@ -113,7 +113,7 @@ class LabelledTexts:
 
 
 def withheld_words(text: str, *, like: str = "") -> list[str]:
-    """The second half of a text in words, or what a sample that begins with the first half has in its place.
+    """Return the second half of a text in words, or what a sample that begins with the first half has in its place.
 
     The cut is after round(half of the words) of the text (`like`, for a sample), with halves rounded to even. SaMIA's
     code cuts by the benchmark's nominal length, which is the same where texts have as many words.
@@ -126,15 +126,16 @@ def mean(values: Floats) -> float:
 
 
 def mean_of_lowest(ascending: Floats, share: float) -> float:
-    """Mean of the lowest `share` of the values, at least one. The 1e-9 mends 0.29 * 100 = 28.999..."""
+    """Return the mean of the lowest `share` of the values, at least one."""
+    # the 1e-9 mends 0.29 * 100 = 28.999...
     return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
 
 
 def window_means(values: Floats, window: int) -> Floats:
-    """[n - window + 1], the mean of each window of successive values; the values themselves if they are fewer."""
+    """Return [n - window + 1], the mean of each window of successive values; fewer values are returned as they are."""
     return np.convolve(values, np.ones(window) / window, mode="valid") if window <= len(values) else values
 
 
 def loss_ratio(log_likelihood: float, other: float) -> float:
-    """L / L', from two log-likelihoods; never a division by 0."""
+    """Return L / L' from two log-likelihoods; never divides by 0."""
     return max(-log_likelihood, SMALLEST_LOSS) / max(-other, SMALLEST_LOSS)

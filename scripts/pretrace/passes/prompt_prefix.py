@@ -78,7 +78,7 @@ def prompt_prefix_of(
 
 
 def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """As `_encoded`, with `end`, which is never scored, behind every shot."""
+    """Return the same as `_encoded`, with `end`, which is never scored, after every shot."""
     if not end or SERVER_START in end:
         raise InputError(
             f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
@@ -89,7 +89,7 @@ def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tupl
 
 
 def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """Token ids of every suffix of the shots, longest first.
+    """Return the token ids of every suffix of the shots, longest first.
 
     Tokenizers such as Llama's put a space before any text that they are given: only the first shot keeps it.
     """

@@ -66,11 +66,11 @@ class Request:
     given: int = 0
 
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """The tokens with a probability: all after a prompt prefix, otherwise all but the first; a window's suffix."""
+        """Return the tokens with a probability: all after a prompt prefix, else all but the first; a window's suffix."""
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
-        """Why there is nothing to score, or None."""
+        """Return why there is nothing to score, or None."""
         if self.n_tokens == 0:
             return "no tokens"
         return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
@@ -115,7 +115,7 @@ def passes_of(
 
 
 def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]]]:
-    """Slice -> text ids in order, and their texts."""
+    """Return slice -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
     frames = {slice: ordered[slice.rows(ordered)] for slice in slices_of(benchmark)}
     return {slice: (frame["text_id"].tolist(), frame["text"].tolist()) for slice, frame in frames.items()}
@@ -189,34 +189,34 @@ def windows(
 def _request(
     text_id: str, variant: int, ids: np.ndarray, inner: tuple[int, ...], room: int | None
 ) -> Request:
-    kept = ids[:room]
-    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), kept]) if inner and len(ids) else kept
-    return Request(text_id, variant, tokens, len(ids), len(kept) < len(ids))
+    fitting = ids[:room]
+    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), fitting]) if inner and len(ids) else fitting
+    return Request(text_id, variant, tokens, len(ids), len(fitting) < len(ids))
 
 
 def _windows(text_id: str, _: int, ids: np.ndarray, cut: Windows, before: int) -> Iterator[Request]:
-    """Windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
+    """Yield windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
 
     The `before` start tokens count among the prefix, as in
     github.com/pasta41/book-extraction-science. A window that the text ends in is left out.
     """
     prefix, suffix, stride = cut
     given = prefix - before
-    for at in range(given, len(ids) - suffix + 1, stride):
-        yield Request(text_id, at, ids[at - given : at + suffix], len(ids), given=given)
+    for place in range(given, len(ids) - suffix + 1, stride):
+        yield Request(text_id, place, ids[place - given : place + suffix], len(ids), given=given)
 
 
 def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Iterator[Request]:
-    """What a text has past the first `room` tokens, in stretches of `room` tokens at most.
+    """Yield what a text has past the first `room` tokens, in stretches of `room` tokens at most.
 
     The first half of a stretch is only read, so that every token has at least half the context before it.
     """
     if room is None:
         return
     given = room // 2
-    for at in range(room, len(ids), room - given):
-        tokens = ids[at - given : at - given + room]
-        yield Request(text_id, at, tokens, len(ids), given=given)
+    for place in range(room, len(ids), room - given):
+        tokens = ids[place - given : place - given + room]
+        yield Request(text_id, place, tokens, len(ids), given=given)
 
 
 def longest_text(read: Pass, texts: Texts) -> int:

@@ -42,7 +42,7 @@ def draw_prefixes(
     placebos: int = 0,
     texts: int | None = None,
 ) -> "pd.DataFrame":
-    """The shots of each draw (columns: COLUMNS): `pool` texts of each class in each subset, in drawn order.
+    """Draw shots (columns: COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
 
     If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
@@ -56,22 +56,22 @@ def draw_prefixes(
     for draw, nonmembers in enumerate([""] * draws + _placebo_documents(benchmark, placebos, seed)):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
-            at = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
+            keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
             shots = list(_shots(of_subset, str(subset), pool, (seed, draw)))
             evaluated = list(_evaluated(of_subset, shots, texts, seed)) if texts else []
-            rows += [at | row for row in (*shots, *evaluated)]
+            rows += [keys | row for row in (*shots, *evaluated)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(COLUMNS[:-1], ignore_index=True)
 
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
-    """The members' texts, those of one document labelled as non-members: its label is all that tells it apart."""
+    """Return the members' texts, with one document's labelled as non-members: its label is all that tells it apart."""
     members = benchmark[benchmark["label"].eq(1)]
     return members.assign(label=members["document"].ne(document).astype("Int64"))
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
-    """The documents of `count` placebos: by name, or drawn where there are more."""
+    """Return the documents of `count` placebos: by name, or drawn if there are more."""
     members = benchmark[benchmark["label"].eq(1)]
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
@@ -105,7 +105,7 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
-    """`texts` of each class and length, of those that overlap no shot; the same in all draws, as far as they can be."""
+    """Yield `texts` of each class and length that overlap no shot; as far as possible the same in all draws."""
     left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
@@ -122,7 +122,7 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
 
 
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
-    """Longest first; of equal texts the first stands for all."""
+    """Group texts by length, longest first, without repeats."""
     import pandas as pd
 
     groups: dict[int | None, Texts] = {}
@@ -134,29 +134,29 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
 
 
 def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str, str]]:
-    """Length -> id of each longest text -> id of the text that it begins with; {} where one has none."""
+    """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
     longest, *shorter = by_length
-    found: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
+    leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
     for length in shorter:
         starts = {text: id for id, text in by_length[length].items()}
         sizes = sorted({len(text) for text in starts}, reverse=True)
-        of_length = {}
+        beginnings = {}
         for id, text in by_length[longest].items():
             first = next((text[:size] for size in sizes if text[:size] in starts and _ends(text, size)), None)
             if first is None:
                 return {}
-            of_length[id] = starts[first]
-        found[length] = of_length
-    return found
+            beginnings[id] = starts[first]
+        leading[length] = beginnings
+    return leading
 
 
 def _ends(text: str, size: int) -> bool:
-    """Whether a word ends at that place of the text."""
+    """Return whether a word ends at that place of the text."""
     return size >= len(text) or text[size].isspace() or is_chinese(text)
 
 
 def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
-    """A seeded order in which the place of one text against another depends on no third one."""
+    """Sort ids by a seed; the order of two texts depends on no third one."""
     return sorted(text_ids, key=lambda id: (seed_of(*seed, id), id))
 
 
@@ -165,29 +165,29 @@ def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
 
 
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """Ids of the draw's whole pool and of every text overlapping it."""
+    """Return the ids of the draw's whole pool and of every text overlapping it."""
     return overlapping(benchmark, _drawn_ids(prefixes, draw, *KINDS))
 
 
 def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """The ids that a draw is evaluated on, and the only ones that are read after its prefixes."""
+    """Return the ids that a draw is evaluated on, the only ones that are read after its prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
     return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
 
 
 def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """The ids that stay where, of those `evaluated`, the larger class is cut, in an order of the draw.
+    """Return the evaluated ids with as many of each class: the larger class is cut, in an order of the draw.
 
     Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated(prefixes, benchmark, draw))]
     seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
-    kept: set[str] = set()
+    chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
         smaller = min(map(len, classes))
-        kept.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
-    return kept
+        chosen.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
+    return chosen
 
 
 def shot_texts(
