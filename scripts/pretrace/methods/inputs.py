@@ -44,7 +44,7 @@ FIELDS = {
 """Needs -> the field of TokenStatistics or LabelledTexts, where it has another name."""
 
 
-class Key(NamedTuple):
+class ScoreKey(NamedTuple):
     """A method, the reference it uses ("" without) and the draw of its shots (None without).
 
     `inner_start`: the start token is repeated between shots and text, and is scored.
@@ -178,7 +178,7 @@ class Inputs:
         self._readers.clear()
 
     def completion(
-        self, method: Method, plain: PassKey, key: Key, passes: Mapping[str, tuple[Prefix, int]]
+        self, method: Method, plain: PassKey, key: ScoreKey, passes: Mapping[str, tuple[Prefix, int]]
     ) -> Complete:
         """Return what adds a method's further inputs to a text's statistics; `passes` as `needs.prefix_passes`."""
         if method.input:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
-from pretrace.methods.inputs import FIELDS, Inputs, Key
+from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
 from pretrace.methods.needs import PREFIXES, obstacle, prefix_passes
 from pretrace.methods.registry import NEEDS, Method, Value, find
 from pretrace.methods.settings import setting_name, settings
@@ -31,7 +31,7 @@ _ROWS = 1 << 18
 Settings = dict[str, dict[str, Value]]
 """Name of a setting -> its parameters."""
 
-Wanted = dict[Key, Settings]
+Wanted = dict[ScoreKey, Settings]
 
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
@@ -52,7 +52,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
             texts.update(block.ids)
     if not scores:
         nothing = PassKey(Reading("", ""), Slice("", None))
-        yield from _frames(Block(nothing, Key("", "", None), [""], [], [], np.empty((0, 1))))
+        yield from _frames(Block(nothing, ScoreKey("", "", None), [""], [], [], np.empty((0, 1))))
     inputs.log_unscored()
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
@@ -95,7 +95,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
         if PREFIXES.keys() & set(method.needs):
             draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
         for reference, (draw, inner_start) in product(references, draws):
-            wanted.setdefault(Key(id, reference, draw, inner_start), {}).update(named)
+            wanted.setdefault(ScoreKey(id, reference, draw, inner_start), {}).update(named)
     return wanted
 
 
@@ -104,7 +104,7 @@ class Block:
     """Scores [texts, settings] of one method over a slice; `shots_used` by text, None without a prefix."""
 
     plain: PassKey
-    key: Key
+    key: ScoreKey
     settings: list[str]
     ids: list[str]
     shots_used: list[int | None]
@@ -171,7 +171,9 @@ def _by_prefix(method: Method, named: Settings) -> list[Settings]:
 class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
-    def __init__(self, method: Method, plain: PassKey, key: Key, named: Settings, inputs: Inputs) -> None:
+    def __init__(
+        self, method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs
+    ) -> None:
         passes = prefix_passes(method.id, next(iter(named.values())))
         self._complete = inputs.completion(method, plain, key, passes)
         self._label = f"{method.id} ({key.reference})" if key.reference else method.id
@@ -210,7 +212,7 @@ class _TextScores:
         return Block(self._plain, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, plain: PassKey, key: Key, named: Settings, inputs: Inputs) -> Block:
+def _benchmark_block(method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
     """Score texts, as the view has them, by a method without a model; shots are as they are."""
     frame = inputs.texts(plain)
     if absent := int(frame["text"].eq("").sum()):

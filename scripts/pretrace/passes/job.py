@@ -145,7 +145,13 @@ def _compute(
     name: str,
     batch_tokens: int,
 ) -> dict[str, dict[str, Any]]:
-    engine = _scorer(target, name, batch_tokens)
+    engine: Engine | EchoScorer
+    if isinstance(target, Target):
+        engine = Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
+    else:
+        from pretrace.passes import echo
+
+        engine = echo.EchoScorer(target, batch_tokens)
     # Sorted downwards, a prompt prefix follows the longer ones that begin with it: they are encoded once.
     missing = sorted(missing, key=lambda task: task.prompt_prefix.parts, reverse=True)
     records: dict[str, dict[str, Any]] = {}
@@ -170,14 +176,6 @@ def gpu_name(device: str) -> str | None:
     if not device.startswith("cuda"):
         return None
     return str(torch.cuda.get_device_name(device))
-
-
-def _scorer(target: "Target | ApiTarget", name: str, batch_tokens: int) -> "Engine | EchoScorer":
-    if isinstance(target, Target):
-        return Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
-    from pretrace.passes.echo import EchoScorer
-
-    return EchoScorer(target, batch_tokens)
 
 
 def _tables(

@@ -66,7 +66,7 @@ class Request:
     given: int = 0
 
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """Return the tokens with a probability: all after a prompt prefix, else all but the first; a window's suffix."""
+        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix."""
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:

@@ -115,20 +115,6 @@ class Reading:
             windows = Windows(*windows)
         return cls(keys["view"], keys["start_token"], keys["altered"], shots, windows)
 
-    @property
-    def name(self) -> str:
-        """As in a log: `lowercase(original), start token <s>`."""
-        parts = [f"{self.altered}({self.view})" if self.altered else self.view]
-        if self.shots:
-            parts.append(f"{self.shots.count} shots of {self.shots.prefix.name}, draw {self.shots.draw}")
-        inner = ", again before the text" if self.shots and self.shots.inner_start else ""
-        parts.append(f"start token {self.start_token}{inner}")
-        if self.windows == PAST_CONTEXT:
-            parts.append("past the context")
-        elif self.windows:
-            parts.append(f"windows of {self.windows[0]} + {self.windows[1]} tokens")
-        return ", ".join(parts)
-
 
 class PassKey(NamedTuple):
     """What identifies a pass of a model over a benchmark: a reading of the texts of a slice."""
@@ -151,11 +137,20 @@ class PassKey(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As in a log: `lowercase(original), start token <s>, main, 64 words`."""
-        parts = [self.reading.name]
-        parts += [self.slice.subset] if self.slice.subset else []
-        parts += [] if self.slice.length is None else [f"{self.slice.length} words"]
-        return ", ".join(parts)
+        """The pass in a log: `lowercase(original), start token <s>, main, 64 words`."""
+        (reading, slice), shots = self, self.reading.shots
+        inner = ", again before the text" if shots and shots.inner_start else ""
+        windows = reading.windows if isinstance(reading.windows, Windows) else None
+        parts = [
+            f"{reading.altered}({reading.view})" if reading.altered else reading.view,
+            f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}" if shots else "",
+            f"start token {reading.start_token}{inner}",
+            f"windows of {windows.prefix} + {windows.suffix} tokens" if windows else "",
+            "past the context" if reading.windows == PAST_CONTEXT else "",
+            slice.subset,
+            "" if slice.length is None else f"{slice.length} words",
+        ]
+        return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
