@@ -6,6 +6,7 @@ takes it.
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from pretrace.render.registry import OF_A_PAIR, RENDERERS, SUFFIXES
@@ -114,6 +115,7 @@ def manifest_shown(study: Study, model: str, benchmark: str) -> File:
     return manifest(study, model, benchmark) if asked & {"shift", "tokens", "corpus"} else []
 
 
+@cache
 def method_inputs(study: Study, model: str, benchmark: str) -> dict[str, dict[str, str]]:
     """Return the file of each input that the pair's runs name, by kind and name; neighbours have none."""
     special: dict[str, Callable[[str], File]] = {

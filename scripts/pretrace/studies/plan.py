@@ -76,6 +76,7 @@ def pass_requests(study: Study, model: str, benchmark: str) -> tuple[PassRequest
     return tuple(dict.fromkeys(requests))
 
 
+@cache
 def requests_for_jobs(study: Study, model: str, benchmark: str) -> list[Request]:
     """Return a pair's pass requests as a job's parameters."""
     return [request.to_json() for request in pass_requests(study, model, benchmark)]
@@ -221,6 +222,7 @@ def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
     return other if benchmark != other and runs_of(study, model, other) else None
 
 
+@cache
 def inputs_of(study: Study, model: str, benchmark: str) -> dict[str, list[str]]:
     """Return the names that the pair's runs list of each kind of input of methods."""
     runs = runs_for_jobs(study, model, benchmark)
