@@ -95,6 +95,7 @@ def _requests_of(run: Run, view: str) -> list[PassRequest]:
         # a stored altered text is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
+    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
     sorts_out = any("top40" in METHODS[method].needs for method in methods)
     plain = Reading(view, run.start_token)
     return [
@@ -103,7 +104,7 @@ def _requests_of(run: Run, view: str) -> list[PassRequest]:
         *(
             _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
             for draw in run.draws
-            for prefix, count in sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
+            for prefix, count in prefixes
         ),
     ]
 
