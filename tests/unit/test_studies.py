@@ -94,6 +94,8 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]), ["methods.0", "epsilon", "mean 'eps'"]),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
+        (study(runs=[RUN | {"inputs": {"shadow": ["x"]}}]), ["runs.0.inputs", "did you mean 'shadows'"]),
+        (study(runs=[RUN | {"inputs": {"reference": ["x"]}}]), ["inputs.reference", "references: [MODEL]"]),
         (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
         (study(study="my study"), ["study", "my study", "right form"]),

@@ -246,10 +246,11 @@ def _resolve_run(
     for slug in run.get("shadows", []):
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
-    kinds = [need for need, kind in INPUTS.items() if not kind.key]
     for need in run.get("inputs", {}):
-        if need not in kinds:
-            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, kinds)}")
+        if need not in INPUTS:
+            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, INPUTS)}")
+        if INPUTS[need].key:
+            raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
     for key in ("views", "neighbours", "continuations"):
         for view in run.get(key, []):
             if view not in VIEWS:
