@@ -148,7 +148,7 @@ class Inputs:
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Yield some texts at a time by id: their statistics, with altered texts for the methods, or why they lack.
+        """Yield some texts at a time by id: their statistics with altered texts, or the reason why there are none.
 
         Every open pass goes along.
         """
@@ -232,15 +232,9 @@ class Inputs:
 
         return tuple(training_stream(self.benchmark, {}))
 
-    def log_unscored(self) -> None:
+    def log_unscored(self, benchmark: str) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):
-            log.info(
-                "%s: no score for %d texts of %s: %s",
-                method,
-                texts,
-                self.passes.manifest["benchmark"],
-                reason,
-            )
+            log.info("%s: no score for %d texts of %s: %s", method, texts, benchmark, reason)
 
 
 def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassReader]) -> TokenStatistics:

@@ -53,7 +53,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     if not scores:
         nothing = PassKey(Reading("", ""), Slice("", None))
         yield from _frames(Block(nothing, ScoreKey("", "", None), [""], [], [], np.empty((0, 1))))
-    inputs.log_unscored()
+    inputs.log_unscored(runs[0]["benchmark"])
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
 
