@@ -6,7 +6,7 @@ from pretrace.models.settings import torch_settings
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
-from pretrace.views.zero_access import complete, read_prompts
+from pretrace.views.zero_access import complete, read_openings
 
 with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     target = load_checkpoint(
@@ -15,5 +15,5 @@ with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
         gpus=snakemake.resources.gpu,
         **snakemake.params.loading,
     )
-    prompts = read_prompts(Path(snakemake.input.prompts))
+    prompts = read_openings(Path(snakemake.input.prompts))
     write_parquet(snakemake.output[0], complete(target, prompts, snakemake.params.lengths))

@@ -21,7 +21,7 @@ with job_log(snakemake.log[0]):
     metrics, tests = evaluate(
         scores,
         benchmark,
-        study=snakemake.wildcards.study,
+        study=snakemake.params.study,
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
         resamples=snakemake.params.resamples,

@@ -10,8 +10,8 @@ with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
     entry = snakemake.params.entry
     fetch_model(
         entry["hub"],
-        entry["revision"] or "main",
+        entry["revision"],
         Path(snakemake.output[0]),
-        access=entry["access"] or "",
+        access=entry["access"],
         remote_code=snakemake.params.remote_code,
     )

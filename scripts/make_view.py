@@ -1,17 +1,59 @@
-"""Make a stored view of a benchmark: what a model puts in place of its texts' words."""
+"""Store a view of a benchmark: from a file, of words that a model puts in place of others, or as a model writes it."""
 
 from pathlib import Path
 
-from pretrace.models.settings import torch_settings
+from pretrace.benchmarks import entry_of
+from pretrace.questions.answerers import answerer_of
+from pretrace.questions.continuing import continue_texts
+from pretrace.questions.paraphrasing import paraphrase, read_prompts
+from pretrace.questions.prompts import read_wording
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
-from pretrace.views import stored
+from pretrace.views import VIEWS, stored
 
-with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
-    table = stored.make_view(
-        snakemake.wildcards.view,
-        read_parquet(snakemake.input.benchmark),
-        Path(snakemake.input.checkpoint),
+view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
+checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
+texts = read_parquet(snakemake.input.benchmark)
+
+
+def imported():
+    """The view in a file of the user's, or released with the benchmark."""
+    source = Path(snakemake.input.source)
+    if view in entry_of(entry).views:
+        return stored.imported_view(view, texts, source)
+    return stored.view_of_source(view, texts, entry, [source])
+
+
+def written():
+    """Three paraphrases of each passage, or samples of how each text goes on after its first half."""
+    continued = VIEWS[view].family == "continuations"
+    writer = VIEWS[view].model or view.partition("_by_")[2]
+    name = f"{benchmark} continued by {writer}" if continued else f"paraphrases of {benchmark} by {writer}"
+    with answerer_of(
+        entry,
+        name,
+        model=writer,
+        checkpoint_json=checkpoint,
+        store=Path(snakemake.params.answers),
+        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
+        batch_tokens=snakemake.params.batch_tokens,
+        threads=snakemake.params.threads,
         device=snakemake.params.device,
-    )
+        gpus=snakemake.resources.gpu,
+    ) as answerer:
+        if continued:
+            return continue_texts(texts, answerer, VIEWS[view].number, read_wording(Path(prompts)), name)
+        return paraphrase(texts, answerer, read_prompts(Path(prompts)), name)
+
+
+def replaced():
+    """Words that a model puts in place of the texts' own."""
+    from pretrace.models.settings import torch_settings
+
+    with torch_settings(snakemake.params.threads):
+        return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)
+
+
+with job_log(snakemake.log[0]):
+    table = imported() if snakemake.input.source else written() if prompts else replaced()
     write_parquet(snakemake.output[0], table, stored.schema())

@@ -26,7 +26,7 @@ with job_log(snakemake.log[0]):
     artifacts = snakemake.params.artifacts
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
     render_report(
-        study=snakemake.wildcards.study,
+        study=snakemake.params.study,
         title=snakemake.params.title,
         artifacts=artifacts,
         folder=folder,

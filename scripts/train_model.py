@@ -1,18 +1,20 @@
-"""Train a small controlled model on exactly the members of its benchmark."""
+"""Train a model on exactly the members of its benchmark: from random weights, or another model further."""
 
 from pathlib import Path
 
-from pretrace.models.training.build import train_model
+from pretrace.models.training.build import continue_model, train_model
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    train_model(
-        snakemake.wildcards.model,
-        snakemake.params.training,
-        benchmark=read_parquet(snakemake.input.benchmark),
-        other=[text for path in snakemake.input.documents for text in read_parquet(path)["text"]],
-        tokenizer_json=Path(snakemake.input.tokenizer),
-        out_dir=Path(snakemake.output.checkpoint).parent,
-        threads=snakemake.params.threads,
-    )
+    options = {
+        "benchmark": read_parquet(snakemake.input.benchmark),
+        "out_dir": Path(snakemake.output.checkpoint).parent,
+        "threads": snakemake.params.threads,
+    }
+    name, training = snakemake.wildcards.model, snakemake.params.training
+    if snakemake.input.start:
+        continue_model(name, training, start=Path(snakemake.input.start), **options)
+    else:
+        other = [text for path in snakemake.input.documents for text in read_parquet(path)["text"]]
+        train_model(name, training, other=other, tokenizer_json=Path(snakemake.input.tokenizer), **options)

@@ -9,9 +9,12 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import yaml
+
 from hub_server import Hub
 
 LENGTHS = (32, 64, 128, 256)
+LICENCE = {"README.md": b"---\nlicense: mit\n---\n"}
 MIMIR_SETS = [
     "wikipedia_(en)",
     "github",
@@ -58,6 +61,11 @@ def comma_separated(rows: Sequence[dict[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
+def split(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, bytes]:
+    """A split's one file as the hub writes it."""
+    return {f"data/{name}-00000-of-00001.parquet": parquet(rows)}
+
+
 def wikimia(rows: int = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
     """`rows` texts of every length, members and non-members by turns; hashed file names as the hub has them."""
     draw = random.Random(seed)
@@ -66,25 +74,19 @@ def wikimia(rows: int = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, by
             [{"input": words(draw, length), "label": number % 2} for number in range(rows)]
         )
         for length in LENGTHS
-    } | {"README.md": b"---\nlicense: mit\n---\n"}
+    } | LICENCE
 
 
 def wikimia_views(rows: int = 8, neighbours: int = 10) -> dict[str, bytes]:
     """One paraphrase and several neighbours of each text of the three lengths that have them, in order."""
-    draw = random.Random(1)
-    files = {}
+    draw, files = random.Random(1), {}
+    kinds = {"paraphrased": 1, "perturbed": neighbours, "paraphrased_perturbed": neighbours}
     for length in LENGTHS[:3]:
-        for kind, count in (
-            ("paraphrased", 1),
-            ("perturbed", neighbours),
-            ("paraphrased_perturbed", neighbours),
-        ):
-            made = [
+        for kind, count in kinds.items():
+            files |= split(f"WikiMIA_length{length}_{kind}", [
                 {"input": f"{kind} {number} {other} " + words(draw, length - 3), "label": number % 2}
-                for number in range(rows)
-                for other in range(count)
-            ]
-            files[f"data/WikiMIA_length{length}_{kind}-00000-of-00001.parquet"] = parquet(made)
+                for number in range(rows) for other in range(count)
+            ])  # fmt: skip
     return files
 
 
@@ -96,7 +98,7 @@ def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
          "snippet": ("\x00ab\x14" if number == 0 else "") + words(draw, 512), "label": book % 2}
         for book in range(books) for number in range(snippets)
     ]  # fmt: skip
-    return {"book_data.jsonl": jsonl(rows), "README.md": b"---\nlicense: mit\n---\n"}
+    return {"book_data.jsonl": jsonl(rows)} | LICENCE
 
 
 def mimir(rows: int = 6) -> dict[str, bytes]:
@@ -109,10 +111,9 @@ def mimir(rows: int = 6) -> dict[str, bytes]:
         for folder in ("train", "test"):
             made = [f"{name} {folder} {number} " + words(draw, 40) for number in range(rows)]
             near = [[f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made]
-            files[f"cache_100_200_1000_512/{folder}/{name}.jsonl"] = jsonl(made)
-            files[
-                f"cache_100_200_1000_512/{folder}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"
-            ] = jsonl(near)
+            place = f"cache_100_200_1000_512/{folder}"
+            files[f"{place}/{name}.jsonl"] = jsonl(made)
+            files[f"{place}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"] = jsonl(near)
     return files
 
 
@@ -234,16 +235,19 @@ def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> No
 
 def paper_study(hub: Hub, rows: int = 8) -> None:
     """Every data set of the registries that lies on the hub, and the pages of the two that lie elsewhere."""
-    hub.add("datasets", "swj0419/WikiMIA", wikimia(rows))
-    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", wikimia_views(rows))
-    hub.add("datasets", "wjfu99/WikiMIA-24", wikimia(rows, seed=9))
-    hub.add("datasets", "swj0419/BookMIA", bookmia(max(rows, 6)))
+    for name, files in {
+        "swj0419/WikiMIA": wikimia(rows),
+        "zjysteven/WikiMIA_paraphrased_perturbed": wikimia_views(rows),
+        "wjfu99/WikiMIA-24": wikimia(rows, seed=9),
+        "swj0419/BookMIA": bookmia(max(rows, 6)),
+        "avduarte333/BookTection": {"0_BookTection_data.csv": decop(books=True)},
+        "avduarte333/arXivTection": {"0_arXivTection_data.csv": decop()},
+        "allenai/c4": c4(),
+        "CASIA-LM/ChineseWebText": chinesewebtext(),
+        "HFforLegal/case-law": case_law(),
+    }.items():
+        hub.add("datasets", name, files)
     hub.add("datasets", "iamgroot42/mimir", mimir(rows), token=MIMIR_TOKEN)
-    hub.add("datasets", "avduarte333/BookTection", {"0_BookTection_data.csv": decop(books=True)})
-    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": decop()})
-    hub.add("datasets", "allenai/c4", c4())
-    hub.add("datasets", "CASIA-LM/ChineseWebText", chinesewebtext())
-    hub.add("datasets", "HFforLegal/case-law", case_law())
     hub.pages["/data.zip"] = patents(rows)
     gutenberg(hub)
     dolma(hub)
@@ -263,51 +267,44 @@ def hubble(rows: int = 6, seed: int = 5) -> dict[str, bytes]:
         ]
         for dose in DOSES
     }
-    train = [row for dose in DOSES[1:] for row in made[dose]]
-    return {
-        "data/train-00000-of-00001.parquet": parquet(train),
-        "data/test-00000-of-00001.parquet": parquet(made[0]),
-    }
+    return split("train", [row for dose in DOSES[1:] for row in made[dose]]) | split("test", made[0])
 
 
 def copyright_traps(rows: int = 6) -> dict[str, bytes]:
     """Nine splits by length and repetitions, members and non-members by turns."""
-    draw = random.Random(6)
-    return {
-        f"data/seq_len_{length}_n_rep_{times}-00000-of-00001.parquet": parquet(
-            [{"perplexity_bucket": 10 * number, "text": words(draw, length // 2), "label": number % 2}
-             for number in range(2 * rows)]
-        )
-        for length in (25, 50, 100) for times in (10, 100, 1000)
-    }  # fmt: skip
+    draw, files = random.Random(6), {}
+    for length in (25, 50, 100):
+        for times in (10, 100, 1000):
+            files |= split(f"seq_len_{length}_n_rep_{times}", [
+                {"perplexity_bucket": 10 * number, "text": words(draw, length // 2), "label": number % 2}
+                for number in range(2 * rows)
+            ])  # fmt: skip
+    return files
 
 
 def before_after(rows: int = 6) -> dict[str, bytes]:
     """Token ids and what they spell, before and after a checkpoint."""
     draw = random.Random(7)
-    return {
-        f"data/{split}-00000-of-00001.parquet": parquet(
-            [{"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)} for _ in range(rows)]
-        )
-        for split in ("member", "nonmember")
-    }
+    member, nonmember = (
+        [{"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)} for _ in range(rows)]
+        for _ in range(2)
+    )
+    return split("member", member) | split("nonmember", nonmember)
 
 
 def dataset_inference(rows: int = 6) -> dict[str, bytes]:
     """Two of the twenty configurations, with two of the six columns of changed texts."""
     draw = random.Random(8)
-    folds = ("arxiv", "wikipedia")
-    card = "".join(
-        f"- config_name: {fold}\n  data_files:\n  - split: train\n    path: {fold}/train-*\n"
-        f"  - split: val\n    path: {fold}/val-*\n"
-        for fold in folds
-    )
-    return {"README.md": f"---\nconfigs:\n{card}---\n".encode()} | {
-        f"{fold}/{split}-00000-of-00001.parquet": parquet(
-            [{"text": words(draw, 40), "synonym_substitution": words(draw, 40), "butter_fingers": words(draw, 40)}
-             for _ in range(rows)]
+    columns, parts = ("text", "synonym_substitution", "butter_fingers"), ("train", "val")
+    configs = [
+        {"config_name": fold, "data_files": [{"split": part, "path": f"{fold}/{part}-*"} for part in parts]}
+        for fold in ("arxiv", "wikipedia")
+    ]
+    return {"README.md": f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n".encode()} | {
+        f"{config['config_name']}/{part}-00000-of-00001.parquet": parquet(
+            [{column: words(draw, 40) for column in columns} for _ in range(rows)]
         )
-        for fold in folds for split in ("train", "val")
+        for config in configs for part in parts
     }  # fmt: skip
 
 

@@ -8,15 +8,14 @@ and missing repositories (401, 403, 404 with `X-Error-Code`), 429 with `Retry-Af
 import hashlib
 import json
 import re
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from local_server import LocalServer, Request
 
 LARGE = (".parquet", ".safetensors", ".gz", ".csv", ".jsonl", ".bin", ".zip")
 """Endings of files that the hub keeps apart (LFS): their ETag is the SHA-256, and `resolve` redirects to them."""
@@ -28,15 +27,21 @@ Files = Mapping[str, bytes]
 class Repository:
     """`commits`: sha -> files; `revisions`: branch, tag or refs/pr/N -> sha. `token`: what a gated one lets in."""
 
-    name: str
     commits: dict[str, Files] = field(default_factory=dict)
     revisions: dict[str, str] = field(default_factory=dict)
     token: str = ""
     discussions: list[dict[str, Any]] = field(default_factory=list)
 
+    def place(self, written: str) -> tuple[str, str] | None:
+        """(sha, path) of `{revision}/{path}`, whose revision may hold slashes."""
+        for name in (*self.commits, *sorted(self.revisions, key=len, reverse=True)):
+            if written == name or written.startswith(f"{name}/"):
+                return self.revisions.get(name, name), written[len(name) + 1 :]
+        return None
 
-class Hub:
-    """Serves at `url` while used as a context manager.
+
+class Hub(LocalServer):
+    """Serves at `url`.
 
     `asked` has every request: method, path and Range header. `limited`: how many of the next requests are
     answered by 429. `cut` and `corrupted`: file name -> how many of its next deliveries break off in the middle, or
@@ -44,32 +49,20 @@ class Hub:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.pages: dict[str, bytes] = {}
         self.asked: list[tuple[str, str, str]] = []
         self.limited = 0
         self.cut: Counter[str] = Counter()
         self.corrupted: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.hub = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        # another host, as the hub's store of blobs is
-        self.store = f"http://localhost:{self._server.server_port}"
-
-    def __enter__(self) -> "Hub":
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def add(self, kind: str, name: str, files: Files, *, revision: str = "main", token: str = "") -> str:
         """Put a commit with these files at `revision` of a repository (`kind`: models, datasets); its sha."""
-        repository = self.repositories.setdefault((kind, name), Repository(name))
+        repository = self.repositories.setdefault((kind, name), Repository())
         repository.token = token
-        content = [(path, hashlib.sha256(data).hexdigest()) for path, data in sorted(files.items())]
+        content = [(path, _sha256(data)) for path, data in sorted(files.items())]
         sha = hashlib.sha1(json.dumps([kind, name, revision, content]).encode()).hexdigest()
         repository.commits[sha] = dict(files)
         repository.revisions[revision] = sha
@@ -108,180 +101,118 @@ class Hub:
             monkeypatch.setattr(constants, name, value)
         monkeypatch.delenv("HF_TOKEN", raising=False)
 
-    def take(self, counter: Counter[str], path: str) -> bool:
-        """Whether this delivery of a file is one that goes wrong."""
-        with self._lock:
-            name = next((name for name in counter if path.endswith(name) and counter[name]), None)
-            if name:
-                counter[name] -= 1
-            return name is not None
-
-    def note(self, method: str, path: str, span: str) -> bool:
-        """Write the request down; whether it is one too many."""
-        with self._lock:
-            self.asked.append((method, path, span))
+    def answer(self, request: Request) -> None:
+        parts = urlsplit(request.path)
+        path = unquote(parts.path)
+        with self.lock:
+            self.asked.append((request.command, path, request.headers.get("Range", "")))
             too_many = self.limited > 0
             self.limited -= too_many
-            return too_many
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    hub: Hub
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def _answer(self, *, body: bool) -> None:
-        self._body = body
-        hub, parts = self.server.hub, urlsplit(self.path)
-        path = unquote(parts.path)
-        if hub.note(self.command, path, self.headers.get("Range", "")):
-            self._send(429, b"slow down", {"Retry-After": "0"})
+        if too_many:
+            request.reply(429, b"slow down", {"Retry-After": "0"})
         elif path.startswith("/blobs/"):
-            self._blob(path)
-        elif path in hub.pages:
-            self._file(path, hub.pages[path], {"ETag": f'"{hashlib.sha256(hub.pages[path]).hexdigest()}"'})
-        elif found := re.fullmatch(
+            kind, owner, name, sha, file = path.removeprefix("/blobs/").split("/", 4)
+            data = self.repositories[kind, f"{owner}/{name}"].commits[sha][file]
+            self._file(request, path, data, {"ETag": f'"{_sha256(data)}"', "Accept-Ranges": "bytes"})
+        elif path in self.pages:
+            self._file(request, path, self.pages[path], {"ETag": f'"{_sha256(self.pages[path])}"'})
+        elif api := re.fullmatch(
             r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree|discussions)(?:/(.*))?)?", path
         ):
-            self._api(found[1], found[2], found[3] or "revision", found[4] or "main", parse_qs(parts.query))
-        elif found := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/(.+)", path):
-            self._resolve(found[1] or "models", found[2], found[3])
+            author = parse_qs(parts.query).get("author", [None])[0]
+            self._api(request, (api[1], api[2]), api[3] or "revision", api[4] or "main", author)
+        elif file := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/(.+)", path):
+            self._resolve(request, (file[1] or "models", file[2]), file[3])
         else:
-            self._send(404, b"nothing here")
+            request.reply(404, b"nothing here")
 
-    def _refuse(self, status: int, code: str, about: str, **headers: str) -> None:
-        self._send(status, b"", {"X-Error-Code": code, "X-Error-Message": about, **headers})
-
-    def _repository(self, kind: str, name: str) -> Repository | None:
-        """The repository, where it is there and the token may read it; else the answer is sent."""
-        repository = self.server.hub.repositories.get((kind, name))
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+    def _api(
+        self, request: Request, key: tuple[str, str], what: str, revision: str, author: str | None
+    ) -> None:
+        """Information, tree or discussions, which the hub shows of a gated repository to everybody."""
+        repository = self.repositories.get(key)
         if repository is None:
-            self._refuse(404 if given else 401, "RepoNotFound", "Repository not found")
-        elif repository.token and given != repository.token:
-            self._refuse(403 if given else 401, "GatedRepo", f"Access to {name} is restricted")
-            return None
-        return repository
-
-    def _api(self, kind: str, name: str, what: str, rest: str, query: dict[str, list[str]]) -> None:
-        repository = self.server.hub.repositories.get((kind, name))
-        if repository is None:  # the hub shows a gated repository's information and tree to everybody
-            self._repository(kind, name)
-        elif what == "discussions":
-            author = query.get("author", [None])[0]
-            found = [one for one in repository.discussions if author in (None, one["author"]["name"])]
-            self._json({"discussions": found, "count": len(found), "start": 0})
-        elif (found_revision := _revision(repository, rest)) is None:
-            self._refuse(404, "RevisionNotFound", "Invalid rev id")
+            return _refuse_unknown(request)
+        place = repository.place(revision)
+        if what == "discussions":
+            shown = [item for item in repository.discussions if author in (None, item["author"]["name"])]
+            value: Any = {"discussions": shown, "count": len(shown), "start": 0}
+        elif place is None:
+            return _refuse(request, 404, "RevisionNotFound", "Invalid rev id")
         else:
-            sha, _ = found_revision
-            files = sorted(repository.commits[sha].items())
+            files = sorted(repository.commits[place[0]].items())
+            about = {"private": False, "tags": [], "downloads": 0, "likes": 0}
+            about |= {"gated": bool(repository.token), "siblings": [{"rfilename": path} for path, _ in files]}
+            value = {"id": key[1], "sha": place[0], **about}
             if what == "tree":
-                self._json([_described(path, data) for path, data in files])
-            else:
-                siblings = [{"rfilename": path} for path, _ in files]
-                about = {
-                    "private": False,
-                    "gated": bool(repository.token),
-                    "tags": [],
-                    "downloads": 0,
-                    "likes": 0,
-                }
-                self._json({"id": name, "sha": sha, "siblings": siblings, **about})
+                value = [_described(path, data) for path, data in files]
+        return request.reply(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
-    def _resolve(self, kind: str, name: str, rest: str) -> None:
-        repository = self._repository(kind, name)
+    def _resolve(self, request: Request, key: tuple[str, str], written: str) -> None:
+        repository = self.repositories.get(key)
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if repository is None:
-            return
-        found = _revision(repository, rest)
-        if found is None:
-            self._refuse(404, "RevisionNotFound", "Invalid rev id")
-            return
-        sha, path = found
-        if path not in repository.commits[sha]:
-            self._refuse(404, "EntryNotFound", "Entry not found", **{"X-Repo-Commit": sha})
-            return
-        data = repository.commits[sha][path]
+            return _refuse_unknown(request)
+        if repository.token and given != repository.token:
+            return _refuse(request, 403 if given else 401, "GatedRepo", f"Access to {key[1]} is restricted")
+        place = repository.place(written)
+        if place is None:
+            return _refuse(request, 404, "RevisionNotFound", "Invalid rev id")
+        sha, path = place
         about = {"X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
-        if path.endswith(LARGE):
-            digest = hashlib.sha256(data).hexdigest()
-            about |= {"X-Linked-Etag": f'"{digest}"', "X-Linked-Size": str(len(data)),
-                      "Location": f"{self.server.hub.store}/blobs/{kind}/{name}/{sha}/{path}"}  # fmt: skip
-            self._send(302, b"", about)
-        else:
-            self._file(path, data, about | {"ETag": f'"{_git_blob(data)}"'})
+        data = repository.commits[sha].get(path)
+        if data is None:
+            return _refuse(request, 404, "EntryNotFound", "Entry not found", **about)
+        if not path.endswith(LARGE):
+            return self._file(request, path, data, about | {"ETag": f'"{_git_blob(data)}"'})
+        # another host, as the hub's store of blobs is
+        location = f"http://localhost:{self.port}/blobs/{'/'.join(key)}/{sha}/{path}"
+        about |= {"X-Linked-Etag": f'"{_sha256(data)}"', "X-Linked-Size": str(len(data))}
+        return request.reply(302, b"", about | {"Location": location})
 
-    def _blob(self, path: str) -> None:
-        kind, owner, name, sha, file = path.removeprefix("/blobs/").split("/", 4)
-        data = self.server.hub.repositories[kind, f"{owner}/{name}"].commits[sha][file]
-        self._file(path, data, {"ETag": f'"{hashlib.sha256(data).hexdigest()}"', "Accept-Ranges": "bytes"})
-
-    def _file(self, path: str, data: bytes, headers: dict[str, str]) -> None:
+    def _file(self, request: Request, path: str, data: bytes, headers: dict[str, str]) -> None:
         """A whole file or a range of it; broken off or changed where the hub is told to."""
-        hub = self.server.hub
-        if self._body and hub.take(hub.corrupted, path):
+        if self._goes_wrong(self.corrupted, request, path):
             data = bytes(byte ^ 0x55 for byte in data)
-        span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        condition = self.headers.get("If-Range")
+        span = re.fullmatch(r"bytes=(\d+)-(\d*)", request.headers.get("Range", ""))
         status = 200
-        if span and condition in (None, headers["ETag"]):
+        if span and request.headers.get("If-Range") in (None, headers["ETag"]):
             start, end = int(span[1]), min(int(span[2] or len(data) - 1), len(data) - 1)
             if start >= len(data):
-                self._send(416, b"", {"Content-Range": f"bytes */{len(data)}"})
-                return
+                return request.reply(416, b"", {"Content-Range": f"bytes */{len(data)}"})
             headers = headers | {"Content-Range": f"bytes {start}-{end}/{len(data)}"}
             data, status = data[start : end + 1], 206
-        if self._body and hub.take(hub.cut, path):
-            self._send(status, data, headers, sent=len(data) // 2)
-            self.close_connection = True
-            return
-        self._send(status, data, headers)
+        cut = self._goes_wrong(self.cut, request, path)
+        return request.reply(status, data, headers, sent=len(data) // 2 if cut else None)
 
-    def _json(self, value: Any) -> None:
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
-
-    def _send(
-        self,
-        status: int,
-        data: bytes,
-        headers: Mapping[str, str] = MappingProxyType({}),
-        sent: int | None = None,
-    ) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self._body:
-            self.wfile.write(data[:sent])
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+    def _goes_wrong(self, counter: Counter[str], request: Request, path: str) -> bool:
+        """Whether this delivery of a file is one that goes wrong."""
+        with self.lock:
+            name = next((name for name in counter if path.endswith(name) and counter[name]), None)
+            if name is None or request.command == "HEAD":
+                return False
+            counter[name] -= 1
+            return True
 
 
-def _revision(repository: Repository, rest: str) -> tuple[str, str] | None:
-    """(sha, path) of `{revision}/{path}`, whose revision may hold slashes."""
-    for name in (*repository.commits, *sorted(repository.revisions, key=len, reverse=True)):
-        if rest == name or rest.startswith(f"{name}/"):
-            return repository.revisions.get(name, name), rest[len(name) + 1 :]
-    return None
+def _refuse(request: Request, status: int, code: str, about: str, **headers: str) -> None:
+    request.reply(status, b"", {"X-Error-Code": code, "X-Error-Message": about, **headers})
+
+
+def _refuse_unknown(request: Request) -> None:
+    status = 404 if request.headers.get("Authorization") else 401
+    _refuse(request, status, "RepoNotFound", "Repository not found")
 
 
 def _described(path: str, data: bytes) -> dict[str, Any]:
     described: dict[str, Any] = {"type": "file", "path": path, "size": len(data), "oid": _git_blob(data)}
     if path.endswith(LARGE):
-        described["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+        described["lfs"] = {"oid": _sha256(data), "size": len(data), "pointerSize": 130}
     return described
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _git_blob(data: bytes) -> str:

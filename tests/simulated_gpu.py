@@ -1,7 +1,7 @@
-"""GPUs that are only names, for a machine without one: what is computed on them is computed on the CPU.
+"""GPUs that are only names, for a machine without one: the CPU computes what is computed on them.
 
-As on CUDA, operations on tensors of two devices are refused, and so is `numpy()`. Counted is what makes the CPU wait.
-FakeTensorMode does not do: it has no numbers.
+As on CUDA, operations on tensors of two devices are refused, and so is `numpy()`. FakeTensorMode does not do: it has
+no numbers.
 """
 
 from types import SimpleNamespace
@@ -13,12 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
-_COPIES = {aten.to, aten._to_copy, aten.copy_}
 _INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._unsafe_index, aten._index_put_impl_}
-# the CPU goes on when it knows the number, or how large the result is
-_READ = {
-    aten.item, aten._local_scalar_dense, aten.equal, aten.is_nonzero, aten.nonzero, aten.masked_select, aten._unique2,
-}  # fmt: skip
 
 
 class GPUTensor(torch.Tensor):
@@ -38,9 +33,6 @@ class GPUTensor(torch.Tensor):
     is_cuda = property(lambda self: True)
     is_cpu = is_meta = property(lambda self: False)
 
-    def __repr__(self) -> str:
-        return f"GPUTensor({tuple(self.shape)}, {self.dtype}, {self.gpu})"
-
     @classmethod
     def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
         raise RuntimeError(f"{operation} on a GPU that is no longer simulated")
@@ -51,7 +43,9 @@ class GPUTensor(torch.Tensor):
     def __getitem__(self, index: Any) -> torch.Tensor:
         """Torch's own code would bring a list to the device `meta`."""
         index = index if isinstance(index, tuple) else (index,)
-        return super().__getitem__(tuple(torch.tensor(at) if isinstance(at, list) else at for at in index))
+        return super().__getitem__(
+            tuple(torch.tensor(part) if isinstance(part, list) else part for part in index)
+        )
 
     def tolist(self) -> list:
         return self.cpu().tolist()
@@ -60,13 +54,12 @@ class GPUTensor(torch.Tensor):
 class SimulatedGPUs(TorchDispatchMode):
     """A machine with GPUs while it is entered.
 
-    `waits`: how often the CPU had to wait for a GPU. `operations`: how many ran on GPUs. At the operations of these
-    numbers in `full`, memory does not suffice.
+    `operations`: how many ran on GPUs. At the operations of these numbers in `full`, memory does not suffice.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits = self.operations = 0
+        self.operations = 0
         self.full: set[int] = set()
 
     def __enter__(self):
@@ -88,25 +81,18 @@ class SimulatedGPUs(TorchDispatchMode):
         kwargs, packet = kwargs or {}, operation.overloadpacket
         tensors: list[torch.Tensor] = []
         real = _real(args, tensors), {name: _real(value, tensors) for name, value in kwargs.items()}
-        given = [*args, *kwargs.values()]
-        asked = next((_numbered(value) for value in given if isinstance(value, torch.device)), None)
-        where = self._where(packet, tensors, asked, at_once=any(value is True for value in given))
-        if (
-            packet is aten._to_copy
-            and where == tensors[0].device
-            and kwargs.get("dtype") in (None, tensors[0].dtype)
-        ):
+        devices = (_numbered(value) for value in (*args, *kwargs.values()) if isinstance(value, torch.device))
+        device = _device_of_result(packet, tensors, next(devices, None))
+        same_dtype = kwargs.get("dtype") in (None, *(tensor.dtype for tensor in tensors[:1]))
+        if packet is aten._to_copy and device == tensors[0].device and same_dtype:
             return tensors[0]
-        if where != CPU:
+        if device != CPU:
             self.operations += 1
             if self.operations in self.full:
                 raise torch.OutOfMemoryError(f"CUDA out of memory: operation {self.operations}")
         if operation in (aten.mm.dtype, aten.mm.dtype_out):  # narrow numbers with sums in float32: so too
             left, right = real[0][:2]
-            real = (
-                (left.float(), right.float()),
-                {name: one for name, one in real[1].items() if name == "out"},
-            )
+            real = (left.float(), right.float()), {key: real[1][key] for key in real[1] if key == "out"}
             operation = aten.mm.out if real[1] else aten.mm.default
         if packet is aten.histc:  # of whole numbers CUDA alone has it
             real = (real[0][0].float(), *real[0][1:]), real[1]
@@ -118,43 +104,35 @@ class SimulatedGPUs(TorchDispatchMode):
             if not isinstance(value, torch.Tensor):
                 return value
             argument = arguments.get(id(value))
-            if argument is not None and argument.device == where:
+            if argument is not None and argument.device == device:
                 return argument  # of an operation in place
             with torch.inference_mode(False):
                 value = value if argument is None else value.clone()
-                return value if where == CPU else GPUTensor(value, where)
+                return value if device == CPU else GPUTensor(value, device)
 
         return placed(operation(*real[0], **real[1]))
 
-    def _where(
-        self, operation: Any, tensors: list[torch.Tensor], asked: torch.device | None, *, at_once: bool
-    ) -> torch.device:
-        """The device of the result; raises as CUDA does for tensors that lie on several.
 
-        `at_once`: the CPU goes on before what it sends to a GPU is there.
-        """
-        if operation in _COPIES:
-            source, target = tensors[0].device, asked or tensors[-1].device
-            if operation is aten.copy_:
-                source, target = target, source
-            across = (source == CPU) != (target == CPU) and tensors[0].numel() > 0
-            self.waits += across and (target == CPU or not at_once)
-            return target
-        # numbers of the CPU go along with each call, and tensors index from there
-        placed = [
-            tensor
-            for place, tensor in enumerate(tensors)
-            if tensor.device != CPU or (tensor.dim() and not (place and operation in _INDEXED))
-        ]
-        devices = {tensor.device: None for tensor in placed}
-        if len(devices) > 1:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"{' and '.join(map(str, devices))}! ({operation})"
-            )
-        where = asked or next(iter(devices), CPU)
-        self.waits += operation in _READ and where != CPU
-        return where
+def _device_of_result(
+    operation: Any, tensors: list[torch.Tensor], device: torch.device | None
+) -> torch.device:
+    """The device of the result; raises as CUDA does for tensors that lie on several."""
+    if operation is aten.copy_:
+        return tensors[0].device
+    if operation in (aten.to, aten._to_copy):
+        return device or tensors[-1].device
+    # numbers of the CPU go along with each call, and tensors index from there
+    devices = {
+        tensor.device: None
+        for place, tensor in enumerate(tensors)
+        if tensor.device != CPU or (tensor.dim() and not (place and operation in _INDEXED))
+    }
+    if len(devices) > 1:
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{' and '.join(map(str, devices))}! ({operation})"
+        )
+    return device or next(iter(devices), CPU)
 
 
 def _numbered(device: torch.device) -> torch.device:

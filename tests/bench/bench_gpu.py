@@ -30,7 +30,7 @@ from tabulate import tabulate
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
-from pretrace.runtime.machine import processor
+from pretrace.runtime.provenance import processor
 
 SHOTS = (3, 7)
 PREFIXES = {"ReCall": 1, "Con-ReCall": 2}

@@ -74,11 +74,10 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         llama_server(Path(folder)) if options.url is None else nullcontext(options.url) as url,
+        AnswerStore(Path(folder) / "answers.sqlite") as store,
     ):
-        store = AnswerStore(Path(folder) / "answers.sqlite")
         client = ApiClient(Endpoint("server", base_url=url, **about), store, budget_usd=0)
         served = table(ApiAnswerer(client, None).letters(asked, lambda answered: None))
-        store.close()
     apart = np.abs(local - served)
     same = (local.argmax(axis=1) == served.argmax(axis=1))[~np.isnan(served).any(axis=1)]
     print(f"{len(asked)} questions, {np.isnan(served).any(axis=1).sum()} without a letter")

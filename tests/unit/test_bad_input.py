@@ -20,9 +20,11 @@ import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
 from pretrace.corpora.readers.local import local
+from pretrace.corpora.sources import CorpusEntry
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
-from pretrace.studies import load_study, paths, plan
+from pretrace.studies import load_study
+from pretrace.studies.rules import Plan
 from pretrace.studies.study import Study
 
 ROOT = Path(__file__).parents[2]
@@ -42,14 +44,14 @@ def config(tmp_path_factory) -> Path:
 
 def planned(study: Study) -> None:
     """What the Snakefile asks of a study while it plans."""
-    for pair in plan.pass_pairs(study):
-        plan.pass_requests(study, *pair)
-    for pair in plan.question_pairs(study):
-        plan.answer_requests(study, *pair)
+    plan = Plan(study)
+    for run in study.runs:
+        pair = plan.pair(run.model, run.benchmark)
+        for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
+            assert isinstance(parameters, list)
     for artifact in study.artifacts:
-        paths.read_by(study, artifact, [])
-    for listed in (paths.checkpoints_of_study, paths.fetched_of_study, paths.streamed_of_study):
-        listed(study)
+        assert isinstance(plan.artifact(artifact).reads, list)
+    assert isinstance(plan.records_of_hub, list)
 
 
 def load(config: Path, study: Any) -> str:
@@ -186,7 +188,7 @@ def test_a_damaged_corpus_is_refused_or_read(tmp_path_factory, name, seed):
     folder = tmp_path_factory.mktemp("corpus")
     path = folder / name
     path.write_bytes(damaged(FORMATS[name], random.Random(seed)))
-    refuses(lambda: list(local({"field": "input"}, [path])))
+    refuses(lambda: list(local(CorpusEntry(source="local", field="input"), [path])))
 
 
 ANSWERS = [

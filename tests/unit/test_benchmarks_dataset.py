@@ -17,7 +17,7 @@ from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.runtime.schema import check_entries
+from pretrace.runtime.schema import parse_entries
 
 ROOT = Path(__file__).parents[2]
 NAME = "someone/books"
@@ -72,7 +72,7 @@ def books(ending="parquet"):
 
 def entry_of(**keys):
     entry = {"source": "dataset", **keys}
-    check_entries({"mine": entry}, BENCHMARKS, "test")
+    parse_entries({"mine": entry}, BENCHMARKS, "test")
     return entry
 
 

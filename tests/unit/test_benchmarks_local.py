@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import hub_datasets as made
-from pretrace.benchmarks import build
+from pretrace.benchmarks import build, entry_of
 from pretrace.benchmarks.loaders.local import check, load, texts
 from pretrace.runtime.errors import InputError
 
@@ -199,13 +199,13 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
 def test_a_second_file_holds_known_texts(tmp_path):
     (tmp_path / "mine.jsonl").write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     (tmp_path / "known.jsonl").write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
-    loaded = load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+    loaded = load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
     assert [(text.text_id, text.label) for text in loaded] == [
         ("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0),
     ]  # fmt: skip
     (tmp_path / "known.jsonl").write_text('{"text": "known", "label": 1}\n')
     with pytest.raises(InputError, match=r"known\.jsonl:1: the label is 1, and .* known non-members"):
-        load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+        load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
     (tmp_path / "known.jsonl").write_text('{"text": "known", "id": "000001"}\n')
     with pytest.raises(InputError, match=r"the id '000001' is also one of .*mine\.jsonl"):
-        load({}, [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+        load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)

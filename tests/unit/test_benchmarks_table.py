@@ -41,8 +41,8 @@ def test_a_loader_that_breaks_the_promises_is_stopped(texts: list[Text], said: s
 
 def test_a_new_loader_is_one_decorated_function() -> None:
     try:
-        loader("two_texts")(lambda entry, sources, seed: [Text("a", entry["first"], 1), Text("b", "no", 0)])
-        assert list(build("any", {"source": "two_texts", "first": "yes"}, [])["text"]) == ["yes", "no"]
+        loader("two_texts")(lambda entry, sources, seed: [Text("a", entry.access, 1), Text("b", "no", 0)])
+        assert list(build("any", {"source": "two_texts", "access": "yes"}, [])["text"]) == ["yes", "no"]
         with pytest.raises(ValueError, match="two functions read 'two_texts'"):
             loader("two_texts")(lambda entry, sources, seed: [])
     finally:

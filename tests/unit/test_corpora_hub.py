@@ -72,10 +72,10 @@ def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(h
 
 def test_names_are_filled_in_or_matched_in_order():
     names = ["data/us-00001-of-00002.parquet", "data/us-00000-of-00002.parquet", "README.md"]
-    assert name_of({"files": "part-{shard:04d}.jsonl"}, 7, list) == "part-0007.jsonl"
-    assert name_of({"files": "data/us-*.parquet"}, 0, lambda: names) == "data/us-00000-of-00002.parquet"
+    assert name_of("part-{shard:04d}.jsonl", 7, list, "a/b") == "part-0007.jsonl"
+    assert name_of("data/us-*.parquet", 0, lambda: names, "a/b") == "data/us-00000-of-00002.parquet"
     with pytest.raises(InputError, match=r"2 files of a/b match .data/us-\*\.parquet., and shard 2 is asked"):
-        name_of({"files": "data/us-*.parquet", "hub": "a/b"}, 2, lambda: names)
+        name_of("data/us-*.parquet", 2, lambda: names, "a/b")
 
 
 def test_a_missing_column_is_named(hub, tmp_path):

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
@@ -15,7 +15,7 @@ from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.render.names import PAPERS
 from pretrace.render.registry import COMMON_OPTIONS, RENDERERS
 from pretrace.studies.documented import main
-from pretrace.studies.keys import ArtifactEntry
+from pretrace.studies.keys import EvaluationSet
 from pretrace.views import VIEWS
 from pretrace.views import names as view_names
 
@@ -92,7 +92,7 @@ def test_the_views_are_those_that_are_registered():
 
 def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
     assert {name for row in rows("metric") for name in names(row[0])} == set(SHOWN_METRICS)
-    sets = get_args(get_type_hints(ArtifactEntry)["evaluation_set"])
+    sets = get_args(EvaluationSet)
     assert [name for row in rows("evaluation set") for name in names(row[0])] == list(sets)
 
 

@@ -22,9 +22,9 @@ def fetcher(slept, attempts=3, pause=0.0):
 
 def test_a_pause_stands_between_two_requests(server, tmp_path):
     slept: list[float] = []
-    one = fetcher(slept, pause=2.0)
+    fetching = fetcher(slept, pause=2.0)
     for name in ("a", "b", "c"):
-        one.save(f"{server.url}/book.txt", tmp_path / name)
+        fetching.save(f"{server.url}/book.txt", tmp_path / name)
         assert (tmp_path / name).read_bytes() == DATA
     assert slept == [2.0, 2.0]
 

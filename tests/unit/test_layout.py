@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -10,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIBRARY = ROOT / "scripts" / "pretrace"
+SCRIPTS = ROOT / "scripts"
+LIBRARY = SCRIPTS / "pretrace"
 
 ROOMS = (
     "runtime",
@@ -65,6 +68,38 @@ def test_every_room_has_its_place():
 def test_the_library_never_sees_snakemake():
     names = {name for path in LIBRARY.rglob("*.py") for name in imported(path)}
     assert not {name for name in names if name.split(".")[0] == "snakemake"}
+
+
+OF_LOCAL_MODELS = {"complete_openings", "convert_gguf", "run_passes", "train_model", "train_shadows"}
+"""The scripts whose library code needs the extra `hf`."""
+
+WITHOUT_MODELS = """
+import importlib
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "accelerate", "safetensors", "gguf"):
+            raise ImportError(f"{name} is not installed")
+
+sys.meta_path.insert(0, Blocked())
+for name in sys.argv[1:]:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError:  # a name of a module, not a module
+        module, _, attribute = name.rpartition(".")
+        getattr(importlib.import_module(module), attribute)
+"""
+
+
+@pytest.mark.parametrize("script", sorted({path.stem for path in SCRIPTS.glob("*.py")} - OF_LOCAL_MODELS))
+def test_what_runs_no_model_here_is_imported_without_torch(script):
+    lines = ast.parse((SCRIPTS / f"{script}.py").read_text(encoding="utf-8")).body
+    froms = [line for line in lines if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module)]
+    names = [f"{line.module}.{alias.name}" for line in froms for alias in line.names]
+    subprocess.run(
+        [sys.executable, "-c", WITHOUT_MODELS, *names], check=True, env={"PYTHONPATH": str(SCRIPTS)}
+    )
 
 
 STATISTICS = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.methods import altered_views, obstacle, prefix_needs
+from pretrace.methods import Chosen, altered_views, obstacle, prefix_needs
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> No
     }
 
 
-def entry(method: str, **parameters: Any) -> dict[str, Any]:
-    return {"method": method, "parameters": parameters}
+def entry(method: str, **parameters: Any) -> Chosen:
+    return Chosen(method=method, parameters=parameters)
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,12 @@ def hashed(monkeypatch):
 
 
 def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(directory, tmp_path, hashed):
-    found = register_local(directory, tmp_path / "checkpoint.json")
+    registered = register_local(directory, tmp_path / "checkpoint.json")
     weights = directory / "model.safetensors"
 
     def verified():
         hashed.clear()
-        found.verify(found.weights, tmp_path)
+        registered.verify(registered.weights, tmp_path)
         return hashed == ["model.safetensors"]
 
     moment = time.time() + 60  # however slow this machine is
@@ -137,9 +137,9 @@ def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(
     assert [verified(), verified()] == [True, False]
     os.utime(weights, (2e9, 1e9 + 1))
     assert [verified(), verified()] == [True, False]
-    found.verify(found.weights)
+    registered.verify(registered.weights)
     assert hashed == ["model.safetensors"], "without a folder nothing is remembered"
-    other = replace(found, files=found.files | {"model.safetensors": "0" * 64})
+    other = replace(registered, files=registered.files | {"model.safetensors": "0" * 64})
     with pytest.raises(InputError, match=r"model\.safetensors is not the file"):
         other.verify(other.weights, tmp_path)  # what is remembered is of one record
     spoilt = bytearray(weights.read_bytes())

@@ -77,7 +77,7 @@ def no_locks(monkeypatch):
     monkeypatch.setattr(devices, "_held", held := {})
     yield held
     for lock in held.values():
-        lock.close()
+        lock.release()
 
 
 @pytest.fixture
@@ -139,24 +139,24 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
     monkeypatch.setattr(target, "find_spec", lambda package: package == "bitsandbytes")
     how = placed(quantise=4, dtype="float16")
     assert how["device_map"] == {"": "cuda:0"}
-    asked = how["quantization_config"]
-    assert (asked.load_in_4bit, asked.bnb_4bit_quant_type, asked.bnb_4bit_compute_dtype) == (
+    quantisation = how["quantization_config"]
+    assert (quantisation.load_in_4bit, quantisation.bnb_4bit_quant_type, quantisation.bnb_4bit_compute_dtype) == (
         True, "nf4", torch.float16,
     )  # fmt: skip
-    asked = placed(quantise=8)["quantization_config"]
-    assert (asked.load_in_8bit, asked.load_in_4bit) == (True, False)
+    quantisation = placed(quantise=8)["quantization_config"]
+    assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
 
 
 def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weights():
     bytes_of = {"float32": 4, "float16": 2, "bfloat16": 2}
     registry = yaml.safe_load((SCRIPTS.parent / "config" / "models.yaml").read_text())
-    found = {name: entry for name, entry in registry.items() if entry["source"] == "hub"}
-    for name, entry in found.items():
+    hub_models = {name: entry for name, entry in registry.items() if entry["source"] == "hub"}
+    for name, entry in hub_models.items():
         size = entry["parameters"] * bytes_of[entry["dtype"]]
         needed = math.ceil(size / (target._SHARE_FOR_WEIGHTS * 80e9))
         assert (name, entry["resources"]["gpu"]) == (name, needed)
         assert ("device_map" in entry) == (needed > 1), name
-    assert {name for name, entry in found.items() if entry["resources"]["gpu"] > 1} == {
+    assert {name for name, entry in hub_models.items() if entry["resources"]["gpu"] > 1} == {
         "llama-2-70b",
         "mixtral-8x7b",
     }

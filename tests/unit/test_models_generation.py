@@ -51,8 +51,8 @@ def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(
     target = target_with(good, tmp_path, OWN_DECODING[own])
     model, prompts = target.load(), [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]]
     for _ in range(2):
-        found = written(model, target.tokenizer, prompts, MOST)
-        for ids, added in zip(prompts, found, strict=True):
+        texts = written(model, target.tokenizer, prompts, MOST)
+        for ids, added in zip(prompts, texts, strict=True):
             expected = greedy(model, ids, {0})
             assert added[: len(expected)] == expected
             assert set(added[len(expected) :]) <= {target.tokenizer.pad_token_id}

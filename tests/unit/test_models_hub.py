@@ -36,8 +36,8 @@ def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
     assert checkpoint == read_checkpoint(tmp_path / "checkpoint.json")
     assert checkpoint.source == f"hub:{ID}@{sha}"
     assert "model.safetensors" in checkpoint.files
-    asked = {path.rpartition("/")[2] for _, path, _ in hub.asked if "/resolve/" in path}
-    assert not asked & set(beside), "neither pickles nor code are fetched"
+    requested = {path.rpartition("/")[2] for _, path, _ in hub.asked if "/resolve/" in path}
+    assert not requested & set(beside), "neither pickles nor code are fetched"
     target = load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device="cpu")
     assert target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1] == target.vocabulary
 
@@ -94,8 +94,8 @@ def test_a_server_answers_for_a_model_with_weights():
     override((Registry("models", entries),), {"servers": {"llama": {"base_url": url}}})
     usual = {"endpoint": "completions", "echo": True, "top_logprobs": 20, "price": {"input": 0, "output": 0}}
     api = {"base_url": url, "model": "a/b"} | usual
-    kept = {"tokenizer": "small", "title": "L"}
-    assert entries["llama"] == {"source": "openai", "api": api, "where": "config: servers.llama"} | kept
+    unchanged = {"tokenizer": "small", "title": "L"}
+    assert entries["llama"] == {"source": "openai", "api": api, "where": "config: servers.llama"} | unchanged
     mistakes = {
         "claude": ({"base_url": url}, r"servers\.claude: .* weights of their own"),
         "lama": ({"base_url": url}, r"servers\.lama: .* did you mean .llama."),

@@ -42,16 +42,16 @@ def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_d
     assert (np.sum(drawn, axis=0) == 4).all()
     longest = table["length"] == 8
     documents = dict(list(table[longest].groupby("document")))
-    whole = {name for name, of in documents.items() if of["label"].nunique() == 1}
+    whole = {name for name, texts in documents.items() if texts["label"].nunique() == 1}
     assert whole == {"1953", "1956"}
     for half in drawn:
-        share = {name: half[of.index].mean() for name, of in documents.items()}
+        share = {name: half[texts.index].mean() for name, texts in documents.items()}
         assert sorted(share[name] for name in whole) == [0, 1]
         for name in documents.keys() - whole:
             assert abs(half[documents[name].index].sum() - len(documents[name]) / 2) <= 0.5
     assert len({half.tobytes() for half in drawn}) == 8
-    assert all((one == other).all() for one, other in zip(drawn, halves(table, 8, seed=3), strict=True))
-    assert any((one != other).any() for one, other in zip(drawn, halves(table, 8, seed=4), strict=True))
+    assert all((half == other).all() for half, other in zip(drawn, halves(table, 8, seed=3), strict=True))
+    assert any((half != other).any() for half, other in zip(drawn, halves(table, 8, seed=4), strict=True))
 
 
 def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table: pd.DataFrame) -> None:
@@ -65,12 +65,12 @@ def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table: pd.DataFr
 def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
     table: pd.DataFrame, tokenizer: Path, tmp_path: Path
 ) -> None:
-    found = train_shadows(
+    scores = train_shadows(
         "tiny", TRAINING, benchmark=table, lengths=[8], shadows=2, tokenizer_json=tokenizer, threads=1
     )
-    assert list(found.columns) == ["text_id", "shadow", "in", "log_likelihood"]
-    assert len(found) == 2 * (table["length"] == 8).sum()
-    second = found[found["shadow"] == 1].set_index("text_id")
+    assert list(scores.columns) == ["text_id", "shadow", "in", "log_likelihood"]
+    assert len(scores) == 2 * (table["length"] == 8).sum()
+    second = scores[scores["shadow"] == 1].set_index("text_id")
     relabelled = table.assign(label=table["text_id"].map(second["in"].astype(int)).astype("Int64"))
     train_model(
         "alone", TRAINING | {"seed": seed_of("shadow", 0, 1)}, benchmark=relabelled, other=[], tokenizer_json=tokenizer,

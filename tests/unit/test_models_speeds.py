@@ -94,11 +94,11 @@ def test_two_processes_that_measure_at_once_agree(tmp_path):
     ]
     for job in jobs:
         job.start()
-    found = [answers.get(timeout=60) for _ in jobs]
+    chosen = [answers.get(timeout=60) for _ in jobs]
     for job in jobs:
         job.join()
     (record,) = (tmp_path / "speeds").iterdir()
-    assert found == [read_json(record)["chosen"]] * 2
+    assert chosen == [read_json(record)["chosen"]] * 2
 
 
 @pytest.mark.parametrize("faster", ["float32", "bfloat16"])
@@ -121,17 +121,17 @@ def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monke
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for supported, dtype in ((True, "bfloat16"), (False, "float32")):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s)
-        found = load_checkpoint(registered, device="cuda")
-        assert (found.dtype, found.prefix_attention()) == (dtype, "sdpa")
+        loaded = load_checkpoint(registered, device="cuda")
+        assert (loaded.dtype, loaded.prefix_attention()) == (dtype, "sdpa")
     assert not (registered.parent / "speeds").exists()
 
 
 def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
-    found = target_of(registered)
-    shapes = found.checkpoint.matrix_shapes()
-    matrices = [tuple(weight.shape) for weight in found.load().parameters() if weight.dim() == 2]
+    loaded = target_of(registered)
+    shapes = loaded.checkpoint.matrix_shapes()
+    matrices = [tuple(weight.shape) for weight in loaded.load().parameters() if weight.dim() == 2]
     assert sorted(shapes.elements()) == sorted(matrices)
-    assert found.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
+    assert loaded.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
     monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
     assert speeds.products(shapes, "bfloat16")() == len(matrices)
     assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"
@@ -145,11 +145,11 @@ def test_both_ways_of_attention_compute_the_same(heads, monkeypatch):
 
 
 def test_attention_after_a_prefix_is_what_is_faster_here(registered, monkeypatch):
-    found = target_of(registered)
-    assert found.heads == (4, 4, 8)
+    loaded = target_of(registered)
+    assert loaded.heads == (4, 4, 8)
     monkeypatch.setattr(target, "attention", lambda *_: {"sdpa": taking(2.0), "eager": taking(1.0)})
-    model = found.load()
-    features = Features(model, found.prefix_attention())
+    model = loaded.load()
+    features = Features(model, loaded.prefix_attention())
     with features.after_prefix():
         assert model.base_model.config._attn_implementation == "eager"
     assert model.base_model.config._attn_implementation == "sdpa"

@@ -112,9 +112,9 @@ def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch() -> None
         epochs[-1] += window[1:] if epochs[-1] else window
     assert len(epochs) == 2
     for stream in epochs:
-        at = [place for place, token in enumerate(stream) if token == 0] + [len(stream)]
-        found = [stream[start + 1 : end] for start, end in pairwise(at)]
-        assert sorted(found) == sorted(texts)
+        separators = [place for place, token in enumerate(stream) if token == 0] + [len(stream)]
+        packed_texts = [stream[start + 1 : end] for start, end in pairwise(separators)]
+        assert sorted(packed_texts) == sorted(texts)
     assert epochs[0] != epochs[1], "each epoch has its own order"
 
 
@@ -243,7 +243,10 @@ def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_cla
     assert benchmark["language"] == corpus["language"]
     if corpus["source"] == "sotu":
         classes = [benchmark[key] for key in ("members", "nonmembers") if key in benchmark]
-        spans = [*benchmark.get("eras", []), *(of["years"] for of in (benchmark, *classes) if "years" in of)]
+        spans = [
+            *benchmark.get("eras", []),
+            *(part["years"] for part in (benchmark, *classes) if "years" in part),
+        ]
         assert corpus["years"][1] < min(year for span in spans for year in span)
     elif corpus["source"] == "docstrings":
         assert not set(corpus["packages"]) & set(benchmark["packages"])

@@ -46,10 +46,10 @@ class Scripted:
             return [Reply(None, "the model refused")] * len(prompts)
         return [Reply(self._continued(prompt.user, units) or "<name>alice</name>") for prompt in prompts]
 
-    def _continued(self, asked: str, units: int) -> str:
+    def _continued(self, prompt: str, units: int) -> str:
         for text in self.truth:
             first, second = split_units(text, units) or ("\0", "")
-            if asked.endswith(first):
+            if prompt.endswith(first):
                 return second
         return ""
 
@@ -85,17 +85,17 @@ def request(method: str, **changes: Any) -> dict[str, Any]:
 def answers(*requests: dict[str, Any], answerer: Scripted | None = None, **given: Any) -> pd.DataFrame:
     usual = {"benchmark": table(), "kind": "book", "views": {"paraphrase": VIEW}, "wording": WORDING}
     answerer = answerer or Scripted(table()["text"].tolist())
-    found, _ = answer_questions(requests, answerer=answerer, name="tiny/made_up", **usual | given)
-    assert found.schema == SCHEMA
-    return found.to_pandas(types_mapper=None)
+    table_of_answers, _ = answer_questions(requests, answerer=answerer, name="tiny/made_up", **usual | given)
+    assert table_of_answers.schema == SCHEMA
+    return table_of_answers.to_pandas(types_mapper=None)
 
 
 def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
     answerer = Scripted(table()["text"].tolist())
-    found = answers(request("de_cop", lengths=[6]), answerer=answerer)
+    rows = answers(request("de_cop", lengths=[6]), answerer=answerer)
     texts = [table()["text"][3], *VIEW["y-3"]]
-    assert found["permutation"].tolist() == list(range(24))
-    for prompt, order, true in zip(answerer.asked, permutations(range(4)), found["true_answer"], strict=True):
+    assert rows["permutation"].tolist() == list(range(24))
+    for prompt, order, true in zip(answerer.asked, permutations(range(4)), rows["true_answer"], strict=True):
         options = "\n".join(f"{letter}. {texts[place]}" for letter, place in zip("ABCD", order, strict=True))
         assert prompt.user == (
             'Question: Which of the following passages is verbatim from the "The Title" book by An Author?\n'
@@ -103,10 +103,10 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
         )
         assert prompt.system.startswith("You are entering a multiple choice questions exam.")
         assert true == "ABCD"[order.index(0)]
-    assert found["answer"].tolist() == found["true_answer"].tolist()
-    assert found["correct"].tolist() == [True] * 24
-    assert found.loc[0, ["p_a", "p_b", "p_c", "p_d"]].tolist() == [0.7, 0.1, 0.1, 0.1]
-    row = found.iloc[0]
+    assert rows["answer"].tolist() == rows["true_answer"].tolist()
+    assert rows["correct"].tolist() == [True] * 24
+    assert rows.loc[0, ["p_a", "p_b", "p_c", "p_d"]].tolist() == [0.7, 0.1, 0.1, 0.1]
+    row = rows.iloc[0]
     assert row[["task", "document", "label", "length", "passage"]].tolist() == ["de_cop", "y", 0, 6, 0]
     assert (row["paraphraser"], row["setting"], row["subset"]) == ("paraphrase", "", "")
 
@@ -114,56 +114,56 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
 def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
     log_lines: pytest.LogCaptureFixture,
 ) -> None:
-    found = answers(request("de_cop"), request("longest_option"))
-    skipped = found[found["correct"].isna()]
+    rows = answers(request("de_cop"), request("longest_option"))
+    skipped = rows[rows["correct"].isna()]
     assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
         ["de_cop", "x", 1, "fewer than 3 paraphrases"],
         ["longest_option", "x", 1, "fewer than 3 paraphrases"],
     ]
     assert skipped["permutation"].isna().all()
     assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in log_lines.text
-    assert len(found) == 2 * (3 * 24 + 1)
+    assert len(rows) == 2 * (3 * 24 + 1)
     assert "96/96 " in log_lines.text
 
 
 def test_the_longest_option_stands_at_its_letter_in_every_order() -> None:
-    found = answers(request("longest_option", lengths=[6]))
-    assert found["correct"].all()  # the true passage has the most words
-    assert found["p_a"].isna().all()
-    assert found["answer"].value_counts().to_dict() == dict.fromkeys("ABCD", 6)
+    rows = answers(request("longest_option", lengths=[6]))
+    assert rows["correct"].all()  # the true passage has the most words
+    assert rows["p_a"].isna().all()
+    assert rows["answer"].value_counts().to_dict() == dict.fromkeys("ABCD", 6)
 
 
 def test_a_refusal_is_wrong_and_says_why() -> None:
-    found = answers(
+    rows = answers(
         request("de_cop", lengths=[6]), request("name_cloze", lengths=[6]), answerer=Scripted([], refuse=True)
     )
-    assert found["answer"].isna().all()
-    assert found["correct"].tolist() == [False] * 25
-    assert set(found["reason"]) == {"no letter", "the model refused"}
+    assert rows["answer"].isna().all()
+    assert rows["correct"].tolist() == [False] * 25
+    assert set(rows["reason"]) == {"no letter", "the model refused"}
 
 
 def test_completions_are_compared_with_what_follows() -> None:
-    found = answers(
+    rows = answers(
         request("completion", parameters={"k": 4}, setting="k=4"),
         request("completion", parameters={"k": 6}, setting="k=6"),
     )
-    assert found["setting"].tolist() == ["k=4"] * 4 + ["k=6"] * 4
-    first = found[found["setting"].eq("k=4")].set_index(["document", "length", "passage"])
+    assert rows["setting"].tolist() == ["k=4"] * 4 + ["k=6"] * 4
+    first = rows[rows["setting"].eq("k=4")].set_index(["document", "length", "passage"])
     assert first.loc[("x", 12, 0), "true_answer"] == "and Alice smiled at"
     assert first.loc[("x", 12, 0), "correct"]
     assert first.loc[("y", 12, 0), "reason"] == "fewer than 8 tokens"
     assert first.loc[("y", 12, 0), "correct"] is None
-    assert found["permutation"].isna().all()
-    assert set(found["paraphraser"]) == {""}
+    assert rows["permutation"].isna().all()
+    assert set(rows["paraphraser"]) == {""}
 
 
 def test_a_name_cloze_hides_the_name_and_skips_what_has_none() -> None:
     answerer = Scripted([])
-    found = answers(request("name_cloze", lengths=[12]), answerer=answerer)
-    assert found["correct"].tolist() == [True, True, None]
-    assert found["true_answer"].isna().tolist() == [False, False, True]
-    assert set(found["true_answer"].dropna()) == {"Alice"}
-    assert found["reason"].dropna().tolist() == ["no name or noun to mask"]
+    rows = answers(request("name_cloze", lengths=[12]), answerer=answerer)
+    assert rows["correct"].tolist() == [True, True, None]
+    assert rows["true_answer"].isna().tolist() == [False, False, True]
+    assert set(rows["true_answer"].dropna()) == {"Alice"}
+    assert rows["reason"].dropna().tolist() == ["no name or noun to mask"]
     assert all("We saw [MASK] there, and [MASK] smiled" in prompt.user for prompt in answerer.asked)
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_asked_is_an_error() -> None:
 
 
 def test_no_prompt_is_longer_alive_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pretrace.questions.job.WINDOW", 1)
+    monkeypatch.setattr("pretrace.questions.job.PASSAGES_AT_ONCE", 1)
     one_by_one = answers(request("de_cop"))
     monkeypatch.undo()
     pd.testing.assert_frame_equal(one_by_one, answers(request("de_cop")))

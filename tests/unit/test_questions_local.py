@@ -48,19 +48,19 @@ def short_branches(monkeypatch):
 def alone(model, ids):
     """Logits of the token after each prompt: one at a time, nothing cached."""
     with torch.no_grad():
-        return np.array([model(torch.tensor([one]), use_cache=False).logits[0, -1].numpy() for one in ids])
+        return np.array([model(torch.tensor([row]), use_cache=False).logits[0, -1].numpy() for row in ids])
 
 
 def read(model, root, prompts, batch_tokens=10_000):
-    reader, found = Reader(Features(model), "tiny", batch_tokens), {}
+    reader, logits_of = Reader(Features(model), "tiny", batch_tokens), {}
     every = torch.arange(reader.features.vocabulary)
 
     with torch.inference_mode():
         for places, logits in reader.answers(
             root, lambda features: reader.features.logits(features[None], every)[0]
         ):
-            found.update(dict.fromkeys(places, logits.numpy()))
-    return np.array([found[place] for place in range(len(prompts))]), reader
+            logits_of.update(dict.fromkeys(places, logits.numpy()))
+    return np.array([logits_of[place] for place in range(len(prompts))]), reader
 
 
 def test_24_orders_share_the_header_and_the_first_options():
@@ -78,7 +78,7 @@ def paths_of(branch, before=()):
     assert branch.ids or not before  # an empty branch would be read for nothing
     if not branch.branches:
         return dict.fromkeys(branch.prompts, ids)
-    return {place: path for one in branch.branches for place, path in paths_of(one, ids).items()}
+    return {place: path for below in branch.branches for place, path in paths_of(below, ids).items()}
 
 
 @pytest.mark.parametrize("worth", [2, 5, 16])
@@ -97,8 +97,8 @@ def test_a_tree_gives_what_each_prompt_gives_alone(target, kind):
     model = target(kind).load()
     expected = alone(model, PROMPTS)
     for batch_tokens in (10_000, 50, 1):
-        found, _ = read(model, tree_of(PROMPTS), PROMPTS, batch_tokens)
-        np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=1e-5)
+        logits, _ = read(model, tree_of(PROMPTS), PROMPTS, batch_tokens)
+        np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 
 def test_out_of_memory_halves_the_batch(target, monkeypatch):
@@ -109,10 +109,10 @@ def test_out_of_memory_halves_the_batch(target, monkeypatch):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(self, batch, answer, past)
 
-    pairs = [(*OPTIONS[0][:14], *one[:15]) for one in OPTIONS]
+    pairs = [(*OPTIONS[0][:14], *option[:15]) for option in OPTIONS]
     monkeypatch.setattr(Reader, "_forward", short_of_memory)
-    found, reader = read(model, tree_of(pairs), pairs)
-    np.testing.assert_allclose(found, alone(model, pairs), atol=TOLERANCE, rtol=1e-5)
+    logits, reader = read(model, tree_of(pairs), pairs)
+    np.testing.assert_allclose(logits, alone(model, pairs), atol=TOLERANCE, rtol=1e-5)
     assert reader.batch_tokens <= 30
     with pytest.raises(InputError, match="max_length"):
         read(model, separate(PROMPTS), PROMPTS)
@@ -129,16 +129,18 @@ def questions(count=24):
     ]
 
 
-def expected_letters(found, prompts, spelled):
+def expected_letters(loaded, prompts, spelled):
     """p of the letters from whole softmaxes in float64, one prompt at a time, and the tokens each is read as."""
-    tokenizer, model = found.tokenizer, found.load()
+    tokenizer, model = loaded.tokenizer, loaded.load()
     start = [tokenizer.bos_token_id] if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id else []
     rows = []
     for prompt in prompts:
         ids = start + tokenizer(f"{prompt.system}\n\n{prompt.user}", add_special_tokens=False)["input_ids"]
         with torch.no_grad():
             p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
-        mass = np.array([sum(p[tokenizer.convert_tokens_to_ids(one)] for one in spelled(a)) for a in LETTERS])
+        mass = np.array(
+            [sum(p[tokenizer.convert_tokens_to_ids(spelling)] for spelling in spelled(a)) for a in LETTERS]
+        )
         rows.append(mass / mass.sum())
     return np.array(rows)
 
@@ -146,13 +148,13 @@ def expected_letters(found, prompts, spelled):
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma2", "mamba", "rwkv"])
 def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     """One spelling a letter here: the tiny tokenizer never merges a space with one."""
-    found, done = target(kind), []
-    answers = LocalAnswerer(found, "tiny", 300).letters(questions(), done.append)
-    expected = expected_letters(found, questions(), lambda letter: [letter])
-    np.testing.assert_allclose([one.probabilities for one in answers], expected, atol=TOLERANCE)
-    assert [one.answer for one in answers] == [LETTERS[row.argmax()] for row in expected]
+    loaded, done = target(kind), []
+    answers = LocalAnswerer(loaded, "tiny", 300).letters(questions(), done.append)
+    expected = expected_letters(loaded, questions(), lambda letter: [letter])
+    np.testing.assert_allclose([letters.probabilities for letters in answers], expected, atol=TOLERANCE)
+    assert [letters.answer for letters in answers] == [LETTERS[row.argmax()] for row in expected]
     assert sum(done) == 24
-    assert {one.reason for one in answers} == {None}
+    assert {letters.reason for letters in answers} == {None}
 
 
 def greedy(model, ids, count, end=None):
@@ -173,43 +175,43 @@ def test_a_tree_goes_on_with_what_the_model_writes_itself(target, kind, written)
     prompts = [*PROMPTS[:6], PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
     expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
     for batch_tokens in (10_000, 50):
-        found, _ = read(model, tree_of(prompts, written), prompts, batch_tokens)
-        np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=1e-5)
+        logits, _ = read(model, tree_of(prompts, written), prompts, batch_tokens)
+        np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 
 def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypatch, short_branches):
     """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of A counts for nothing."""
-    found = target("llama")
-    tokenizer, model = found.tokenizer, found.load()
+    loaded = target("llama")
+    tokenizer, model = loaded.tokenizer, loaded.load()
     spelled = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
     spelled[5] = " A"
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
-    prompts = [replace(one, written=1) for one in questions(4)]
-    answerer = LocalAnswerer(found, "tiny", 300)
+    prompts = [replace(question, written=1) for question in questions(4)]
+    answerer = LocalAnswerer(loaded, "tiny", 300)
     letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in LETTERS]
     ids = [greedy(model, answerer._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
     answers = answerer.letters(prompts, lambda _: None)
-    np.testing.assert_allclose([one.probabilities for one in answers], expected, atol=TOLERANCE)
+    np.testing.assert_allclose([question.probabilities for question in answers], expected, atol=TOLERANCE)
 
 
 def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target):
-    prompts = [replace(one, written=1) for one in questions(2)]
+    prompts = [replace(question, written=1) for question in questions(2)]
     with pytest.raises(InputError, match=r"tiny cannot continue .* after 1 tokens that the model writes"):
         LocalAnswerer(target("mamba"), "tiny", 300).letters(prompts, lambda _: None)
 
 
 def test_every_spelling_of_a_letter_counts(target, monkeypatch):
-    found = target("llama")
-    written = found.tokenizer.batch_decode([[id] for id in range(len(found.tokenizer))])
+    loaded = target("llama")
+    written = loaded.tokenizer.batch_decode([[id] for id in range(len(loaded.tokenizer))])
     written[5:9] = [" A", "A\n", "A.", "AB"]
-    monkeypatch.setattr(found.tokenizer, "batch_decode", lambda ids: written)
-    answerer = LocalAnswerer(found, "tiny", 300)
-    also = [found.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
+    monkeypatch.setattr(loaded.tokenizer, "batch_decode", lambda ids: written)
+    answerer = LocalAnswerer(loaded, "tiny", 300)
+    also = [loaded.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
     expected = expected_letters(
-        found, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
+        loaded, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
     )
-    probabilities = [one.probabilities for one in answerer.letters(questions(3), lambda _: None)]
+    probabilities = [letters.probabilities for letters in answerer.letters(questions(3), lambda _: None)]
     np.testing.assert_allclose(probabilities, expected, atol=TOLERANCE)
 
 
@@ -224,12 +226,12 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target):
 
 @pytest.mark.parametrize("kind", ["llama", "mamba"])
 def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
-    found = target(kind)
+    loaded = target(kind)
     prompts = [Prompt(text) for text in ("The state", "A number of", "In 1934 the", "The union", "x")]
     done = []
-    replies = LocalAnswerer(found, "tiny", 60).replies(prompts, 6, done.append)
+    replies = LocalAnswerer(loaded, "tiny", 60).replies(prompts, 6, done.append)
     assert sum(done) == len(prompts)
-    model, tokenizer = found.load(), found.tokenizer
+    model, tokenizer = loaded.load(), loaded.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
         ids = tokenizer(prompt.user)["input_ids"]
         written = greedy(model, ids, 6, model.generation_config.eos_token_id)[len(ids) :]
@@ -237,12 +239,12 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
 
 
 def test_a_text_is_split_by_the_models_own_tokens(target):
-    found = target("llama")
-    answerer, text = LocalAnswerer(found, "tiny", 60), "The state of the union is strong."
-    ids = found.tokenizer(text, add_special_tokens=False)["input_ids"]
+    loaded = target("llama")
+    answerer, text = LocalAnswerer(loaded, "tiny", 60), "The state of the union is strong."
+    ids = loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
     first, second = answerer.split(text, 5)
-    assert first + second == found.tokenizer.decode(ids[:10])
-    assert found.tokenizer(first, add_special_tokens=False)["input_ids"] == ids[:5]
+    assert first + second == loaded.tokenizer.decode(ids[:10])
+    assert loaded.tokenizer(first, add_special_tokens=False)["input_ids"] == ids[:5]
     assert answerer.split(text, len(ids) // 2 + 1) is None
 
 
@@ -264,11 +266,11 @@ SILENT = TEMPLATE.replace("{% for m in messages %}", "{% for m in messages if m[
     ],
 )
 def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, expected):
-    found = target("llama")
-    monkeypatch.setattr(found.tokenizer, "chat_template", template)
-    answerer = LocalAnswerer(found, "tiny", 60)
+    loaded = target("llama")
+    monkeypatch.setattr(loaded.tokenizer, "chat_template", template)
+    answerer = LocalAnswerer(loaded, "tiny", 60)
     assert answerer.chat is (template is not None)
-    assert found.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
+    assert loaded.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
 
 
 def test_weights_load_with_the_first_question(target, monkeypatch):

@@ -23,15 +23,14 @@ BIAS = {"A": [32], "B": [33], "C": [34, 350], "D": [35]}
 def answerer(tmp_path, monkeypatch):
     """Makes an answerer of a server, by the keys of an entry."""
     monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
-    store = AnswerStore(tmp_path / "answers.sqlite")
 
     def make(url, tokenizer=None, **changes):
         free = {"input": 0, "output": 0}
         api = {"base_url": url, "model": "m", "endpoint": "chat", "price": free, "attempts": 2} | changes
         return ApiAnswerer(ApiClient(Endpoint("tested", **api), store, budget_usd=0), tokenizer)
 
-    yield make
-    store.close()
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
+        yield make
 
 
 def silent(count):
@@ -59,7 +58,7 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     assert first == second
     assert first.probabilities == pytest.approx((0.4, 0.4, 0, 0.2))
     assert first.answer in ("A", "B")
-    path, body = next(one for one in bodies if len(one[1]["messages"]) == 2)
+    path, body = next(sent for sent in bodies if len(sent[1]["messages"]) == 2)
     assert path == "/v1/chat/completions"
     assert body == {
         "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 6,
@@ -80,10 +79,10 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
     top = {"A": math.log(0.2), "B": math.log(0.5), "C": math.log(0.2), "D": math.log(0.1)}
     answer = completion("B", logprobs={"tokens": ["B"], "token_logprobs": [top["B"]], "top_logprobs": [top]})
     with Loopback(recording(bodies, answer)) as server:
-        asked = answerer(server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS)
-        found = asked.letters(PROMPTS[:1], silent)
-    assert found[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
-    assert found[0].answer == "B"
+        model = answerer(server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS)
+        letters = model.letters(PROMPTS[:1], silent)
+    assert letters[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
+    assert letters[0].answer == "B"
     assert bodies[0][0] == "/v1/completions"
     assert bodies[0][1] == {
         "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": 4, "prompt": "Be concise.\n\nWhich?\nAnswer:",
@@ -93,8 +92,8 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
 
 def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
     with Loopback(lambda path, body: message("The", logprobs=chat_logprobs(The=0.9, An=0.1))) as server:
-        found = answerer(server.url, top_logprobs=2).letters(PROMPTS[:1], silent)
-    assert found == [Letters(None, None, "no letter among the most probable tokens")]
+        letters = answerer(server.url, top_logprobs=2).letters(PROMPTS[:1], silent)
+    assert letters == [Letters(None, None, "no letter among the most probable tokens")]
 
 
 def test_a_server_without_the_log_probabilities_that_its_entry_names_is_an_error(answerer):
@@ -110,8 +109,8 @@ def test_a_server_without_the_log_probabilities_that_its_entry_names_is_an_error
 )
 def test_answers_in_text_are_parsed_strictly(answerer, text, letter):
     with Loopback(lambda path, body: message(text)) as server:
-        found = answerer(server.url).letters(PROMPTS[:1], silent)[0]
-    assert found == Letters(None, letter, None if letter else "no letter in the answer")
+        letters = answerer(server.url).letters(PROMPTS[:1], silent)[0]
+    assert letters == Letters(None, letter, None if letter else "no letter in the answer")
 
 
 def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
@@ -137,10 +136,10 @@ def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path
     prompts = [Prompt(question, "Output only the letter of the correct answer."), Prompt(question)]
     with llama_server(tmp_path) as url:
         for endpoint in ("chat", "completions"):
-            asked = answerer(url, endpoint=endpoint, top_logprobs=20)
-            for found in asked.letters(prompts, silent):
-                assert sum(found.probabilities) == pytest.approx(1)
-                assert found.answer == LETTERS[found.probabilities.index(max(found.probabilities))]
+            model = answerer(url, endpoint=endpoint, top_logprobs=20)
+            for letters in model.letters(prompts, silent):
+                assert sum(letters.probabilities) == pytest.approx(1)
+                assert letters.answer == LETTERS[letters.probabilities.index(max(letters.probabilities))]
         replies = answerer(url).replies(prompts, 5, silent)
         assert all(reply.text for reply in replies)
         assert answerer(url).replies(prompts, 5, silent) == replies

@@ -10,9 +10,9 @@ import tiny_models
 from loopback import Loopback, message
 from pretrace.models.api import faults as faults_module
 from pretrace.models.checkpoint import register_local
+from pretrace.questions.answerers import answerer_of
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.paraphrasing import ROUNDS, paraphrase, paraphrases_in, read_prompts
-from pretrace.questions.writing import writer_of
 from pretrace.runtime.errors import InputError
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "paraphrase.yaml"
@@ -117,8 +117,9 @@ def test_a_model_that_never_follows_the_form_is_an_error():
 
 def writer_by(entry, folder):
     """Who writes, by what an entry says: the API that it names, else the checkpoint of the folder."""
-    return writer_of(
-        entry, "tested", model="tested", checkpoint_json=folder / "tiny.json", store=folder / "a.sqlite",
+    return answerer_of(
+        entry, "tested", model="tested", checkpoint_json="" if "api" in entry else folder / "tiny.json",
+        store=folder / "a.sqlite",
         budget_usd=0, batch_tokens=64, threads=1, device="cpu", gpus=0,
     )  # fmt: skip
 

@@ -54,8 +54,8 @@ def scores(answers: pd.DataFrame, benchmark: pd.DataFrame, calibration: pd.DataF
 @pytest.fixture(scope="module")
 def metrics(scores: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
     read = scores_of([scores], benchmark)
-    found, _ = evaluate(read, benchmark, study="s", model="m", benchmark_name="b", resamples=100)
-    return found[(found["unit"] == "document") & (found["selection"] == "default")]
+    metrics, _ = evaluate(read, benchmark, study="s", model="m", benchmark_name="b", resamples=100)
+    return metrics[(metrics["unit"] == "document") & (metrics["selection"] == "default")]
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_accuracies_and_areas_are_the_published_ones(metrics, setting, metric, v
 @pytest.mark.parametrize(("setting", "value"), [("", 0.9452), ("calibration=given", 0.9548)])
 def test_binarised_at_the_best_threshold_the_area_is_the_published_one(scores, benchmark, setting, value):
     label = document_units(benchmark).set_index("id")["label"]
-    of = scores[scores["setting"] == setting]
-    members = of["id"].map(label).to_numpy(int) == 1
-    found = youden_accuracy(of["score"].to_numpy(), members, np.ones((len(of), 1)))
-    assert found.item() == pytest.approx(value, abs=TOLERANCE)
+    rows = scores[scores["setting"] == setting]
+    members = rows["id"].map(label).to_numpy(int) == 1
+    accuracy = youden_accuracy(rows["score"].to_numpy(), members, np.ones((len(rows), 1)))
+    assert accuracy.item() == pytest.approx(value, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("setting", ["", "calibration=given"])
@@ -93,9 +93,9 @@ def test_the_area_as_published_scatters_around_the_binarised_one(metrics, settin
 
 def test_every_clean_document_is_in_range_after_calibration_and_none_before(calibration):
     clean = calibration[calibration["label"] == 0]
-    found = well_calibrated(clean).groupby(clean["calibration"]).agg(["sum", "size"])
-    assert found.loc["none"].tolist() == [0, 60]
-    assert found.loc["given"].tolist() == [60, 60]
+    counts = well_calibrated(clean).groupby(clean["calibration"]).agg(["sum", "size"])
+    assert counts.loc["none"].tolist() == [0, 60]
+    assert counts.loc["given"].tolist() == [60, 60]
 
 
 def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fold_has_no_part(
@@ -107,14 +107,14 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
     assert len(fitted) == 165
     units = document_units(benchmark).set_index("id")
     fold = fitted["id"].map(units["fold"])
-    for one in sorted(set(fold)):
-        clean = fitted[(fold != one) & (fitted["label"] == 0)]
+    for number in sorted(set(fold)):
+        clean = fitted[(fold != number) & (fitted["label"] == 0)]
         expected = 0.25 - clean[MEANS].mean().to_numpy()
-        found = fitted.loc[fold == one, LETTER_DELTAS].to_numpy()
-        np.testing.assert_allclose(found, np.tile(expected, (len(found), 1)), atol=1e-12)
+        deltas = fitted.loc[fold == number, LETTER_DELTAS].to_numpy()
+        np.testing.assert_allclose(deltas, np.tile(expected, (len(deltas), 1)), atol=1e-12)
         np.testing.assert_allclose(expected, list(DELTAS.values()), atol=0.03)
     accuracies = scored(answers, benchmark, table)
-    of = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
-    means = of.groupby(of["id"].map(units["label"]))["score"].mean()
+    rows = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
+    means = rows.groupby(rows["id"].map(units["label"]))["score"].mean()
     assert 0.3825 < means[0] < 0.4179
     assert 0.7228 < means[1] < 0.7807

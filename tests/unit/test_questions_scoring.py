@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from made_up_answers import answers_of
 
+from pretrace.questions.answering import PROBABILITIES as P
 from pretrace.questions.calibration import DELTAS, calibrate
-from pretrace.questions.calibration import PROBABILITIES as P
 from pretrace.questions.documents import benchmark_of_answers, document_units, wanted_answers
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.errors import InputError
@@ -32,11 +32,11 @@ def scored(answers, benchmark, *runs, **calibration) -> pd.DataFrame:
 
 
 def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
-    found: dict[str, list[bool]] = {}
+    right_of: dict[str, list[bool]] = {}
     for row in answers[answers["task"] == "de_cop"].to_dict("records"):
-        chosen = max(range(4), key=lambda at: row[P[at]] + deltas[at])
-        found.setdefault(row["document"], []).append("ABCD"[chosen] == row["true_answer"])
-    return {document: sum(right) / len(right) for document, right in found.items()}
+        chosen = max(range(4), key=lambda letter: row[P[letter]] + deltas[letter])
+        right_of.setdefault(row["document"], []).append("ABCD"[chosen] == row["true_answer"])
+    return {document: sum(right) / len(right) for document, right in right_of.items()}
 
 
 def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_letter_is_chosen(
@@ -47,9 +47,9 @@ def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_l
     of_setting = dict(list(scores[scores["method"] == "de_cop"].groupby("setting")))
     assert set(of_setting) == {"", "calibration=given"}
     for setting, added in (("", np.zeros(4)), ("calibration=given", np.array(list(deltas.values())))):
-        found = of_setting[setting]
-        assert found.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, added))
-        assert set(found["reference"]) == {"paraphrase"}
+        rows = of_setting[setting]
+        assert rows.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, added))
+        assert set(rows["reference"]) == {"paraphrase"}
     assert set(scores["unit"]) == {"document"}
 
 
@@ -157,5 +157,5 @@ def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, benchmark)
     assert scores[scores["unit"] == "text"].reset_index(drop=True).equals(texts.reset_index(drop=True))
     document_of = benchmark.set_index("text_id")["document"]
     expected = texts.groupby(texts["id"].map(document_of))["score"].mean()
-    found = scores[scores["unit"] == "document"].set_index("id")["score"]
-    pd.testing.assert_series_equal(found, expected, check_names=False)
+    means = scores[scores["unit"] == "document"].set_index("id")["score"]
+    pd.testing.assert_series_equal(means, expected, check_names=False)

@@ -9,8 +9,8 @@ import yaml
 
 from pretrace.questions.answering import letter_in, split_units
 from pretrace.questions.cloze import mask, matches, named
-from pretrace.questions.completion import similar
 from pretrace.questions.controls import longest_option, odd_one_out
+from pretrace.questions.job import similar
 from pretrace.questions.prompts import read_wording
 from pretrace.runtime.errors import InputError
 
@@ -38,19 +38,21 @@ def test_words_are_split_where_a_model_has_no_tokenizer_here():
 OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three four"]
 
 
-def overlap(one, other):
+def overlap(words, other):
     """2 |A and B| / (|A| + |B|) of words that stand once each."""
-    one, other = (set(text.lower().replace(",", "").split()) for text in (one, other))
-    return Fraction(2 * len(one & other), len(one) + len(other))
+    words, other = (set(text.lower().replace(",", "").split()) for text in (words, other))
+    return Fraction(2 * len(words & other), len(words) + len(other))
 
 
 def test_the_odd_one_out_is_least_like_the_others_wherever_it_stands():
-    means = [sum(overlap(one, other) for other in OPTIONS if other is not one) / 3 for one in OPTIONS]
+    means = [
+        sum(overlap(option, other) for other in OPTIONS if other is not option) / 3 for option in OPTIONS
+    ]
     assert min(means) == means[2] == 0
     for order in permutations(range(4)):
         assert order[odd_one_out([OPTIONS[place] for place in order])] == 2
     close = ["a b c", "a b d", "a b e", "a c d"]
-    means = [sum(overlap(one, other) for other in close if other is not one) for one in close]
+    means = [sum(overlap(option, other) for other in close if other is not option) for option in close]
     assert odd_one_out(close) == means.index(min(means)) == 2
 
 
@@ -79,9 +81,9 @@ def test_the_longest_option_has_the_most_words_and_ties_go_to_the_first():
     ],
 )  # fmt: skip
 def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(text, word, masked, kind):
-    found = mask(text)
-    assert (found.word, found.masked, found.kind) == (word, masked, kind)
-    assert found.word not in found.masked.replace("[MASK]", "").split()
+    cloze = mask(text)
+    assert (cloze.word, cloze.masked, cloze.kind) == (word, masked, kind)
+    assert cloze.word not in cloze.masked.replace("[MASK]", "").split()
 
 
 @pytest.mark.parametrize("text", ["", "it was so", "Once, twice.", "12 + 3", "AND I THE"])

@@ -8,11 +8,16 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 
+from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.corpora.sources import CorpusEntry
+from pretrace.models.entries import GgufModel, TrainedModel
 from pretrace.render.registry import outputs, render
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
+from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import glossary
+from pretrace.studies.registries import Registry
 
 HOSTILE = "<script>alert('%')</script> & a_b"
 TABLE = made_up.artifact(
@@ -124,27 +129,38 @@ def test_table_of_the_page_holds_the_numbers_bold_and_stars_of_the_markdown(fold
 
 
 def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
-    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3}
+    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3, "window": 64}
+    training |= {"learning_rate": 0.1, "seed": 0}
     small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
     null = small | {"training": training | {"members": False, "epochs": 1}}
-    further = {"from": "wheel", "benchmark": "speeches", "epochs": 2}
-    wheel = {"source": "gguf_wheel", "member": "folder/Some.Q4_1.gguf"}
-    corpora = {"old_speeches": {"title": "Old speeches", "source": "local"}}
+    further = training | {"from": "wheel", "epochs": 2}
+    wheel = GgufModel(source="gguf_wheel", download="some", member="folder/Some.Q4_1.gguf")
+    models = {
+        made_up.MODEL: TrainedModel(**small),
+        "null": TrainedModel(**null),
+        "further": TrainedModel(source="trained", training=further),
+        "wheel": wheel,
+        "other": wheel,
+    }
+    benchmarks = {slug: BenchmarkEntry(**entry) for slug, entry in made_up.ENTRIES.items()}
+    corpora = {"old_speeches": CorpusEntry(title="Old speeches", source="local")}
     panels = [
         made_up.PANEL | {"references": ["null", "further", "old_speeches"]},
         made_up.OTHER_PANEL | {"model": "wheel"},
     ]
+    shown = Artifact(
+        artifact="a",
+        title="A",
+        renderer="method_table",
+        kind="table",
+        evaluation_set="balanced",
+        panels=panels,
+    )
     names = glossary(
-        [made_up.artifact("method_table", panels=panels, evaluation_set="balanced"), ABSENT],
-        models={
-            made_up.MODEL: small,
-            "null": null,
-            "further": {"source": "trained", "training": further},
-            "wheel": wheel,
-            "other": wheel,
-        },
-        benchmarks=made_up.ENTRIES,
-        corpora=corpora,
+        [shown],
+        Registry("models", models),
+        Registry("benchmarks", benchmarks),
+        Registry("corpora", corpora),
     )
     assert [heading for heading, _ in names] == [
         "Models", "Benchmarks", "Reference corpora", "Evaluation sets",

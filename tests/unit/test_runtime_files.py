@@ -29,14 +29,14 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
     whole = path.read_bytes()
     footer = int.from_bytes(whole[-8:-4], "little")
     noticed = 0
-    for at in range(len(whole) - 8 - footer):
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+    for place in range(len(whole) - 8 - footer):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         try:
-            found = [read_table(path).to_pylist(), next(read_parquet_parts(path)).to_dict("records")]
+            tables = [read_table(path).to_pylist(), next(read_parquet_parts(path)).to_dict("records")]
         except InputError:
             noticed += 1
         else:
-            assert found == [TABLE.to_pylist()] * 2, f"byte {at}"
+            assert tables == [TABLE.to_pylist()] * 2, f"byte {place}"
     assert noticed > 100
 
 

@@ -38,7 +38,7 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
     for model, benchmark in plan.pairs(loaded):
         own = [run for run in loaded.runs if (run.model, run.benchmark) == (model, benchmark)]
         assert plan.runs_of(loaded, model, benchmark) == own
-    reading = [run for run in loaded.runs if any(METHODS[one["method"]].reads_passes for one in run.methods)]
+    reading = [run for run in loaded.runs if any(METHODS[one.method].reads_passes for one in run.methods)]
     readers = {(model, run.benchmark) for run in reading for model in (run.model, *run.references)}
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert plan.pass_pairs(loaded) == sorted(readers)
@@ -48,7 +48,7 @@ def test_defaults_of_a_run_are_filled_in(load):
     (run,) = load(study(runs=[SHOTS])).runs
     assert (run.start_token, run.views, run.lengths) == ("tokenizer", ["original"], None)
     assert run.draws == [0, *range(3, 9)]
-    methods = {item["method"] for item in run.methods}
+    methods = {item.method for item in run.methods}
     assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
     assert not methods & {"dc_pdd", "ref"}, "without a corpus or a reference model these have no row"
 
@@ -58,13 +58,13 @@ def test_inline_entries_are_named_apart_in_the_shared_stages(load, checkpoint):
     loaded = load(study(models=own, runs=[RUN | {"model": "tiny"}]))
     assert loaded.models.shared["tiny"] == "mine~tiny"
     assert loaded.models.shared["smollm2-135m"] == "smollm2-135m"
-    assert Path(loaded.models.entries["tiny"]["path"]).is_dir(), "paths are relative to the study file"
+    assert Path(loaded.models.entries["tiny"].path).is_dir(), "paths are relative to the study file"
 
 
 def test_altered_views_are_read_only_where_a_method_needs_them(load):
     runs = [RUN | {"methods": ["loss"]}, RUN | {"methods": ["lowercase"], "lengths": [32]}]
     loaded = load(study(runs=runs))
-    assert [item["method"] for item in loaded.runs[0].methods] == ["loss", "blind"], (
+    assert [item.method for item in loaded.runs[0].methods] == ["loss", "blind"], (
         "a control always stands beside"
     )
     requests = plan.pass_requests(loaded, "smollm2-135m", "sotu")
@@ -196,8 +196,8 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     # the first draw, and the six of the placebos behind three draws in all
     draws = (0, *range(3, 9))
     assert prefixed == set(product(("member", "nonmember"), (3, 7), draws))
-    controls = [item for item in loaded.runs[0].methods if item["method"] == "prefix_similarity"]
-    assert controls == [{"method": "prefix_similarity", "parameters": {"shots": 7}}]
+    controls = [item for item in loaded.runs[0].methods if item.method == "prefix_similarity"]
+    assert [item.parameters for item in controls] == [{"shots": 7}]
 
 
 def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_reads(load):

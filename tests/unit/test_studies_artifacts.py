@@ -20,9 +20,8 @@ def load(tmp_path):
 def test_a_study_without_artifacts_gets_the_results_tables(load):
     shown = load(study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
-    panels = [panel | {"start_token": None, "references": None} for panel in shown["results_auc"]["panels"]]
-    at = AT | {"start_token": None, "references": None}
-    assert panels == [at | {"length": 32}, at], "each once, in the order of the runs"
+    panels = [panel.plain("start_token", "references") for panel in shown["results_auc"].panels]
+    assert panels == [AT | {"length": 32}, AT], "each once, in the order of the runs"
 
 
 def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):
@@ -31,7 +30,7 @@ def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load)
     loaded = load(study(runs=[run], artifacts={"cost": panels}))
     assert plan.artifact_pairs(loaded, "cost") == [("pico-en-small", "sotu")]
     assert set(plan.artifact_pairs(loaded, "cost")) <= set(plan.pass_pairs(loaded))
-    assert loaded.artifacts["cost"]["panels"][0]["start_token"] == "none"
+    assert loaded.artifacts["cost"].panels[0].start_token == "none"
     with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
         load(study(runs=[run], artifacts={"blind_audit": panels}))
 
@@ -54,7 +53,7 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
         "cost",
     )
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
-    cautioned = {slug: artifact.get("cautions", [""])[0] for slug, artifact in artifacts.items()}
+    cautioned = {slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()}
     assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
     assert cautioned["con_recall_table2"].endswith("test neither method: pico-en-small.")
 
@@ -105,8 +104,8 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
     panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
     loaded = load(yaml.safe_dump(study(runs=[run], artifacts={"results_auc": [panel]}), sort_keys=False))
     assert [(run.model, run.benchmark) for run in loaded.runs] == list(product(models, benchmarks))
-    shown = loaded.artifacts["results_auc"]["panels"]
-    assert [(one["length"], one["model"]) for one in shown] == list(product([64, 32], models))
+    shown = loaded.artifacts["results_auc"].panels
+    assert [(one.length, one.model) for one in shown] == list(product([64, 32], models))
 
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
@@ -123,9 +122,10 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
         study(runs=runs, artifacts={"results_auc": ["own"], "results_tpr": [narrowed]})
     ).artifacts
     at = {"model": "smollm2-135m", "start_token": "<s>", "references": ["docstrings"]}
-    assert artifacts["results_auc"]["panels"] == [at | {"benchmark": name} for name in ("sotu", "sotu_split")]
+    panels = {slug: [panel.plain() for panel in artifact.panels] for slug, artifact in artifacts.items()}
+    assert panels["results_auc"] == [at | {"benchmark": name} for name in ("sotu", "sotu_split")]
     one = at | {"benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
-    assert artifacts["results_tpr"]["panels"] == [one]
+    assert panels["results_tpr"] == [one]
 
 
 @pytest.mark.parametrize(

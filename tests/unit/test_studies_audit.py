@@ -6,10 +6,11 @@ import pytest
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, paths, plan
+from pretrace.studies import load_study, plan
 from pretrace.studies.audit_announcement import description
 from pretrace.studies.audit_study import parameters_in
 from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
+from pretrace.studies.shared import Benchmark
 
 CONFIG_FOLDER = ROOT / "config"
 
@@ -34,21 +35,18 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
     assert hub.name == "audit-my_texts-pythia-1.4b"
     entry = hub.models.entries[hub.runs[0].model]
-    assert (entry["source"], entry["hub"], entry["parameters"]) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
+    assert (entry.source, entry.hub, entry.parameters) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
     Path("checkpoint").mkdir()
     local = loaded(texts=str(texts), model="checkpoint")
-    assert Path(local.models.entries["checkpoint"]["path"]).samefile("checkpoint")
-    assert Path(local.benchmarks.entries["texts"]["path"]).samefile(texts)
+    assert Path(local.models.entries["checkpoint"].path).samefile("checkpoint")
+    assert Path(local.benchmarks.entries["texts"].path).samefile(texts)
 
 
 def test_a_second_file_holds_the_known_texts(texts):
     Path("known.jsonl").write_text('{"text": "never read"}\n')
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
-    entry = study.benchmarks.entries["texts"]
-    assert [Path(file).name for file in paths.source(study, entry, "texts")] == [
-        "my texts.jsonl",
-        "known.jsonl",
-    ]
+    files = [Path(file).name for file in Benchmark(study, "texts").source]
+    assert files == ["my texts.jsonl", "known.jsonl"]
     assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})
     assert "5 texts of 5 documents that it cannot have read" in description(
         study, CONFIG | {"model": "smollm2-135m"}
@@ -85,12 +83,12 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
     study = loaded(texts=str(texts), model="smollm2-135m")
     (control,) = [run for run in study.runs if run.benchmark == "famous_passages"]
     (audited,) = [run for run in study.runs if run.benchmark == "texts"]
-    named = [item["method"] for item in audited.methods if item["method"] != "blind"]
-    assert [item["method"] for item in control.methods if item["method"] != "blind"] == named
+    named = [item.method for item in audited.methods if item.method != "blind"]
+    assert [item.method for item in control.methods if item.method != "blind"] == named
     assert control.start_token == audited.start_token
     assert plan.positive_control_of(study, "smollm2-135m", "texts") == "famous_passages"
     assert plan.positive_control_of(study, "smollm2-135m", "famous_passages") is None
-    panels = {panel["benchmark"] for artifact in study.artifacts.values() for panel in artifact["panels"]}
+    panels = {panel.benchmark for artifact in study.artifacts.values() for panel in artifact.panels}
     assert panels == {"texts"}
 
 

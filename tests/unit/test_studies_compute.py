@@ -5,6 +5,7 @@ import yaml
 from made_up_studies import CONFIG, ROOT, load_written, study, write
 from test_studies_extraction import FREE
 
+from pretrace.benchmarks import entry_of
 from pretrace.studies.api_work import api_work
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
 
@@ -101,18 +102,21 @@ def test_every_model_of_the_paper_study_states_its_parameters():
 
 SPEECHES = {"years": [2005, 2020]}
 ENTRIES = [
-    ({"source": "x", "subsets": ["a", "b"], "lengths": [8], "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
-    ({"source": "x", "expected": {"all": 5}}, [5]),
+    ({"source": "local", "subsets": ["a", "b"], "lengths": [8], "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
+    ({"source": "local", "expected": {"all": 5}}, [5]),
     ({"source": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
       "nonmembers": {"years": [2026, 2026]}}, [17 * 40] * 2),
-    ({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64]}, [600] * 2),
-    ({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64]}, [24]),
+    ({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64],
+      "eras": [[1930, 1952]]}, [600] * 2),
+    ({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64], "members": SPEECHES,
+      "nonmembers": SPEECHES}, [24]),
     ({"source": "sotu_segments", "years": [1930, 2024], "subsets": ["head"], "lengths": [512]}, [95]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("entry", "texts"), ENTRIES)
 def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry, texts):
-    assert [place[2] for place in places(entry, {"subsets": None, "lengths": None})] == texts
+    typed = entry_of(entry)
+    assert [place[2] for place in places(typed, {"subsets": None, "lengths": None})] == texts
     subset = entry.get("subsets", [""])[-1]
-    assert {place[2] for place in places(entry, {"subsets": [subset], "lengths": None})} == {texts[-1]}
+    assert {place[2] for place in places(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}

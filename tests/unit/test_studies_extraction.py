@@ -6,7 +6,8 @@ from made_up_studies import RUN, load_written, study
 
 from pretrace.passes.requests import passes_of
 from pretrace.runtime.errors import InputError
-from pretrace.studies import paths, plan
+from pretrace.studies import plan
+from pretrace.studies.rules import Plan
 
 COUNTED = {"threshold": 0.001, "tries": 100}
 WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
@@ -22,18 +23,18 @@ FREE = {
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}}]))
     [run] = found.runs
-    assert (run.extraction, run.methods, run.questions) == (WHOLE, [], [])
+    assert (run.extraction.plain(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(found.artifacts) == ["extraction", "extraction_map"]
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
     assert [request.reading.windows for request in requests] == [None, "past_context"]
     assert {(request.statistics, request.reading.view) for request in requests} == {("top40", "original")}
-    assert [kind for kind, *_ in paths.read_by(found, "extraction", [])] == ["extraction", "benchmarks"]
+    assert [kind for kind, *_ in Plan(found).artifact("extraction").reads] == ["extraction", "benchmarks"]
 
 
 def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
     for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
         found = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
-        assert found.runs[0].extraction == CUT | {"suffix": 30, "stride": stride}
+        assert found.runs[0].extraction.plain() == CUT | {"suffix": 30, "stride": stride}
         [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
         assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 

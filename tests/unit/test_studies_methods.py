@@ -54,7 +54,7 @@ def test_answers_have_no_log_probabilities_unless_they_stand_in_for_a_model(tmp_
 def test_methods_at_the_default_are_those_that_can_be_computed_and_the_others_have_a_reason(load):
     loaded = load({})
     assert loaded.runs[0].left_out["ref"] == "the run names no reference model"
-    assert not loaded.runs[0].left_out.keys() & {item["method"] for item in loaded.runs[0].methods}
+    assert not loaded.runs[0].left_out.keys() & {item.method for item in loaded.runs[0].methods}
     (line,) = [line for line in plan.left_out(loaded) if "dc_pdd" in line["methods"]]
     at = {"model": "smollm2-135m", "benchmark": "texts"}
     assert line == at | {"methods": ["dc_pdd"], "reason": "the run names no corpus"}
@@ -69,14 +69,14 @@ def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
         {"methods": ["loss", {"recall": {"shots": [3, 5]}}]},
         {"methods": [{"con_recall": {"shots": [2]}}], "draws": [0, 1]},
     )
-    prefix = loaded.benchmarks.entries["texts"]["prefix"]
-    assert (prefix["pool"], prefix["draws"]) == (5, 2)
+    prefix = loaded.benchmarks.entries["texts"].prefix
+    assert (prefix.pool, prefix.draws) == (5, 2)
     assert plan.prefix_kinds(loaded, "smollm2-135m", "texts") == {"member", "nonmember"}
     assert plan.needs_classes(loaded, "texts"), "shots of both classes need labelled texts"
 
 
 def test_only_named_methods_draw_shots_and_an_entry_s_own_pool_stays(load):
-    assert "prefix" not in load({}).benchmarks.entries["texts"]
+    assert load({}).benchmarks.entries["texts"].prefix is None
     assert "recall" in load({}).runs[0].left_out
     with pytest.raises(InputError, match=r"8 shots are asked for, and prefix.pool of sotu_shots is 7"):
         load({"benchmark": "sotu_shots", "methods": [{"recall": {"shots": [8]}}]})

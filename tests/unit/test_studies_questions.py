@@ -23,7 +23,7 @@ def load(tmp_path):
 
 
 def asked(run):
-    return [item["method"] for item in run.questions]
+    return [item.method for item in run.questions]
 
 
 def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
@@ -45,9 +45,9 @@ def test_controls_stand_beside_de_cop_alone(load):
 def test_panels_of_answers_name_no_paraphraser_unless_the_run_does(load):
     shown = load().artifacts
     assert set(shown) == {"de_cop_table1", "de_cop_table3"}, "of a study that only asks"
-    assert "references" not in shown["de_cop_table1"]["panels"][0]
+    assert shown["de_cop_table1"].panels[0].references is None
     named = load(runs=[RUN | {"paraphraser": "claude-2.0"}])
-    assert named.artifacts["de_cop_table1"]["panels"][0]["references"] == ["claude-2.0"]
+    assert named.artifacts["de_cop_table1"].panels[0].references == ["claude-2.0"]
 
 
 def test_an_unavailable_artifact_is_no_target(load):
@@ -56,7 +56,7 @@ def test_an_unavailable_artifact_is_no_target(load):
     )
     assert plan.artifacts_of_kind(loaded, "figure") == []
     assert plan.artifacts_of_kind(loaded, "table") == ["de_cop_table1"]
-    assert loaded.artifacts["de_cop_figure4"]["unavailable"] == "one size"
+    assert loaded.artifacts["de_cop_figure4"].unavailable == "one size"
 
 
 def test_texts_without_questions_are_asked_none_and_controls_alone_read_nothing(load):

@@ -8,7 +8,11 @@ import yaml
 
 import hub_datasets as made
 from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.benchmarks.loaders.mimir import Mimir
+from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.corpora.readers.shards import stream_shard
+from pretrace.corpora.sources import entry_of as corpus_of
+from pretrace.models.entries import HubModel
 from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
@@ -20,16 +24,16 @@ from tiny_models import tiny_model
 
 PYTHIA, WIKIMIA, VIEWS, C4 = "EleutherAI/pythia-70m", "swj0419/WikiMIA", "someone/views", "allenai/c4"
 MODEL = {"source": "hub", "hub": PYTHIA, "revision": "main"}
-BENCHMARK = {"source": "wikimia", "hub": WIKIMIA, "revision": "main", "views_hub": VIEWS, "lengths": [32]}
+BENCHMARK = WikiMia(source="wikimia", hub=WIKIMIA, revision="main", views_hub=VIEWS, lengths=[32])
 CORPUS = {"source": "hub", "hub": C4, "files": "en/c4-train.{shard:05d}-of-01024.json.gz", "field": "text"}
 OLD, NEW = "a" * 40, "b" * 40
 
 
 def registries(**models):
     return (
-        Registry("models", {"pythia": MODEL, "own": {"source": "local"}} | models),
+        Registry("models", {slug: HubModel(**entry) for slug, entry in ({"pythia": MODEL} | models).items()}),
         Registry("benchmarks", {"wikimia": BENCHMARK}),
-        Registry("corpora", {"c4": CORPUS}),
+        Registry("corpora", {"c4": corpus_of(CORPUS)}),
     )
 
 
@@ -94,7 +98,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     with pinned(pins):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
-            fetch_dataset(BENCHMARK, part, tmp_path / part, seed=0, attempts=2)
+            fetch_dataset(BENCHMARK.written(), part, tmp_path / part, seed=0, attempts=2)
         shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
         assert len(names_in(C4, "dataset", "main")) == 1
     write_json(tmp_path / "shard.json", shard)
@@ -121,7 +125,7 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
     pins = {"dataset": {WIKIMIA: OLD}}
     none = str(tmp_path / "none.json")
     assert asked_for(BENCHMARK, "dataset", none, {}) == BENCHMARK
-    assert asked_for(BENCHMARK, "dataset", none, pins)["revision"] == OLD
+    assert asked_for(BENCHMARK, "dataset", none, pins).revision == OLD
     for said, revision, why in (
         ({"revision": "main", "commit": OLD}, "main", "it is of the pinned commit"),
         ({"commit": OLD}, "main", "records of before named no revision"),
@@ -129,18 +133,20 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
         ({"revision": OLD, "commit": OLD}, OLD, "as it was then asked for"),
     ):
         there = record(tmp_path / "files.json", WIKIMIA, **said)
-        assert asked_for(BENCHMARK, "dataset", there, pins)["revision"] == revision, why
+        assert asked_for(BENCHMARK, "dataset", there, pins).revision == revision, why
     tag = record(tmp_path / "tag.json", WIKIMIA, revision="v1", commit=NEW)
-    assert asked_for(BENCHMARK, "dataset", tag, {"dataset": {WIKIMIA: "v1"}})["revision"] == "v1"
+    assert asked_for(BENCHMARK, "dataset", tag, {"dataset": {WIKIMIA: "v1"}}).revision == "v1"
 
 
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
     pins, none = {"dataset": {VIEWS: NEW}}, str(tmp_path / "none.json")
     assert asked_for(BENCHMARK, "dataset", none, pins, "texts") == BENCHMARK
-    assert asked_for(BENCHMARK, "dataset", none, pins, "views") == BENCHMARK | {"views_revision": NEW}
-    mimir = {"source": "mimir", "hub": WIKIMIA}
+    assert asked_for(BENCHMARK, "dataset", none, pins, "views") == BENCHMARK.model_copy(
+        update={"views_revision": NEW}
+    )
+    mimir = Mimir(source="mimir", hub=WIKIMIA)
     pins = {"dataset": {WIKIMIA: OLD}, "model": {WIKIMIA: NEW}}
-    assert asked_for(mimir, "dataset", none, pins, "views") == mimir | {"revision": OLD}
+    assert asked_for(mimir, "dataset", none, pins, "views") == mimir.model_copy(update={"revision": OLD})
 
 
 def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():

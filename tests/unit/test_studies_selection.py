@@ -26,51 +26,51 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
     study = load_study(PAPER | {"only": [slug]})
     assert list(study.artifacts) == [slug]
     artifact = study.artifacts[slug]
-    of_texts = artifact["renderer"] == "benchmark_statistics"
-    if "unavailable" in artifact or of_texts:
+    of_texts = artifact.renderer == "benchmark_statistics"
+    if artifact.unavailable is not None or of_texts:
         return
-    for panel in artifact["panels"]:
-        runs = plan.runs_of(study, panel["model"], panel["benchmark"])
-        assert any(panel.get("length") in (run.lengths or [panel.get("length")]) for run in runs), panel
-        assert any(panel["start_token"] == run.start_token for run in runs), panel
+    for panel in artifact.panels:
+        runs = plan.runs_of(study, panel.model, panel.benchmark)
+        assert any(panel.length in (run.lengths or [panel.length]) for run in runs), panel
+        assert any(panel.start_token == run.start_token for run in runs), panel
         named = {slug for run in runs for slug in (*run.corpora, *run.references, *run.neighbours)}
         paraphrasers = {run.paraphraser for run in runs if run.questions}
-        assert set(panel["references"]) <= named | paraphrasers | {"neighbours-10"}, panel
+        assert set(panel.references) <= named | paraphrasers | {"neighbours-10"}, panel
 
 
 def test_one_table_runs_no_more_than_its_own_runs():
     study = load_study(PAPER | {"only": ["surp_table1"]})
     assert {run.benchmark for run in study.runs} == {"wikimia"}
-    methods = {item["method"] for run in study.runs for item in run.methods}
+    methods = {item.method for run in study.runs for item in run.methods}
     assert "surp" in methods
     assert not {"recall", "con_recall", "dc_pdd"} & methods
 
 
 def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():
     study = load_study(PAPER | {"papers": ["surp"]})
-    assert {one["paper"] for one in study.artifacts.values() if "paper" in one} == {"surp"}
+    assert {one.paper for one in study.artifacts.values() if one.paper} == {"surp"}
     ran = set(plan.pairs(study))
-    panels = study.artifacts["blind_audit"]["panels"]
+    panels = study.artifacts["blind_audit"].panels
     assert panels
-    assert {(panel["model"], panel["benchmark"]) for panel in panels} <= ran
+    assert {(panel.model, panel.benchmark) for panel in panels} <= ran
 
 
 def test_models_above_a_size_are_missing_with_the_reason():
     study = load_study(PAPER | {"max_parameters": 7e9})
-    assert max(study.models.entries[model].get("parameters", 0) for model, _ in plan.pairs(study)) <= 7e9
+    assert max(study.models.entries[model].parameters or 0 for model, _ in plan.pairs(study)) <= 7e9
     table = study.artifacts["surp_table1"]
-    assert {panel["model"] for panel in table["missing"]} == {"llama-13b", "pythia-12b"}
-    assert "max_parameters=7e+09" in table["missing"][0]["reason"]
-    assert "llama-13b" in study.artifacts["surp_figure3"]["unavailable"]
+    assert {panel.model for panel in table.missing} == {"llama-13b", "pythia-12b"}
+    assert "max_parameters=7e+09" in table.missing[0].reason
+    assert "llama-13b" in study.artifacts["surp_figure3"].unavailable
 
 
 def test_a_model_whose_access_ended_leaves_its_reason():
     study = load_study(PAPER)
     assert not {"davinci-002", "claude-2.1"} & {run.model for run in study.runs}
     table = study.artifacts["dc_pdd_table2"]
-    missing = {panel["model"]: panel["reason"] for panel in table["missing"]}
+    missing = {panel.model: panel.reason for panel in table.missing}
     assert "2026-09-28" in missing["davinci-002"]
-    assert "Claude 2.1" in study.artifacts["de_cop_figure8"]["unavailable"]
+    assert "Claude 2.1" in study.artifacts["de_cop_figure8"].unavailable
 
     of_texts = load_study(PAPER | {"only": ["dc_pdd_table1"]})
     assert ("davinci-002", "bookmia") in plan.artifact_pairs(of_texts, "dc_pdd_table1"), (

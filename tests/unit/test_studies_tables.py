@@ -8,9 +8,10 @@ from pretrace.questions.known import is_control
 from pretrace.render.registry import RENDERERS
 from pretrace.studies import load_study
 from pretrace.studies.artifacts import filled
+from pretrace.studies.keys import ArtifactEntry
 
 WRITTEN = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-REGISTERED = {slug: filled(slug, entry) for slug, entry in WRITTEN.items()}
+REGISTERED = {slug: filled(slug, ArtifactEntry.model_validate(entry)) for slug, entry in WRITTEN.items()}
 
 OTHER_BLOCKS = {
     "dc_pdd_table5": "every setting of the grid stands there, chosen by nobody",
@@ -36,7 +37,7 @@ NO_METHODS = {
 TABLES = sorted(
     slug
     for slug, entry in REGISTERED.items()
-    if entry["kind"] == "table" and "metrics" in RENDERERS[entry["renderer"]].needs and slug not in NO_METHODS
+    if entry.kind == "table" and "metrics" in RENDERERS[entry.renderer].needs and slug not in NO_METHODS
 )
 
 
@@ -50,7 +51,7 @@ for study in ("embedded", "paper"):
 def test_every_table_of_methods_has_settings_chosen_three_ways_and_a_control(where):
     """Without `methods`, a table shows all that were scored, and a control always is."""
     shown = SHOWN[where].items()
-    missing = {slug for slug, entry in shown if entry["renderer"] != "method_table" or "selection" in entry}
+    missing = {slug for slug, entry in shown if entry.renderer != "method_table" or entry.selection}
     assert missing == OTHER_BLOCKS.keys() & SHOWN[where].keys()
     for slug, entry in shown:
-        assert "methods" not in entry or any(map(is_control, entry["methods"])), slug
+        assert entry.methods is None or any(map(is_control, entry.methods)), slug

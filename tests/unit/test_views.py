@@ -54,13 +54,13 @@ def test_a_view_and_a_family_register_by_their_decorators_and_only_once() -> Non
 def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_table(
     name: str, source: str, number: int | None, model: str
 ) -> None:
-    found = VIEWS[name]
+    member = VIEWS[name]
     assert name in VIEWS
-    assert (found.name, found.source, found.number, found.model) == (name, source, number, model)
-    assert found.materialised == (source != "text")
-    if found.materialised:
+    assert (member.name, member.source, member.number, member.model) == (name, source, number, model)
+    assert member.materialised == (source != "text")
+    if member.materialised:
         with pytest.raises(ValueError, match="stored table"):
-            found.variants("text", 0)
+            member.variants("text", 0)
 
 
 @pytest.mark.parametrize(
@@ -112,11 +112,11 @@ def test_chinese_words_are_deleted_whole() -> None:
     words = jieba.lcut(CHINESE)
     [shorter] = VIEWS["delete-20"].variants(CHINESE, 3)
     assert len(shorter) < len(CHINESE)
-    kept: list[str] = []
+    left: list[str] = []
     for word in words:
-        kept += [word] if shorter.startswith(word, len("".join(kept))) else []
-    assert "".join(kept) == shorter
-    assert len(kept) == len(words) - len(words) * 20 // 100
+        left += [word] if shorter.startswith(word, len("".join(left))) else []
+    assert "".join(left) == shorter
+    assert len(left) == len(words) - len(words) * 20 // 100
 
 
 @pytest.mark.parametrize("text", [SPEECH, CHINESE])

@@ -13,7 +13,7 @@ from pretrace.views.masked import (
     DROPOUT,
     _candidates,
     _encoded,
-    _kept,
+    _noise,
     is_masked,
     load_masked_model,
     neighbours_by_masked_model,
@@ -49,9 +49,9 @@ def test_neighbours_depend_on_their_text_and_seed_alone(tiny: tuple[Any, Any]) -
 
 def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny: tuple[Any, Any]) -> None:
     given = texts(2, words=40, marks=("",))
-    for text, found in zip(given, neighbours(tiny, given), strict=True):
-        assert len(found) == len(set(found)) == 25
-        for neighbour in found:
+    for text, near in zip(given, neighbours(tiny, given), strict=True):
+        assert len(near) == len(set(near)) == 25
+        for neighbour in near:
             assert sum(a != b for a, b in zip(text.split(), neighbour.split(), strict=True)) == 2
 
 
@@ -61,14 +61,14 @@ def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny: tuple[An
     tokens = tiny[1](text)
     assert len(tokens["input_ids"]) == 11
     places = [tuple(place) for place in tokens.encodings[0].offsets[1:-1]]
-    found = neighbours(tiny, [text], count=1000)[0]
-    assert 5 <= len(found) <= len(places)  # one swap each
-    for neighbour in found:
+    near = neighbours(tiny, [text], count=1000)[0]
+    assert 5 <= len(near) <= len(places)  # one swap each
+    for neighbour in near:
         assert any(
             neighbour.startswith(text[:start]) and neighbour.endswith(text[end:]) for start, end in places
         )
         assert not any(special in neighbour for special in (*SPECIAL, "##"))
-    starts = [neighbour for neighbour in found if neighbour.endswith(text[4:])]
+    starts = [neighbour for neighbour in near if neighbour.endswith(text[4:])]
     assert all(neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts)
 
 
@@ -78,16 +78,16 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny:
     [text] = texts(1, words=12)
     encoded = _encoded(text, tokenizer, model)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
-    kept = _kept(len(encoded.indices), 32, seed=5)
-    assert kept.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (found, probabilities) in enumerate(_candidates(encoded, model, 5, 10_000)):
+    noise = _noise(len(encoded.indices), 32, seed=5)
+    assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
+    for place, (candidates, probabilities) in enumerate(_candidates(encoded, model, 5, 10_000)):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
-        embedded[0, place + 1] = torch.where(kept[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
+        embedded[0, place + 1] = torch.where(noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
         with torch.no_grad():
             expected = torch.softmax(model(inputs_embeds=embedded).logits[0, place + 1], dim=-1)
         best = expected.topk(6)
         own = ids[0, place + 1].item()
-        assert found == [own, *best.indices.tolist()]
+        assert candidates == [own, *best.indices.tolist()]
         assert probabilities == pytest.approx([expected[own].item(), *best.values.tolist()], abs=1e-5)
 
 

@@ -14,8 +14,8 @@ from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.views import VIEWS
-from pretrace.views.stored import imported_view, make_view, read_view, schema, sent, viewed
-from pretrace.views.zero_access import complete, read_prompts, zero_access_shots
+from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
+from pretrace.views.zero_access import complete, read_openings
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
@@ -111,7 +111,7 @@ STORED = {
 
 
 def read(*, view: str, altered: str = "", stored: Any = STORED) -> list[tuple[str, int, str]]:
-    return list(sent(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored))
+    return list(rendered_texts(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored))
 
 
 def test_the_target_is_sent_as_variant_0_of_its_view() -> None:
@@ -126,7 +126,7 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view() -> None:
     assert read(view="original", altered="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
     swapped = VIEWS["word_swaps-3"].variants(shorter, seed_of("word_swaps-3", "delete-20", "t0"))
-    both = list(sent(["t0"], TEXTS[:1], view="delete-20", altered="word_swaps-3", stored={}))
+    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="word_swaps-3", stored={}))
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 
@@ -141,16 +141,14 @@ PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_ac
 
 
 def test_the_papers_seven_prompts_are_there(tmp_path: Path) -> None:
-    prompts = read_prompts(PROMPTS)
+    prompts = read_openings(PROMPTS)
     assert len(prompts) == 7
     assert prompts[1] == "The 9/11 attacks in"
     assert prompts[3].endswith("concluded,")
-    assert zero_access_shots(prompts[:1], [" 1989 ended it."]) == [
-        "The world witnessed the fall of the Berlin Wall in 1989 ended it."
-    ]
+    assert prompts[0] == "The world witnessed the fall of the Berlin Wall in"
     (tmp_path / "empty.yaml").write_text("prompts: []\n")
     with pytest.raises(InputError, match="key prompts must hold a list"):
-        read_prompts(tmp_path / "empty.yaml")
+        read_openings(tmp_path / "empty.yaml")
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(

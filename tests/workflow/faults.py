@@ -16,10 +16,11 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from projects import Project, copy_project
 from small_study import results, small
 
@@ -29,8 +30,8 @@ STORE = "results/passes/store"
 
 class Campaign:
     def __init__(self, folder: Path, seed: int) -> None:
-        self.folder, self.draw, self.counted = folder, random.Random(seed), 0
-        self.outcomes: dict[str, Counter[str]] = {}
+        self.folder, self.draw = folder, random.Random(seed)
+        self.outcomes: Counter[tuple[str, str]] = Counter()
         self.undisturbed = small(copy_project(folder / "undisturbed"))
         began = time.monotonic()
         self.undisturbed.run(*COMMAND)
@@ -38,28 +39,27 @@ class Campaign:
         self.expected = results(self.undisturbed)
         assert len(self.expected) > 8, sorted(self.expected)
 
-    def copy(self) -> Project:
-        self.counted += 1
-        target = self.folder / f"project-{self.counted}"
-        shutil.copytree(self.undisturbed.path, target, symlinks=True)
-        return Project(target)
-
     def note(self, fault: str, outcome: str) -> None:
-        self.outcomes.setdefault(fault, Counter())[outcome] += 1
+        self.outcomes[fault, outcome] += 1
         print(f"{fault}: {outcome}", flush=True)
 
     def compare(self, fault: str, project: Project, outcome: str) -> None:
-        found = results(project)
-        names = self.expected.keys() | found.keys()
-        odd = sorted(name for name in names if self.expected.get(name) != found.get(name))
+        """Note the outcome if the project has the undisturbed run's bytes."""
+        made = results(project)
+        names = self.expected.keys() | made.keys()
+        odd = sorted(name for name in names if self.expected.get(name) != made.get(name))
         assert not odd, f"{fault}: other bytes in {odd}, in {project.path}"
         self.note(fault, outcome)
 
+    def finish(self, fault: str, project: Project) -> None:
+        project.run(*COMMAND)
+        self.compare(fault, project, "error with remedy, then same bytes")
+
     def table(self) -> str:
-        rows = ["| fault | times | outcome |", "|---|---|---|"]
-        for fault, outcomes in sorted(self.outcomes.items()):
-            rows += [f"| {fault} | {times} | {outcome} |" for outcome, times in sorted(outcomes.items())]
-        return "\n".join(rows)
+        rows = [
+            f"| {fault} | {times} | {outcome} |" for (fault, outcome), times in sorted(self.outcomes.items())
+        ]
+        return "\n".join(["| fault | times | outcome |", "|---|---|---|", *rows])
 
 
 def kills(campaign: Campaign, times: int) -> None:
@@ -82,33 +82,22 @@ def kills(campaign: Campaign, times: int) -> None:
     shutil.rmtree(project.path)
 
 
-def kill(running: subprocess.Popen[str], victim: str, campaign: Campaign) -> int:
-    jobs = descendants(running.pid)
-    if victim == "a job" and not jobs:
-        return 0
+def kill(running: subprocess.Popen[str], victim: str, campaign: Campaign) -> bool:
+    """Kill the victim; false if it is a job and none was running."""
+    jobs = psutil.Process(running.pid).children(recursive=True)
     if victim == "a job":
-        os.kill(campaign.draw.choice(jobs), signal.SIGKILL)
+        if not jobs:
+            return False
+        campaign.draw.choice(jobs).kill()
         running.wait(120)
     else:
         running.kill()
         running.wait()
         if victim == "both":
             end(running)
-        else:
-            deadline = time.monotonic() + 60
-            while any(Path(f"/proc/{job}").exists() for job in jobs) and time.monotonic() < deadline:
-                time.sleep(0.2)  # what it had started goes on to its end without it
+        psutil.wait_procs(jobs, timeout=60)  # what it had started goes on to its end without it
     campaign.note(f"kill -9 of {victim}", "carried on")
-    return 1
-
-
-def descendants(pid: int) -> list[int]:
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
-    parent = {int(child): int(of) for child, of in map(str.split, listed.stdout.splitlines())}
-    found: list[int] = [pid]
-    for one in found:
-        found += [child for child, of in parent.items() if of == one]
-    return found[1:]
+    return True
 
 
 def end(running: subprocess.Popen[str]) -> None:
@@ -130,26 +119,23 @@ def broken_file(
         whole, times = file.read_bytes(), (file.stat().st_atime, file.stat().st_mtime)
         file.write_bytes(spoil(whole, campaign.draw))
         os.utime(file, times)
-        for gone in [path for glob in before for path in project.path.glob(glob)]:
-            shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
+        for path in [path for glob in before for path in project.path.glob(glob)]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         name = f"{spoil.__name__} {pattern}"
         done = project.run(*COMMAND, check=False)
+        generated = file.is_relative_to(project.path / "results")
         if done.returncode == 0:
             # a bit of a page's header is in no checksum, and changes no value where nothing fails
             file.write_bytes(whole)
-            campaign.compare(name, project, "same bytes")
-            return
+            return campaign.compare(name, project, "same bytes")
         assert file.name in done.stdout, done.stdout
         assert "Traceback" not in done.stdout, done.stdout
-        if file.is_relative_to(project.path / "results"):
-            assert "same command" in done.stdout, done.stdout
-            file.unlink(missing_ok=True)
-        else:
-            assert "Restore it" in done.stdout, done.stdout
+        assert ("same command" if generated else "Restore it") in done.stdout, done.stdout
+        file.unlink(missing_ok=True)
+        if not generated:
             file.write_bytes(whole)
             os.utime(file, times)
-        project.run(*COMMAND)
-        campaign.compare(name, project, "error with remedy, then same bytes")
+        return campaign.finish(name, project)
 
     return fault
 
@@ -160,70 +146,60 @@ def truncated(content: bytes, draw: random.Random) -> bytes:
 
 def flipped(content: bytes, draw: random.Random) -> bytes:
     """One bit of the middle: of the data, not of the footer."""
-    at = draw.randrange(8, max(9, len(content) // 2))
-    return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+    place = draw.randrange(8, max(9, len(content) // 2))
+    return content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :]
 
 
-@contextmanager
-def mounted(*arguments: str) -> Iterator[bool]:
-    """Something mounted while the block lasts; False where this user or machine may not."""
-    done = subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
-    try:
-        yield done
-    finally:
-        if done:
-            subprocess.run(["umount", "--lazy", arguments[-1]], check=True)
+def mounted(
+    name: str, gone: str, message: str, mounts: Callable[[random.Random, str], list[list[str]]]
+) -> Fault:
+    """A part of results/ is gone, and the folder is mounted in a way that refuses to have it written again."""
+
+    def fault(campaign: Campaign, project: Project) -> None:
+        folder = project.path / "results"
+        shutil.rmtree(project.path / gone)
+        folder.mkdir(exist_ok=True)
+        first, *others = mounts(campaign.draw, str(folder))
+        if subprocess.run(["mount", *first], capture_output=True, check=False).returncode:
+            return campaign.note(name, "NOT RUN: this user may not mount")
+        try:
+            for arguments in others:
+                subprocess.run(["mount", *arguments], check=True)
+            done = project.run(*COMMAND, check=False)
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        assert done.returncode != 0
+        assert message in done.stdout, done.stdout
+        assert "a defect of pretrace" not in done.stdout, done.stdout
+        return campaign.finish(name, project)
+
+    return fault
 
 
-def refused(project: Project, message: str) -> None:
-    done = project.run(*COMMAND, check=False)
-    assert done.returncode != 0
-    assert message in done.stdout, done.stdout
-    assert "a defect of pretrace" not in done.stdout, done.stdout
+def full_disk(draw: random.Random, folder: str) -> list[list[str]]:
+    return [["-t", "tmpfs", "-o", f"size={draw.choice((16, 64, 256))}k", "tmpfs", folder]]
 
 
-def full_disk(campaign: Campaign, project: Project) -> None:
-    folder = project.path / "results"
-    shutil.rmtree(folder)
-    folder.mkdir()
-    size = campaign.draw.choice((16, 64, 256))
-    with mounted("-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)) as can:
-        if not can:
-            return campaign.note("full disk", "NOT RUN: this user may not mount")
-        refused(project, "No space left on device")
-    project.run(*COMMAND)
-    campaign.compare("full disk", project, "error with remedy, then same bytes")
-
-
-def read_only(campaign: Campaign, project: Project) -> None:
-    folder = project.path / "results"
-    shutil.rmtree(folder / "smoke")
-    with mounted("--bind", str(folder), str(folder)) as can:
-        if not can:
-            return campaign.note("read-only results", "NOT RUN: this user may not mount")
-        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
-        refused(project, "Read-only file system")
-    project.run(*COMMAND)
-    campaign.compare("read-only results", project, "error with remedy, then same bytes")
+def read_only(draw: random.Random, folder: str) -> list[list[str]]:
+    return [["--bind", folder, folder], ["-o", "remount,bind,ro", folder]]
 
 
 def clock_jumps(campaign: Campaign, project: Project) -> None:
     """Some files are from next year, some from 1990."""
-    there = sorted(project.path.rglob("*"))
-    files = [path for path in there if path.is_file() and ".snakemake" not in path.parts]
+    files = [
+        path for path in sorted(project.path.rglob("*")) if path.is_file() and ".snakemake" not in path.parts
+    ]
     for file in campaign.draw.sample(files, len(files) // 2):
         moment = campaign.draw.choice((time.time() + 365 * 86400, 631152000.0))
         os.utime(file, (moment, moment))
     done = project.run(*COMMAND, check=False)
     if done.returncode == 0:
-        campaign.compare("a clock that jumps", project, "same bytes")
-        return
+        return campaign.compare("a clock that jumps", project, "same bytes")
     assert "could indicate a clock skew problem" in done.stdout, done.stdout
     for file in files:
         if file.exists() and file.stat().st_mtime > time.time():
             file.touch()
-    project.run(*COMMAND)
-    campaign.compare("a clock that jumps", project, "error with remedy, then same bytes")
+    return campaign.finish("a clock that jumps", project)
 
 
 def two_at_once(campaign: Campaign, project: Project) -> None:
@@ -232,8 +208,7 @@ def two_at_once(campaign: Campaign, project: Project) -> None:
     while not list((project.path / ".snakemake" / "locks").glob("*.lock")) and first.poll() is None:
         time.sleep(0.1)
     second = project.run(*COMMAND, check=False)
-    first.wait()
-    assert first.returncode == 0
+    assert first.wait() == 0
     assert "locked" in second.stdout.lower() or second.returncode == 0, second.stdout
     campaign.compare("two Snakemakes in one folder", project, "the second is refused; same bytes")
 
@@ -261,8 +236,8 @@ FAULTS: dict[str, Fault] = {
     for spoil, files in SPOILED.items()
     for file in sorted(files)
 } | {
-    "full disk": full_disk,
-    "read-only results": read_only,
+    "full disk": mounted("full disk", "results", "No space left on device", full_disk),
+    "read-only results": mounted("read-only results", "results/smoke", "Read-only file system", read_only),
     "a clock that jumps": clock_jumps,
     "two Snakemakes": two_at_once,
 }
@@ -280,8 +255,9 @@ def main() -> None:
         names = sorted(FAULTS) * (3 if given.full else 1)
         if not given.full:
             names = campaign.draw.sample(names, len(names) // 10)
-        for name in given.only or names:
-            project = campaign.copy()
+        for number, name in enumerate(given.only or names):
+            project = Project(campaign.folder / f"project-{number}")
+            shutil.copytree(campaign.undisturbed.path, project.path, symlinks=True)
             FAULTS[name](campaign, project)
             shutil.rmtree(project.path)
         if not given.only:

@@ -103,6 +103,7 @@ def write_smoke(project: Project) -> Project:
     project.write_study(
         {
             "study": "smoke",
+            "first": ["headline", "results_auc"],
             "models": {name: {"source": "local", "path": name, "dtype": "float32", "resources": {"threads": 1}}
                        for name in ("target", "reference")},
             "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],

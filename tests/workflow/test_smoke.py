@@ -58,13 +58,12 @@ CONCLUSION = re.compile(
 )
 
 
-def test_a_second_run_has_nothing_to_do_and_shows_again_what_was_found(finished):
-    shown = finished.smoke("all", "tables", "results/smoke/figures/surp_figure3.pdf").stdout
-    assert NOTHING in shown
-    assert len(CONCLUSION.findall(shown)) == 1
+def test_a_run_ends_with_what_was_found_and_a_second_one_has_nothing_to_do(finished):
     first = (finished.path / "first_run.log").read_text(encoding="utf-8")
     assert len(CONCLUSION.findall(first)) == 1
-    assert not CONCLUSION.search(finished.smoke("tables").stdout), "the report was not asked for"
+    shown = finished.smoke("all", "tables", "results/smoke/figures/surp_figure3.pdf").stdout
+    assert NOTHING in shown
+    assert not CONCLUSION.search(shown), "the report was not made"
 
 
 def test_the_first_results_are_announced(finished):
@@ -86,18 +85,21 @@ def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     assert compared >= 11
 
 
-def test_a_touched_file_reruns_nothing_and_a_changed_one_its_own_stage(smoke):
-    code = smoke.path / "scripts" / "pretrace" / "evaluation" / "__init__.py"
-    template = smoke.path / "scripts" / "pretrace" / "render" / "report.html.jinja"
-    code.touch()
+def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):
+    library = smoke.path / "scripts" / "pretrace"
+    template = library / "render" / "report.html.jinja"
     template.touch()
+    for file in ("runtime/logs.py", "evaluation/evaluate.py", "passes/engine.py", "../score_methods.py"):
+        path = library / file
+        path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     planned = smoke.smoke("--dry-run").stdout
     assert NOTHING in planned
     assert not CONCLUSION.search(planned), "a plan has found nothing"
-    template.write_text(template.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    template.write_text(template.read_text(encoding="utf-8") + "\n<!-- edited -->\n", encoding="utf-8")
     assert "render_report" in smoke.smoke("--dry-run").stdout
-    code.write_text(code.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+    code = library / "evaluation" / "evaluate.py"
+    code.write_text(code.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
     planned = smoke.smoke("--dry-run").stdout
     assert "evaluate_methods" in planned
     assert "record_provenance" in planned, "it says which commit the tables are of"
-    assert "run_passes" not in planned
+    assert "score_methods" not in planned

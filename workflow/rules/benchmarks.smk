@@ -1,18 +1,38 @@
 rule build_benchmark:
     input:
-        source=lambda wildcards: paths.source(STUDY, BENCHMARKS[wildcards.benchmark], wildcards.benchmark),
+        source=benchmark.source,
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
         "results/logs/build_benchmark/{benchmark}.log",
     wildcard_constraints:
-        benchmark=alternatives(name for name, entry in BENCHMARKS.items() if entry["source"] != "answers"),
-    priority: priority_of("benchmark")
+        benchmark=alternatives(PLAN.benchmarks_of_texts),
+    priority: benchmark.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("build_benchmark"),
-        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
+        entry=benchmark.written,
         seed=config["seed"],
     script:
         "../../scripts/build_benchmark.py"
+
+
+# a benchmark without texts: documents and labels of the answers to its questions
+rule gather_documents:
+    input:
+        answers=benchmark.answers,
+    output:
+        "results/benchmarks/{benchmark}.parquet",
+    log:
+        "results/logs/gather_documents/{benchmark}.log",
+    wildcard_constraints:
+        benchmark=alternatives(PLAN.benchmarks_of_answers),
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=code_digest("gather_documents"),
+        models=benchmark.asked_models,
+        seed=config["seed"],
+    script:
+        "../../scripts/gather_documents.py"

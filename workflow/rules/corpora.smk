@@ -15,13 +15,13 @@ rule stream_shard:
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=streamed_corpora(keep=False),
+        corpus=alternatives(PLAN.corpora(from_hub=True, kept=False)),
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=shard_to_fetch,
+        entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
         pins=pins,
-        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
+        shards=corpus.shards,
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -34,25 +34,25 @@ use rule stream_shard as keep_shard with:
     log:
         "results/logs/keep_shard/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=streamed_corpora(keep=True),
+        corpus=alternatives(PLAN.corpora(from_hub=True, kept=True)),
 
 
 rule write_documents:
     input:
-        source=lambda wildcards: paths.source(STUDY, CORPORA[wildcards.corpus]),
+        source=corpus.source,
     output:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:
         "results/logs/write_documents/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(name for name, entry in CORPORA.items() if entry["source"] != "hub"),
-    priority: priority_of("corpus")
+        corpus=alternatives(PLAN.corpora(from_hub=False)),
+    priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("write_documents"),
-        entry=lambda wildcards: CORPORA[wildcards.corpus],
-        shards=lambda wildcards: paths.shards(CORPORA[wildcards.corpus]),
+        entry=corpus.written,
+        shards=corpus.shards,
     script:
         "../../scripts/write_documents.py"
 
@@ -64,7 +64,7 @@ rule count_segments:
         "results/corpora/{corpus}/segments/{shard}.parquet",
     log:
         "results/logs/count_segments/{corpus}/{shard}.log",
-    priority: priority_of("corpus")
+    priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -82,12 +82,12 @@ rule count_tokens:
         "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
     log:
         "results/logs/count_tokens/{corpus}/{tokenizer}/{shard}.log",
-    priority: priority_of("corpus")
+    priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("count_tokens"),
-        max_tokens=lambda wildcards: CORPORA[wildcards.corpus].get("max_tokens"),
+        max_tokens=corpus.max_tokens,
     script:
         "../../scripts/count_tokens.py"
 
@@ -98,13 +98,13 @@ rule add_counts:
             "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
             corpus=wildcards.corpus,
             tokenizer=wildcards.tokenizer,
-            shard=range(paths.shards(CORPORA[wildcards.corpus])),
+            shard=range(PLAN.corpus(wildcards.corpus).shards),
         ),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",
     log:
         "results/logs/add_counts/{corpus}/{tokenizer}.log",
-    priority: priority_of("corpus")
+    priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
     params:

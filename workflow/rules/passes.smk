@@ -1,33 +1,65 @@
+# A model behind an API that scores prompts: see questions.smk.
+localrules:
+    score_prompts,
+
+
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
         checkpoint="results/models/{model}/checkpoint.json",
         seal=seal_of_study(),
-        prefixes=of_shared_pair(paths.prefixes_read),
-        completions=of_shared_pair(paths.completions),
-        views=of_shared_pair(paths.views_read),
+        prefixes=pair.prefixes_read,
+        completions=pair.completions,
+        views=pair.views_read,
     output:
-        "results/passes/{model}/{benchmark}/{study}.json",
+        "results/passes/{model}/{benchmark}/<study>.json",
     log:
-        "results/logs/run_passes/{model}/{benchmark}/{study}.log",
+        "results/logs/run_passes/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=models_except("openai"),
-    priority: priority_of("passes")
+        model=alternatives(PLAN.models_here),
+    priority: pair.priority
     conda:
         "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"])
+    threads: model.threads
     resources:
-        gpu=resource_of("gpu", 0),
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
-        runtime=more_each_attempt(resource_of("runtime", 240)),
+        gpu=model.gpu,
+        mem_mb=each_attempt(model.mem_mb),
+        runtime=each_attempt(model.runtime),
     params:
         code=code_digest("run_passes"),
-        requests=of_shared_pair(plan.requests_for_jobs),
+        requests=pair.pass_requests,
         store="results/passes/store",
-        loading=loading_of,
+        loading=model.loading,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=resource_of("threads", config["threads"]),
+        threads=model.threads,
     script:
         "../../scripts/run_passes.py"
+
+
+rule score_prompts:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        tokenizer=model.tokenizer,
+        prefixes=pair.prefixes_read,
+        views=pair.views_read,
+    output:
+        "results/passes/{model}/{benchmark}/<study>.json",
+    log:
+        "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
+    wildcard_constraints:
+        model=alternatives(PLAN.models_from("openai")),
+    priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=code_digest("score_prompts"),
+        requests=pair.pass_requests,
+        store="results/passes/store",
+        answers="results/api/answers.sqlite",
+        api=model.api,
+        max_length=model.max_length,
+        batch_tokens=config["batch_tokens"],
+    script:
+        "../../scripts/score_prompts.py"

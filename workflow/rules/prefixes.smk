@@ -5,14 +5,13 @@ rule draw_prefixes:
         "results/prefixes/{benchmark}.parquet",
     log:
         "results/logs/draw_prefixes/{benchmark}.log",
-    priority: priority_of("benchmark")
+    priority: benchmark.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("draw_prefixes"),
-        prefix=lambda wildcards: BENCHMARKS[wildcards.benchmark]["prefix"],
-        # benchmarks of one split share their draws, so that a part of the texts is read after the same shots
-        split=lambda wildcards: BENCHMARKS[wildcards.benchmark].get("split", wildcards.benchmark),
+        prefix=benchmark.prefix,
+        split=benchmark.split,
     script:
         "../../scripts/draw_prefixes.py"
 
@@ -22,22 +21,23 @@ rule complete_openings:
         checkpoint="results/models/{model}/checkpoint.json",
         prompts="<config>/prompts/con_recall_zero_access.yaml",
     output:
-        "results/completions/{model}/{benchmark}/{study}.parquet",
+        "results/completions/{model}/{benchmark}/<study>.parquet",
     log:
-        "results/logs/complete_openings/{model}/{benchmark}/{study}.log",
-    priority: priority_of("passes")
+        "results/logs/complete_openings/{model}/{benchmark}/<study>.log",
+    priority: pair.priority
     conda:
         "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"])
+    threads: model.threads
     resources:
-        gpu=resource_of("gpu", 0),
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
-        runtime=more_each_attempt(resource_of("runtime", 240)),
+        gpu=model.gpu,
+        mem_mb=each_attempt(model.mem_mb),
+        runtime=each_attempt(model.runtime),
     params:
         code=code_digest("complete_openings"),
-        lengths=of_shared_pair(plan.completed_lengths),
-        loading=loading_of,
+        lengths=pair.completed_lengths,
+        loading=model.loading,
         device=config["device"],
-        threads=resource_of("threads", config["threads"]),
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        threads=model.threads,
     script:
         "../../scripts/complete_openings.py"

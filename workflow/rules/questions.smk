@@ -1,47 +1,62 @@
+# Requests to models behind OpenAI-compatible APIs. Every answer goes to one store, which is not a file of the DAG: a
+# rerun, a higher budget or another study finds the paid answers there. The machine that starts the workflow sends the
+# requests: the nodes of a cluster may have no network, and the store's locks hold within one machine.
+localrules:
+    ask_questions,
+
+
 rule answer_questions:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint="results/models/{model}/checkpoint.json",
+        checkpoint=model.tokenizer,
         seal=seal_of_study(),
-        views=of_shared_pair(paths.views_of_options),
+        views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
     output:
-        answers="results/answers/{model}/{benchmark}/{study}.parquet",
-        times="results/answers/{model}/{benchmark}/{study}.json",
+        answers="results/answers/{model}/{benchmark}/<study>.parquet",
+        times="results/answers/{model}/{benchmark}/<study>.json",
     log:
-        "results/logs/answer_questions/{model}/{benchmark}/{study}.log",
+        "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=models_except("openai", "answers"),
-    priority: priority_of("answers")
+        model=alternatives(PLAN.models_here),
+    priority: pair.priority
     conda:
         "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"])
+    threads: model.threads
     resources:
-        gpu=resource_of("gpu", 0),
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000)),
-        runtime=more_each_attempt(resource_of("runtime", 240)),
+        gpu=model.gpu,
+        mem_mb=each_attempt(model.mem_mb),
+        runtime=each_attempt(model.runtime),
     params:
         code=code_digest("answer_questions"),
-        requests=of_shared_pair(plan.answer_requests),
-        kind=lambda wildcards: BENCHMARKS[wildcards.benchmark]["question"],
-        loading=loading_of,
+        requests=pair.answer_requests,
+        kind=benchmark.question,
+        entry=model.answering,
+        answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=resource_of("threads", config["threads"]),
+        threads=model.threads,
     script:
         "../../scripts/answer_questions.py"
 
 
+use rule answer_questions as ask_questions with:
+    log:
+        "results/logs/ask_questions/{model}/{benchmark}/<study>.log",
+    wildcard_constraints:
+        model=alternatives(PLAN.models_from("openai")),
+
+
 rule import_answers:
     input:
-        lambda wildcards: MODELS[wildcards.model]["path"],
+        model.path,
     output:
-        "results/answers/{model}/{benchmark}/{study}.parquet",
+        "results/answers/{model}/{benchmark}/<study>.parquet",
     log:
-        "results/logs/import_answers/{model}/{benchmark}/{study}.log",
+        "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=models_from("answers"),
+        model=alternatives(PLAN.models_from("answers")),
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -50,43 +65,22 @@ rule import_answers:
         "../../scripts/import_answers.py"
 
 
-rule gather_documents:
-    input:
-        answers=lambda wildcards: [paths.answers(STUDY, *pair) for pair in pairs_on(wildcards.benchmark)],
-    output:
-        "results/benchmarks/{benchmark}.parquet",
-    log:
-        "results/logs/gather_documents/{benchmark}.log",
-    wildcard_constraints:
-        benchmark=benchmarks_from("answers"),
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("gather_documents"),
-        models=lambda wildcards: [model for model, _ in pairs_on(wildcards.benchmark)],
-        seed=config["seed"],
-    script:
-        "../../scripts/gather_documents.py"
-
-
 rule calibrate_answers:
     input:
-        answers=of_pair(paths.answers),
-        benchmark=lambda wildcards: paths.table(STUDY, wildcards.benchmark),
-        held_answers=lambda wildcards: calibration_input(wildcards, paths.answers),
-        held_benchmark=lambda wildcards: calibration_input(
-            wildcards, lambda study, model, benchmark: paths.table(study, benchmark)
-        ),
+        answers=pair.answers,
+        benchmark=pair.texts,
+        held_answers=pair.held_answers,
+        held_benchmark=pair.held_texts,
     output:
-        "results/{study}/calibration/{model}/{benchmark}.parquet",
+        "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:
-        "results/{study}/logs/calibrate_answers/{model}/{benchmark}.log",
-    priority: priority_of_evaluation
+        "results/<study>/logs/calibrate_answers/{model}/{benchmark}.log",
+    priority: pair.priority_of_results
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("calibrate_answers"),
-        runs=of_pair(plan.runs_for_jobs),
-        given=of_pair(plan.calibration_of),
+        runs=pair.run_parameters,
+        given=pair.deltas,
     script:
         "../../scripts/calibrate_answers.py"

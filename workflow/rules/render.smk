@@ -1,80 +1,65 @@
 rule render_table:
     input:
-        files=lambda wildcards: [path for *_, path in reads_of(wildcards.artifact)],
+        files=artifact.files,
     output:
-        csv="results/{study}/tables/{artifact}.csv",
-        md="results/{study}/tables/{artifact}.md",
-        tex=report(
-            "results/{study}/tables/{artifact}.tex",
+        csv="results/<study>/tables/{artifact}.csv",
+        md="results/<study>/tables/{artifact}.md",
+        tex="results/<study>/tables/{artifact}.tex",
+        html=report(
+            "results/<study>/tables/{artifact}.html",
             caption="../report/table.rst",
             category="Tables",
             labels={"artifact": "{artifact}"},
         ),
-        html="results/{study}/tables/{artifact}.html",
     log:
-        "results/{study}/logs/render_table/{artifact}.log",
+        "results/<study>/logs/render_table/{artifact}.log",
     wildcard_constraints:
-        artifact=alternatives(plan.artifacts_of_kind(STUDY, "table")),
-    priority: priority_of_artifact
+        artifact=alternatives(PLAN.artifacts_of("table")),
+    priority: artifact.priority
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_artifact"),
-        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
-        reads=lambda wildcards: reads_of(wildcards.artifact),
-        entries=benchmark_entries,
-        announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
+        artifact=artifact.resolved,
+        reads=artifact.reads,
+        entries=artifact.entries,
+        announced=artifact.is_first,
     script:
         "../../scripts/render_artifact.py"
 
 
-rule render_figure:
-    input:
-        files=lambda wildcards: [path for *_, path in reads_of(wildcards.artifact)],
+use rule render_table as render_figure with:
     output:
-        csv="results/{study}/figures/{artifact}.csv",
-        pdf="results/{study}/figures/{artifact}.pdf",
-        png="results/{study}/figures/{artifact}.png",
+        csv="results/<study>/figures/{artifact}.csv",
+        pdf="results/<study>/figures/{artifact}.pdf",
+        png="results/<study>/figures/{artifact}.png",
         svg=report(
-            "results/{study}/figures/{artifact}.svg",
+            "results/<study>/figures/{artifact}.svg",
             caption="../report/figure.rst",
             category="Figures",
             labels={"artifact": "{artifact}"},
         ),
-        txt="results/{study}/figures/{artifact}.txt",
+        txt="results/<study>/figures/{artifact}.txt",
     log:
-        "results/{study}/logs/render_figure/{artifact}.log",
+        "results/<study>/logs/render_figure/{artifact}.log",
     wildcard_constraints:
-        artifact=alternatives(plan.artifacts_of_kind(STUDY, "figure")),
-    priority: priority_of_artifact
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("render_artifact"),
-        artifact=lambda wildcards: STUDY.artifacts[wildcards.artifact],
-        reads=lambda wildcards: reads_of(wildcards.artifact),
-        entries=benchmark_entries,
-        announced=lambda wildcards: wildcards.artifact in priorities(STUDY).first,
-    script:
-        "../../scripts/render_artifact.py"
+        artifact=alternatives(PLAN.artifacts_of("figure")),
 
 
 rule record_provenance:
     input:
-        manifests=lambda wildcards: [paths.manifest(STUDY, *pair) for pair in plan.pass_pairs(STUDY)],
-        read_of_hub=lambda wildcards: paths.checkpoints_of_study(STUDY)
-        + paths.fetched_of_study(STUDY)
-        + paths.streamed_of_study(STUDY),
+        manifests=PLAN.passes,
+        read_of_hub=PLAN.records_of_hub,
         # not read: the record is rewritten whenever the results change
-        tables=TABLES,
-        figures=FIGURES,
+        tables=PLAN.tables,
+        figures=PLAN.figures,
         study=str(STUDY.path),
     output:
-        provenance="results/{study}/provenance.json",
+        provenance="results/<study>/provenance.json",
         # the old file is kept while the job runs, because the run may read it
-        revisions=update("results/{study}/revisions.yaml"),
+        revisions=update("results/<study>/revisions.yaml"),
     log:
-        "results/{study}/logs/record_provenance.log",
+        "results/<study>/logs/record_provenance.log",
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -87,25 +72,26 @@ rule record_provenance:
 
 rule render_report:
     input:
-        tables=TABLES,
-        figures=FIGURES,
-        provenance="results/{study}/provenance.json",
-        prefixes=[paths.prefixes(STUDY, benchmark) for benchmark in plan.benchmarks_with_shots(STUDY)],
+        tables=PLAN.tables,
+        figures=PLAN.figures,
+        provenance="results/<study>/provenance.json",
+        prefixes=PLAN.prefixes,
         study=str(STUDY.path),
-        seals=paths.seals(STUDY) if plan.is_sealed(STUDY) else [],
+        seals=PLAN.seals if PLAN.is_sealed else [],
     output:
-        report="results/{study}/report.html",
-        headline="results/{study}/headline.txt",
+        report="results/<study>/report.html",
+        headline="results/<study>/headline.txt",
     log:
-        "results/{study}/logs/render_report.log",
+        "results/<study>/logs/render_report.log",
     conda:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_report"),
+        study=STUDY.name,
         title=STUDY.title,
-        artifacts=list(STUDY.artifacts.values()),
-        names=report_glossary,
-        left_out=plan.left_out(STUDY),
-        shots=plan.benchmarks_with_shots(STUDY),
+        artifacts=PLAN.resolved_artifacts,
+        names=lambda wildcards: PLAN.glossary,
+        left_out=PLAN.left_out,
+        shots=PLAN.benchmarks_with_shots,
     script:
         "../../scripts/render_report.py"

@@ -4,17 +4,17 @@ localrules:
 
 rule seal_plan:
     input:
-        texts=paths.user_texts(STUDY),
-        checkpoints=paths.sealed_checkpoints(STUDY),
+        texts=PLAN.user_texts,
+        checkpoints=PLAN.sealed_checkpoints,
     output:
         # earlier seals are kept, and the new one follows them
-        update("results/{study}/seals.json"),
+        update("results/<study>/seals.json"),
     log:
-        "results/{study}/logs/seal_plan.log",
-    priority: 1000000
+        "results/<study>/logs/seal_plan.log",
+    priority: PLAN.sealing
     conda:
         "../../envs/pretrace.yaml"
     params:
-        plan=plan.sealed_plan(STUDY, config),
+        plan=PLAN.sealed(config),
     script:
         "../../scripts/seal_plan.py"

@@ -1,45 +1,45 @@
+# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10. It comes from a file, or a model makes or writes it; the script asks which. Requests to models behind APIs are sent
+# by the machine that starts the workflow (see questions.smk).
+localrules:
+    get_view,
+
+
 rule make_view:
     input:
-        benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint=lambda wildcards: paths.checkpoint(VIEWS[wildcards.view].model),
+        benchmark=view.texts,
+        source=view.source,
+        checkpoint=view.checkpoint,
+        prompts=view.prompts,
     output:
-        "results/views/{benchmark}/{view}.parquet",
+        "results/views/{view}.parquet",
     log:
-        "results/logs/make_view/{benchmark}/{view}.log",
+        "results/logs/make_view/{view}.log",
     wildcard_constraints:
-        view=r"(synonym|substitution|neighbours)_by_.+-\d+",
-    priority: priority_of("benchmark")
+        view=alternatives(PLAN.views_made),
+    priority: view.priority
     conda:
         "../../envs/pretrace.yaml"
-    threads: resource_of("threads", config["threads"], entry_for_view)
+    threads: view.threads
     resources:
-        gpu=resource_of("gpu", 0, entry_for_view),
-        mem_mb=more_each_attempt(resource_of("mem_mb", 4000, entry_for_view)),
-        runtime=more_each_attempt(resource_of("runtime", 240, entry_for_view)),
+        gpu=view.gpu,
+        mem_mb=each_attempt(view.mem_mb),
+        runtime=each_attempt(view.runtime),
     params:
         code=code_digest("make_view"),
+        benchmark=view.benchmark_name,
+        view=view.name,
+        entry=view.entry,
+        answers="results/api/answers.sqlite",
         device=config["device"],
-        threads=resource_of("threads", config["threads"], entry_for_view),
+        batch_tokens=config["batch_tokens"],
+        # not the directive's value, which Snakemake lowers to --cores: the written text depends on it
+        threads=view.threads,
     script:
         "../../scripts/make_view.py"
 
 
-rule import_view:
-    input:
-        benchmark="results/benchmarks/{benchmark}.parquet",
-        source=lambda wildcards: paths.source_of_view(
-            STUDY, wildcards.view, BENCHMARKS[wildcards.benchmark], wildcards.benchmark
-        ),
-    output:
-        "results/views/{benchmark}/{view}.parquet",
+use rule make_view as get_view with:
     log:
-        "results/logs/import_view/{benchmark}/{view}.log",
+        "results/logs/get_view/{view}.log",
     wildcard_constraints:
-        benchmark=benchmarks_with_views(),
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("import_view"),
-        entry=lambda wildcards: BENCHMARKS[wildcards.benchmark],
-    script:
-        "../../scripts/import_view.py"
+        view=alternatives(PLAN.views_got),

@@ -4,42 +4,49 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks.sources import LOADERS, VIEW_LOADERS
+from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import seed_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "build", "imported"]
+__all__ = ["LOADERS", "build", "entry_of", "imported"]
 
 
-def build(name: str, entry: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
-    """The table of the benchmark `name` (columns: `table.SCHEMA`), read from `sources` by its entry's loader.
+def entry_of(given: Mapping[str, Any]) -> BenchmarkEntry:
+    """Return a benchmark's entry as the class of its source, from the plain values that a job has of it."""
+    from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
+
+    entry: BenchmarkEntry = BENCHMARKS[given["source"]][0].model_validate(given)
+    return entry
+
+
+def build(name: str, given: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
+    """Build the table of the benchmark `name` (columns: `table.SCHEMA`) from `sources`, by the loader of its entry.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
     `other` draws, so that a model trained on the one has the other's members. Another number of rows than
     `expected` says is warned of. Raises `InputError` on a source that is missing or broken.
     """
-    from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
     from pretrace.benchmarks.table import finish, warn_of_counts
 
-    texts = LOADERS[entry["source"]](entry, sources, seed_of("benchmark", entry.get("split", name), seed))
-    warn_of_counts(texts, entry.get("expected", {}), name)
+    entry = entry_of(given)
+    texts = LOADERS[entry.source](entry, sources, seed_of("benchmark", entry.split or name, seed))
+    warn_of_counts(texts, entry.expected, name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def imported(view: str, entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
+def imported(view: str, given: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
     """Text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` where the source holds no such view.
     """
-    from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
-
-    views = VIEW_LOADERS[entry["source"]](entry, sources) if entry["source"] in VIEW_LOADERS else {}
+    entry = entry_of(given)
+    views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(
-            f"a benchmark with source '{entry['source']}' has no view '{view}'. Give a file of it under the "
+            f"a benchmark with source '{entry.source}' has no view '{view}'. Give a file of it under the "
             f"entry's key views; {nearest(view, views)}"
         )
     return views[view]

@@ -1,35 +1,84 @@
 """Fetch what a benchmark is read from: files of the hub, an archive, or books."""
 
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pretrace.benchmarks.hub_files import README, wanted
-from pretrace.benchmarks.loaders.dolma_book import fetch_books
+from pretrace.benchmarks import entry_of
+from pretrace.benchmarks.loaders.dataset import DataSet
+from pretrace.benchmarks.loaders.dolma_book import DolmaBook, fetch_books
+from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
+from pretrace.benchmarks.loaders.patentmia import PatentMia
+from pretrace.benchmarks.loaders.wikimia import WikiMia
+from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.hub import MANIFEST, copy_files, names_in, snapshot
 
+MIMIR_CACHE = "cache_100_200_1000_512"
+README = "README.md"
+"""The file that assigns a data set's files to splits and configurations."""
 
-def fetch_dataset(entry: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
+_FORMATS = ("parquet", "arrow", "csv", "tsv", "json", "jsonl", "ndjson", "txt")
+_COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+class Wanted(NamedTuple):
+    """Files of one repository, by shell patterns."""
+
+    hub: str
+    revision: str
+    patterns: tuple[str, ...]
+
+
+def wanted(entry: BenchmarkEntry, part: str) -> Wanted:
+    """The files to fetch for the `texts` or the `views` of a benchmark."""
+    hub, revision = str(entry.hub), entry.revision
+    if isinstance(entry, WikiMia):
+        splits = [f"WikiMIA_length{length}" for length in entry.lengths]
+        if part == "texts":
+            return Wanted(hub, revision, _of_splits(splits))
+        splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
+        return Wanted(str(entry.views_hub), entry.views_revision, _of_splits(splits))
+    if isinstance(entry, Mimir):
+        folders = ("train", "test") if part == "texts" else ("train_neighbors", "test_neighbors")
+        endings = ("",) if part == "texts" else ("", NEIGHBOUR_SUFFIX)
+        names = [name for _, name in mimir_sets(entry)]
+        files = product(folders, names, endings)
+        return Wanted(
+            hub, revision, tuple(f"{MIMIR_CACHE}/{of}/{name}{end}.jsonl" for of, name, end in files)
+        )
+    if isinstance(entry, DataSet):
+        data = [f"*.{one}{packed}" for one in _FORMATS for packed in _COMPRESSIONS]
+        return Wanted(hub, revision, (*data, README) if entry.files is None else (entry.files,))
+    return Wanted(hub, revision, {"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)))
+
+
+def _of_splits(splits: list[str]) -> tuple[str, ...]:
+    return tuple(f"*{split}{end}*" for split in splits for end in "-./")
+
+
+def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
     """Fetch the `texts` or the `views` of a benchmark into `folder`, and write `files.json` when all is there.
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
-    if entry["source"] == "dolma_book":
+    entry = entry_of(given)
+    if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
-    elif "url" in entry:
-        _fetch_archive(entry["url"], folder, attempts)
+    elif isinstance(entry, PatentMia):
+        _fetch_archive(entry.url, folder, attempts)
     else:
         asked = wanted(entry, part)
         try:
             found = snapshot(asked.hub, "dataset", asked.revision, asked.patterns)
         except InputError as error:
-            raise InputError(f"{error} Access: {entry.get('access', 'not stated')}.") from error
+            raise InputError(f"{error} Access: {entry.access or 'not stated'}.") from error
         if set(found.files) <= {README}:
-            if entry["source"] == "dataset":
+            if isinstance(entry, DataSet):
                 _refuse_script(asked.hub, found.commit)
             raise InputError(
                 f"{asked.hub} at commit {found.commit} has no file like {', '.join(asked.patterns[:3])}: its layout "

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, ValidationError, with_config
-from typing_extensions import TypedDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from pretrace.runtime.errors import InputError, remedy
-from pretrace.runtime.schema import adapter, key_texts
+from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
 
@@ -159,9 +158,10 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
 
 
-@with_config(ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False))
-class Columns(TypedDict, total=False):
+class Columns(BaseModel):
     """The columns of a file: a subclass's fields; the text under one says what it must be. Others are ignored."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True)
 
 
 def _number(value: Any) -> Any:
@@ -195,13 +195,14 @@ Name = Annotated[
 """The same, "" where there is none."""
 
 
-def checked_row(where: str, row: Row, kind: Any) -> Row:
-    """The columns of a row that `kind`, made of `Columns`, has, each in its type.
+def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
+    """Return the columns of a row that `kind` has, each in its type.
 
     Raises `InputError` with the first column that is missing or wrong, and what it must be.
     """
     try:
-        return dict(adapter(kind).validate_python(row))
+        parsed = kind.model_validate(row)
+        return {column: getattr(parsed, column) for column in row if column in parsed.model_fields_set}
     except ValidationError as error:
         mistake = error.errors()[0]
     column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))

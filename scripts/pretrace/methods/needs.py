@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from pretrace.methods.registry import find
 from pretrace.methods.settings import settings
+from pretrace.runtime.schema import Keys
 from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 ALTERED_VIEWS = {"lowercase": "lowercase"}
@@ -88,27 +89,35 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix,
     return passes
 
 
-def most_shots(entries: Iterable[Mapping[str, Any]]) -> int:
+class Chosen(Keys):
+    """A method of a run, with the parameters that the run narrows."""
+
+    method: str
+    parameters: dict[str, Any] = {}
+
+
+def most_shots(methods: Iterable[Chosen]) -> int:
     """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
     counts = (
         int(str(params["shots"]))
-        for entry in entries
-        if PREFIXES.keys() & set(find(entry["method"]).needs)
-        for params in settings(entry["method"], entry.get("parameters"))
+        for chosen in methods
+        if PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
     )
     return max(counts, default=0)
 
 
-def prefix_needs(entries: Iterable[Mapping[str, Any]]) -> set[tuple[Prefix, int]]:
-    """Return the (prefix, number of shots) whose passes a run's methods need: `entries` as the run's `methods`.
+def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
+    """Return the (prefix, number of shots) whose passes a run's methods need.
+
 
     Each is a reading of its own in every draw and view of the run.
     Methods that read texts alone need the shots, and no pass.
     """
     return {
         wanted
-        for entry in entries
-        if find(entry["method"]).scope == "text" and PREFIXES.keys() & set(find(entry["method"]).needs)
-        for params in settings(entry["method"], entry.get("parameters"))
-        for wanted in prefix_passes(entry["method"], params).values()
+        for chosen in methods
+        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+        for wanted in prefix_passes(chosen.method, params).values()
     }

@@ -1,4 +1,4 @@
-"""A checkpoint directory and its record `checkpoint.json`: which files it consists of and their SHA-256."""
+"""A checkpoint directory and its record `checkpoint.json`: its files and their SHA-256."""
 
 import tempfile
 import time
@@ -31,8 +31,8 @@ _INDEX = "model.safetensors.index.json"
 class Checkpoint:
     """The contents of `checkpoint.json`. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
 
-    `remote_code`: whether the model's own Python files, which are then among `files`, may run. `revision`: what was
-    asked for of a model of the hub, whose commit `source` has.
+    `remote_code`: whether the model's own Python files, which are then among `files`, may run. `revision`: the
+    requested revision of a model of the hub; `source` has its commit.
     """
 
     path: Path
@@ -52,9 +52,9 @@ class Checkpoint:
         return [name for name in self.files if not name.endswith(".safetensors")]
 
     def verify(self, names: Iterable[str], folder: Path | None = None) -> None:
-        """Raise `InputError` where a file is not, or no longer, the one that the record names.
+        """Raise `InputError` if a file is not the one that the record names.
 
-        Large weights take a minute. With `folder` a file is hashed there once: verified.json keeps its hash, size and
+        Large weights take a minute. With `folder` a file is hashed once: verified.json in it keeps its hash, size and
         times, and counts as long as all are equal.
         """
         memory = None if folder is None else folder / _VERIFIED
@@ -62,32 +62,30 @@ class Checkpoint:
         hashed = {}
         for name in names:
             file = self._file(name)
-            seen = [self.files[name], *_stamp(file)]
-            if known.get(name) == seen:
+            state = [self.files[name], *_stamp(file)]
+            if known.get(name) == state:
                 continue
             # a file that was written just now could change without a change of its times
             settled = time.time() - file.stat().st_mtime > _SETTLED
             if sha256_file(file) != self.files[name]:
-                raise InputError(
-                    f"{self.path / name} is not the file that checkpoint.json records (sha256). {_REMEDY}"
-                )
-            if settled and seen[1:] == _stamp(file):
-                hashed[name] = seen
+                raise InputError(f"{file} is not the file that checkpoint.json records (sha256). {_REMEDY}")
+            if settled and state[1:] == _stamp(file):
+                hashed[name] = state
         if memory and hashed:
             write_json(memory, known | hashed)
 
     def tensors(self) -> Iterator[tuple[str, str, list[int]]]:
-        """(file, name, shape) of each of the weights."""
+        """Yield (file, name, shape) of each weight."""
         for file in self.weights:
             for name, shape in _shapes(self._file(file)).items():
                 yield file, name, shape
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
-        """[rows, columns] of the weights that are matrices -> how many have it."""
+        """Count the weights that are matrices by their shape [rows, columns]."""
         return Counter((shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2)
 
     def matrix_weights(self) -> int:
-        """The number of weights in all matrices."""
+        """Count the weights in all matrices."""
         return sum(rows * columns * count for (rows, columns), count in self.matrix_shapes().items())
 
     def _file(self, name: str) -> Path:
@@ -98,7 +96,7 @@ class Checkpoint:
 
 
 def _stamp(file: Path) -> list[int]:
-    """Changes with the file: its size, and in ns when its bytes and when anything about it was changed last."""
+    """The file's size, and in ns the last change of its bytes and of anything about it."""
     status = file.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
@@ -109,7 +107,7 @@ _REMEDY = (
 
 
 def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
-    """The record; `InputError` where it is missing or was edited. Hashes no file: see `Checkpoint.verify`."""
+    """Read the record; `InputError` if it is missing or was edited. Hashes no file: see `Checkpoint.verify`."""
     if not Path(checkpoint_json).is_file():
         raise InputError(f"{checkpoint_json} does not exist: no checkpoint was built or registered there.")
     record = read_json(checkpoint_json)
@@ -120,9 +118,9 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
 
 @contextmanager
 def placed(out_dir: Path) -> Iterator[Path]:
-    """An empty folder to build a checkpoint in; its files move to `out_dir` when the block ends without error.
+    """Give an empty folder to build a checkpoint in; its files move to `out_dir` when the block ends without error.
 
-    The record in `out_dir` is removed first, so a checkpoint with a record is complete: write the record afterwards.
+    The record in `out_dir` is removed first and must be written afterwards: a checkpoint with a record is complete.
     """
     out_dir = Path(out_dir)
     (out_dir / RECORD).unlink(missing_ok=True)
@@ -138,11 +136,10 @@ def placed(out_dir: Path) -> Iterator[Path]:
 def write_checkpoint(
     path: Path, checkpoint_json: Path, source: str, *, remote_code: bool = False, revision: str = ""
 ) -> Checkpoint:
-    """Hash the checkpoint in directory `path` and write its record; `InputError` where it is not complete.
+    """Hash the checkpoint in directory `path` and write its record; `InputError` if it is not complete.
 
     With `remote_code` its Python files are part of it.
     """
-    path = Path(path)
     code = [file.name for file in path.glob("*.py")] if remote_code else []
     names = sorted(_settings_of(path) + _weights_of(path) + code)
     files = {name: sha256_file(path / name) for name in names}
@@ -153,11 +150,11 @@ def write_checkpoint(
 
 
 def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = False) -> Checkpoint:
-    """Record a user's checkpoint directory where it lies.
+    """Record a user's checkpoint directory in place.
 
-    It needs config.json, a tokenizer and safetensors weights; pickled weights alone are refused, because
-    loading a pickle runs whatever code it holds. Its Python files may run only with `remote_code`. Raises
-    `InputError` with the remedy.
+    It needs config.json, a tokenizer and safetensors weights; pickled weights alone are refused, because loading a
+    pickle runs whatever code it holds. Its Python files may run only with `remote_code`. Raises `InputError` with the
+    remedy.
     """
     path = Path(path)
     if not path.is_dir():
@@ -209,7 +206,7 @@ def _no_weights(path: Path) -> str:
 
 
 def _shapes(file: Path) -> dict[str, list[int]]:
-    """The shape of each tensor of a safetensors file; `InputError` where it is not a whole one."""
+    """The shape of each tensor of a safetensors file; `InputError` if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:

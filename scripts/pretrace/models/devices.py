@@ -1,27 +1,27 @@
-"""Which GPUs of a machine a process computes on: Snakemake counts GPUs, but does not say which a job may have."""
+"""The GPUs that a process computes on: Snakemake counts GPUs, but does not say which a job may have."""
 
-import fcntl
 import os
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import torch
+from filelock import FileLock, Timeout
 
 from pretrace.runtime.logs import log
 
 _POLL = 1.0  # seconds between two looks at GPUs that are taken
-_held: dict[int, IO[str]] = {}  # GPU -> its lock, which lives as long as the process
+_held: dict[int, FileLock] = {}  # GPU -> its lock, which lives as long as the process
 
 
 def hold_gpus(count: int = 1) -> list[int]:
     """Take `count` GPUs that no other job of this user on this machine holds; their indices, in order.
 
-    The first becomes the process's `cuda`. They are held until the process ends, however it ends. Where too few
-    are free the process waits; where the machine has fewer, it takes all. A scheduler that hands out GPUs shows
-    a job only its own, so that these are free. A second call keeps the first one's GPUs.
+    The first becomes the process's `cuda`. They are held until the process ends, however it ends. The process waits
+    while too few are free, and takes all of a machine that has fewer. A scheduler that hands out GPUs shows a job only
+    its own, so that these are free. A second call keeps the first one's GPUs.
     """
     if not _held:
         names = [
@@ -32,53 +32,43 @@ def hold_gpus(count: int = 1) -> list[int]:
 
 
 def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
-    """The places of the first `count` of `names` (all, if there are fewer) whose lock files in `folder` are
-    free, in order; waits until there are enough. The locks end with the process."""
+    """Lock the first `count` free GPUs of `names` (all, if there are fewer) by files in `folder`; return their places.
+
+    Waits until enough are free. The locks end with the process.
+    """
     wanted = min(count, len(names))
-    locks = [_opened(folder, f"gpu-{name}") for name in names]
+    choice, *locks = (
+        FileLock(folder / f"pretrace-{os.getuid()}-{name}.lock")
+        for name in ("gpus", *(f"gpu-{name}" for name in names))
+    )
     told = False
-    with _opened(folder, "gpus") as choice:
-        while len(found := _locked(locks, wanted, choice)) < wanted:
-            if not told:
-                log.info(
-                    "of %d GPUs %d are needed, and other jobs have too many; waiting. Start fewer at once "
-                    "(--resources gpu=%d), or share one on purpose (--config device=cuda:0)",
-                    len(names), wanted, len(names),
-                )  # fmt: skip
-                told = True
-            time.sleep(_POLL)
-    _held.update((index, locks[index]) for index in found)
-    for index in set(range(len(locks))) - set(found):
-        locks[index].close()
-    return found
+    while len(taken := _take(locks, wanted, choice)) < wanted:
+        if not told:
+            log.info(
+                "of %d GPUs %d are needed, and other jobs have too many; waiting. Start fewer at once "
+                "(--resources gpu=%d), or share one on purpose (--config device=cuda:0)",
+                len(names), wanted, len(names),
+            )  # fmt: skip
+            told = True
+        time.sleep(_POLL)
+    _held.update((index, locks[index]) for index in taken)
+    return taken
 
 
-def _opened(folder: Path, name: str) -> IO[str]:
-    return (folder / f"pretrace-{os.getuid()}-{name}.lock").open("a")
-
-
-def _locked(locks: Sequence[IO[str]], wanted: int, choice: IO[str]) -> list[int]:
-    """The places of `wanted` locks that are now held; of fewer, and then none is held, where too few are free.
+def _take(locks: Sequence[FileLock], wanted: int, choice: FileLock) -> list[int]:
+    """Lock `wanted` of the locks and return their places, or none if too few are free.
 
     One job at a time chooses, so that jobs which wait for each other's GPUs never hold a part of them each.
     """
-    fcntl.flock(choice, fcntl.LOCK_EX)
-    try:
-        found: list[int] = []
+    taken: list[int] = []
+    with choice:
         for index, lock in enumerate(locks):
-            if len(found) < wanted and _is_free(lock):
-                found.append(index)
-        for index in found if len(found) < wanted else ():
-            fcntl.flock(locks[index], fcntl.LOCK_UN)
-        return found
-    finally:
-        fcntl.flock(choice, fcntl.LOCK_UN)
-
-
-def _is_free(lock: IO[str]) -> bool:
-    """Lock it, unless another has."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+            with suppress(Timeout):
+                if len(taken) < wanted:
+                    lock.acquire(blocking=False)
+                    taken.append(index)
+        if len(taken) == wanted:
+            return taken
+        for index in taken:
+            locks[index].release()
+    return []

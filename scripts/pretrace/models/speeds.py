@@ -1,8 +1,8 @@
 """Which of two ways to compute is faster on this processor: measured once for each model, written down and kept.
 
 Processor flags do not say it: with avx512_bf16 bfloat16 is twice as fast as float32 on one processor and slower on
-another. The record stays beside the model's checkpoint.json. A new folder measures again, so what decides is far from
-both outcomes: the second way must be clearly faster, and small models, whose times are noise, are not measured.
+another. The record stays beside the model's checkpoint.json. A new folder measures again, so noise must not decide:
+the second way must be clearly faster, and small models are not measured.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.runtime.files import digest, read_json, write_json
 from pretrace.runtime.logs import log
-from pretrace.runtime.machine import processor
+from pretrace.runtime.provenance import processor
 
 if TYPE_CHECKING:
     import torch
@@ -34,26 +34,26 @@ _clock = time.thread_time  # other work on the machine does not count
 
 
 def faster(question: str, ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) -> str:
-    """The name of one of two `ways`: the second where it is at least `CLEARLY` times as fast as the first.
+    """Choose one of two `ways` by name: the second if it is at least `CLEARLY` times as fast as the first.
 
-    Measured where `folder`/speeds has no record of the `question` about this processor, these threads and what
+    Measures unless `folder`/speeds has a record of the `question` about this processor, these threads and what
     `about` names. The first record that is written counts, also for a job that measured at the same time.
     """
     import torch
 
     here = {"processor": processor(), "threads": torch.get_num_threads(), "torch": torch.__version__}
-    asked = {**about, **here}
-    record = folder / "speeds" / f"{question}-{digest(asked)[:12]}.json"
-    measured = not record.is_file()
-    if measured:
-        _write_first(record, {"about": asked, **_compared(ways)})
-    found = read_json(record)
-    times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in found["seconds"].items())
-    when = f"{'measured now' if measured else 'as measured before'} on {here['processor']}"
+    case = {**about, **here}
+    record = folder / "speeds" / f"{question}-{digest(case)[:12]}.json"
+    when = "as measured before" if record.is_file() else "measured now"
+    if not record.is_file():
+        _write_first(record, {"about": case, **_compared(ways)})
+    result = read_json(record)
+    chosen: str = result["chosen"]
+    times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items())
     log.info(
-        "%s: %s (%s, %s with %d threads: %s)", question, found["chosen"], times, when, here["threads"], record
-    )
-    chosen: str = found["chosen"]
+        "%s: %s (%s, %s on %s with %d threads: %s)",
+        question, chosen, times, when, here["processor"], here["threads"], record,
+    )  # fmt: skip
     return chosen
 
 
@@ -79,7 +79,7 @@ def _write_first(path: Path, value: Any) -> None:
 
 
 def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
-    """The matrix products of a forward pass over 128 tokens: `shapes` [out, in] -> how many matrices have it."""
+    """Make the matrix products of a forward pass over 128 tokens; `shapes`: [out, in] -> number of matrices."""
     import torch
 
     drawn = torch.Generator().manual_seed(0)
@@ -93,21 +93,22 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
     for (rows, columns), count in sorted(shapes.items()):
         cut = min(rows, _WIDEST), min(columns, _WIDEST)
         parts.append((count * (rows * columns) / (cut[0] * cut[1]), product(*cut)))
-    return lambda: sum(times * once() for times, once in parts)
+    return lambda: sum(times * seconds() for times, seconds in parts)
 
 
 def attention(heads: int, key_heads: int, width: int, dtype: str) -> dict[str, Seconds]:
-    """One layer's attention of 128 tokens of two texts over 512 tokens before them: torch's kernel, plain products."""
+    """Make one layer's attention of two texts' 128 tokens over 512 before them: torch's kernel and plain products."""
     import torch
 
     drawn = torch.Generator().manual_seed(0)
     kind = getattr(torch, dtype)
 
-    def of(count: int, tokens: int) -> "torch.Tensor":
+    def states(count: int, tokens: int) -> "torch.Tensor":
         return torch.randn(2, count, tokens, width, generator=drawn).to(kind)
 
     own = _TOKENS // 2
-    queries, keys, values = of(heads, own), of(key_heads, _PAST + own), of(key_heads, _PAST + own)
+    queries = states(heads, own)
+    keys, values = states(key_heads, _PAST + own), states(key_heads, _PAST + own)
     seen = torch.ones(own, _PAST + own, dtype=torch.bool).tril(_PAST)
     hidden = torch.zeros(seen.shape, dtype=kind).masked_fill(~seen, torch.finfo(kind).min)
 
@@ -117,15 +118,15 @@ def attention(heads: int, key_heads: int, width: int, dtype: str) -> dict[str, S
         )
 
     def eager() -> "torch.Tensor":
-        of_each = [one.repeat_interleave(heads // key_heads, dim=1) for one in (keys, values)]
-        scores = queries @ of_each[0].transpose(2, 3) * width**-0.5 + hidden
-        return scores.softmax(dim=-1, dtype=torch.float32).to(kind) @ of_each[1]
+        all_keys, all_values = (part.repeat_interleave(heads // key_heads, dim=1) for part in (keys, values))
+        scores = queries @ all_keys.transpose(2, 3) * width**-0.5 + hidden
+        return scores.softmax(dim=-1, dtype=torch.float32).to(kind) @ all_values
 
     return {"sdpa": lambda: timed(sdpa), "eager": lambda: timed(eager)}
 
 
 def timed(compute: Callable[[], object]) -> float:
-    """The seconds that a call takes this process's main thread."""
+    """Measure the seconds that a call takes this process's main thread."""
     begin = _clock()
     compute()
     return _clock() - begin

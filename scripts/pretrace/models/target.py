@@ -29,9 +29,9 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_l
 class Target:
     """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
 
-    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: how many
-    `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `heads`: how many
-    queries and how many keys a layer's attention has, and how wide they are; None without attention.
+    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
+    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `heads`: number of
+    query heads and of key heads of a layer's attention, and their width; None without attention.
     """
 
     checkpoint: Checkpoint
@@ -50,14 +50,14 @@ class Target:
         return self.checkpoint.digest
 
     def prefix_attention(self) -> str:
-        """The faster way for many texts to read a long prefix that they share: `sdpa` or `eager`."""
+        """Choose the faster attention for many texts after a long prefix that they share: `sdpa` or `eager`."""
         if self.device != "cpu" or self.heads is None or self.checkpoint.matrix_weights() < MEASURABLE:
             return "sdpa"
         about = {"heads": self.heads, "dtype": self.dtype}
         return faster("attention", attention(*self.heads, self.dtype), about, self.measured)
 
     def load(self) -> Any:
-        """The model on its device, in evaluation mode; the weights' files are verified first."""
+        """Load the model on its device, in evaluation mode; the weights' files are verified first."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         placement = self._placement()
         transformers.utils.logging.disable_progress_bar()
@@ -87,7 +87,7 @@ class Target:
         return model.eval()
 
     def embeddings(self) -> npt.NDArray[np.float32]:
-        """The input embedding table [vocabulary, width]; the other weights are read only where its name is unknown."""
+        """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         tables = [
             (file, name)
@@ -101,9 +101,12 @@ class Target:
             return weights.get_tensor(name).float().numpy()
 
     def _placement(self) -> dict[str, Any]:
-        """The arguments that make transformers place and quantise the weights while loading."""
         bits = self.dtype.partition("-int")[2]
-        gpus = self._gpus()
+        # `cuda` takes GPUs for this process, `cuda:N` is shared on purpose
+        index = torch.device(self.device).index
+        gpus = [] if index is None else [index]
+        if self.device == "cuda":
+            gpus = hold_gpus(self.gpus if self.device_map else 1)
         placement: dict[str, Any] = {}
         if self.device_map and gpus:
             free = {gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0]) for gpu in gpus}
@@ -119,13 +122,6 @@ class Target:
             )
         return placement
 
-    def _gpus(self) -> list[int]:
-        """The GPUs that the weights may lie on; `cuda` takes them for this process, `cuda:N` is shared on purpose."""
-        if self.device == "cuda":
-            return hold_gpus(self.gpus if self.device_map else 1)
-        index = torch.device(self.device).index
-        return [] if index is None else [index]
-
 
 def load_checkpoint(
     checkpoint_json: Path,
@@ -137,14 +133,13 @@ def load_checkpoint(
     quantise: int | None = None,
     gpus: int = 0,
 ) -> Target:
-    """The target that `checkpoint_json` records, its weights not loaded yet.
+    """Make the target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU where a model that is not small is
-    clearly faster in it, measured with the threads that torch has now (`speeds`); else float32. `device` auto is
-    cuda where there is one, else cpu. `max_length` lowers the context. `gpus`: how many the job has asked for, over
-    which `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU).
-    Raises `InputError` for a checkpoint that cannot be used, and where the job asked for GPUs, `device` is auto and
-    there is none.
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly faster
+    in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda if there is one, else
+    cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which `device_map` auto
+    spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a
+    checkpoint that cannot be used, and if the job asked for GPUs, `device` is auto and there is none.
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)

@@ -17,7 +17,7 @@ _HARMLESS = {"tokenizer_class", "backend", "is_local", "local_files_only", "mode
 
 
 def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
-    """The tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified."""
+    """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified."""
     import transformers
 
     if not isinstance(checkpoint, Checkpoint):
@@ -30,8 +30,9 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
 
 
 def load_encoder(checkpoint_json: Path) -> Any:
-    """What makes ids of texts, for work that needs nothing else: a `tokenizers.Tokenizer` without transformers, which
-    takes seconds to import, where both are known to give the same ids; else transformers' tokenizer.
+    """Load a fast tokenizer without importing transformers, which takes seconds.
+
+    A `tokenizers.Tokenizer` if both are known to give the same ids; else transformers' tokenizer.
     """
     checkpoint = read_checkpoint(checkpoint_json)
     if not _is_read_as_it_is(checkpoint):
@@ -44,7 +45,7 @@ def load_encoder(checkpoint_json: Path) -> Any:
 
 
 def load_decoder(checkpoint_json: Path) -> Callable[[Sequence[Sequence[int]]], list[str]]:
-    """What makes texts of token ids, as `load_encoder` ids of texts."""
+    """Load a function from lists of token ids to texts, as `load_encoder` loads its tokenizer."""
     encoder = load_encoder(checkpoint_json)
     if hasattr(encoder, "decode_batch"):
         return lambda ids: list(encoder.decode_batch(ids, skip_special_tokens=False))
@@ -52,7 +53,7 @@ def load_decoder(checkpoint_json: Path) -> Callable[[Sequence[Sequence[int]]], l
 
 
 def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
-    """Whether transformers takes tokenizer.json as it is: saved by its own class, nothing set or added beside it."""
+    """Whether transformers reads tokenizer.json unchanged: saved by its own class, no other settings or tokens."""
     if not {"tokenizer.json", "tokenizer_config.json"} <= checkpoint.files.keys():
         return False
     settings = read_json(checkpoint.path / "tokenizer_config.json")
@@ -65,7 +66,7 @@ def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
-    """The ids that are put before a text and never scored.
+    """Return the ids that are put before a text and never scored.
 
     `none`: no token. `tokenizer`: the tokens that the tokenizer puts before a text (Llama and OPT: one; Pythia, Qwen,
     GPT-2: none). Anything else is a token of the vocabulary. Raises `InputError` if the vocabulary lacks it.

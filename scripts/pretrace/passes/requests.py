@@ -14,7 +14,7 @@ from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
-from pretrace.views.stored import StoredView, sent
+from pretrace.views.stored import StoredView, rendered_texts
 
 if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
@@ -139,7 +139,7 @@ class Texts:
         self._kept = (None, [])
         view, altered, _ = read.sent_texts
         encoded = self._encoded(
-            sent(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
+            rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
         )
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:

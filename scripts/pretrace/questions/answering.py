@@ -3,12 +3,17 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Protocol
 
 LETTERS = ("A", "B", "C", "D")
+PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
+"""Columns of the letters' probabilities in the table of answers."""
+ORDERS = tuple(permutations(range(len(LETTERS))))
+"""Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
 
 Progress = Callable[[int], None]
-"""Told how many more prompts are answered, as they are."""
+"""Takes how many more prompts are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +38,11 @@ class Prompt:
 class Letters:
     """The answer to a multiple-choice question.
 
-    probabilities  of A, B, C, D at the answer position, among these four (they sum to 1); None where the
-                   model gave text alone
-    answer         the letter that it chose: the most probable, else the one in its text; None: unusable
+    probabilities  of A, B, C, D at the answer position, among these four (they sum to 1); None if the model gave
+                   text alone
+    answer         the most probable letter, else the one in the model's text; None: unusable
     reason         why it is unusable, else None
-    skipped        whether it could not even be asked: no answer then, rather than a wrong one
+    skipped        whether it could not be asked: no answer then, rather than a wrong one
     """
 
     probabilities: tuple[float, float, float, float] | None
@@ -48,7 +53,7 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text that a model wrote; None, with a reason, where it wrote none (a refusal by a filter, say).
+    """A text that a model wrote; None, with a reason, if it wrote none (a refusal by a filter, say).
 
     `skipped` as in `Letters`.
     """
@@ -59,7 +64,7 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """The model that answers: a checkpoint (`local.LocalAnswerer`), or a model behind an API.
+    """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or `over_api.ApiAnswerer`.
 
     Answers have the order of the prompts. A killed method is called again with the same prompts, so an implementation
     that pays for answers keeps them.
@@ -68,27 +73,43 @@ class Answerer(Protocol):
     @property
     def chat(self) -> bool:
         """Whether prompts are sent as messages; questions are worded for it."""
-        ...
 
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
-        """The letter that answers each multiple-choice prompt."""
-        ...
+        """Return the letter that answers each multiple-choice prompt."""
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        """The text that the model writes to each prompt, greedily (temperature 0), at most this many units of
-        `split`."""
-        ...
+        """Return the text that the model writes to each prompt, greedily, at most this many units of `split`."""
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:
-        """The first `units` of a text and the next `units`; None where it has fewer than twice as many.
+        """Return the first `units` of a text and the next `units`; None if it has fewer than twice as many.
 
-        Units are the model's own tokens, or words where its tokenizer is not to be had.
+        Units are the model's own tokens, or words if its tokenizer is unknown.
         """
-        ...
+
+    def write(
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+    ) -> list[Reply]:
+        """Sample a text of at most `most` tokens for each prompt, at the temperature of `paraphrasing`.
+
+        `again` counts the rounds, and each round gives other answers.
+        """
+
+    def continuations(
+        self,
+        openings: Sequence[str],
+        prompts: Sequence[Prompt],
+        rests: Sequence[str],
+        samples: int,
+        progress: Progress,
+    ) -> list[list[str]]:
+        """Sample `samples` continuations of each opening, each about as long as the rest of its text, or longer.
+
+        An opening that the model cannot continue has none. A model behind an API reads `prompts`, one an opening.
+        """
 
 
 def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str] | None:
-    """`Answerer.split`, in words where there is no tokenizer."""
+    """Split a text as `Answerer.split`, in words without a `tokenizer`."""
     if tokenizer is None:
         words = text.split()
         parts = " ".join(words[:units]), " ".join(words[units : 2 * units])
@@ -106,14 +127,14 @@ _LETTER = re.compile(
 
 
 def letter_in(text: str) -> str | None:
-    """The letter that an answer in words opens with (`B`, `B. It was`, `'b'`, `Answer: B`), or None.
+    """Return the letter that an answer in words opens with (`B`, `B. It was`, `'b'`, `Answer: B`), or None.
 
     A lower-case letter counts alone: "a passage" chooses nothing.
     """
-    found = _LETTER.match(text)
-    if found is None:
+    match = _LETTER.match(text)
+    if match is None:
         return None
-    letter, rest = found[1], text[found.end() :]
+    letter, rest = match[1], text[match.end() :]
     if letter.islower() and re.match(r"\s*\w", rest):
         return None
     if letter == "A" and re.match(r" [a-z]", rest):  # the article: "A passage like this"

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pretrace.questions.answering import LETTERS
+from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
 DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
 MEANS = ["mean_a", "mean_b", "mean_c", "mean_d"]
 COLUMNS = ["calibration", "paraphraser", "subset", "length", "id", "label", "n_answers", *MEANS, *DELTAS]
@@ -37,25 +36,25 @@ def calibrate(
     held_benchmark: pd.DataFrame | None = None,
     where: str = "answers",
 ) -> pd.DataFrame:
-    """A row a document and calibration of what the runs ask of a model's answers, sorted; columns `COLUMNS`.
+    """Calibrate the answers that the runs want: a row a document and calibration, sorted; columns `COLUMNS`.
 
     `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
-    the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, where there is
-    neither, those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no
-    row. `where` begins errors.
+    the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, without either,
+    those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no row.
+    `where` begins errors.
     """
     means = _letter_means(wanted_answers(answers, runs), document_units(benchmark), where)
     if means.empty:
         return pd.DataFrame(columns=COLUMNS)
-    found = {"none": np.zeros((len(means), len(LETTERS)))}
+    deltas_of = {"none": np.zeros((len(means), len(LETTERS)))}
     if given is not None:
-        found["given"] = np.tile([given[letter] for letter in LETTERS], (len(means), 1))
+        deltas_of["given"] = np.tile([given[letter] for letter in LETTERS], (len(means), 1))
     if held is not None and held_benchmark is not None:
-        found["held"] = _held(means, _letter_means(held, document_units(held_benchmark), where))
-    if len(found) == 1:
-        found["cross_fitted"] = _cross_fitted(means)
+        deltas_of["held"] = _held(means, _letter_means(held, document_units(held_benchmark), where))
+    if len(deltas_of) == 1:
+        deltas_of["cross_fitted"] = _cross_fitted(means)
     frames = []
-    for name, deltas in found.items():
+    for name, deltas in deltas_of.items():
         frame = means.assign(calibration=name)
         frame[DELTAS] = deltas
         frames.append(frame[~np.isnan(deltas).any(axis=1)])
@@ -73,7 +72,7 @@ def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.
 
 
 def _deltas(clean: pd.DataFrame) -> Floats:
-    """Shape (4,): a quarter minus the documents' mean probabilities; not a number where there is no document."""
+    """Shape (4,): a quarter minus the documents' mean probabilities; not a number without documents."""
     if clean.empty:
         return np.full(len(LETTERS), np.nan)
     return 0.25 - clean[MEANS].to_numpy(np.float64).mean(axis=0)
@@ -82,10 +81,10 @@ def _deltas(clean: pd.DataFrame) -> Floats:
 def _cross_fitted(means: pd.DataFrame) -> Floats:
     """For each document the deltas of the clean documents in other folds, of its paraphraser and length."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
-    for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
-        for fold in of["fold"].unique():
-            clean = of[of["label"].eq(0) & (of["fold"] != fold)]
-            places = means.index.get_indexer(of.index[of["fold"] == fold])
+    for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
+        for fold in rows["fold"].unique():
+            clean = rows[rows["label"].eq(0) & (rows["fold"] != fold)]
+            places = means.index.get_indexer(rows.index[rows["fold"] == fold])
             deltas[places] = _deltas(clean)
             if clean.empty:
                 log.warning("%s, length %s: no clean document outside fold %d to calibrate its %d documents on",
@@ -94,10 +93,10 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
 
 
 def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
-    """The deltas of the clean documents of another benchmark, of the same length and, where it has it, paraphraser."""
+    """The deltas of another benchmark's clean documents of the same length, and paraphraser if it has that."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     clean = held[held["label"].eq(0)]
-    for (paraphraser, length), of in means.groupby(["paraphraser", "length"]):
+    for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
         there = clean[clean["length"] == length]
         if there.empty:
             raise InputError(
@@ -111,11 +110,11 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
                 "on those of %s",
                 paraphraser, length, ", ".join(sorted(set(there["paraphraser"]))),
             )  # fmt: skip
-        deltas[means.index.get_indexer(of.index)] = _deltas(there if same.empty else same)
+        deltas[means.index.get_indexer(rows.index)] = _deltas(there if same.empty else same)
     return deltas
 
 
 def well_calibrated(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether every letter's mean probability, calibrated, lies in `RANGE`; `table` as `calibrate` gives it."""
+    """Tell which rows of `calibrate`'s table have every letter's calibrated mean probability in `RANGE`."""
     after = table[MEANS].to_numpy(np.float64) + table[DELTAS].to_numpy(np.float64)
     return pd.Series(((after >= RANGE[0]) & (after <= RANGE[1])).all(axis=1), index=table.index)

@@ -32,7 +32,7 @@ _OPENING = " \t\"'\u201c\u2018([*-"
 
 @dataclass(frozen=True, slots=True)
 class Cloze:
-    """`masked` is the passage with every occurrence of `word` replaced by MASK."""
+    """`masked`: the passage with every occurrence of `word` replaced by MASK."""
 
     masked: str
     word: str
@@ -45,11 +45,11 @@ class _Word:
     end: int
     text: str
     opens: bool
-    """Whether it opens a sentence, where a capital says nothing."""
+    """Whether it opens a sentence; its capital then says nothing."""
 
 
 def mask(text: str) -> Cloze | None:
-    """The passage with its most frequent name masked, otherwise a common noun; None if it has neither.
+    """Mask the passage's most frequent name, otherwise a common noun; None if it has neither.
 
     A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that the
     passage never has in lower case. A noun, if there is no name, is a word in lower case of three letters or more
@@ -62,19 +62,19 @@ def mask(text: str) -> Cloze | None:
         ("name", _names(words, counts)),
         ("noun", _nouns(words, text)),
     )
-    for kind, found in kinds:
-        if found:
-            chosen = max(dict.fromkeys(found), key=lambda word: counts[word])
+    for kind, candidates in kinds:
+        if candidates:
+            chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
             return Cloze(_without(text, words, chosen), chosen, kind)
     return None
 
 
 def _words(text: str) -> Iterator[_Word]:
-    for found in _WORD.finditer(text):
-        word = _POSSESSIVE.sub("", found[0])
-        before = text[: found.start()].rstrip(_OPENING)
+    for match in _WORD.finditer(text):
+        word = _POSSESSIVE.sub("", match[0])
+        before = text[: match.start()].rstrip(_OPENING)
         opens = not before or (before[-1] in _SENTENCE_ENDS and not _ABBREVIATED.search(before))
-        yield _Word(found.start(), found.start() + len(word), word, opens)
+        yield _Word(match.start(), match.start() + len(word), word, opens)
 
 
 def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
@@ -91,13 +91,13 @@ def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
 
 
 def _nouns(words: list[_Word], text: str) -> list[str]:
-    found = []
+    nouns = []
     for before, word, after in zip(words, words[1:], [*words[2:], None], strict=False):
         between = text[word.end : after.start] if after else "."
         ends = between.strip(" ") != "" or (after is not None and after.text.lower() in function_words())
         if before.text.lower() in _DETERMINERS and ends and len(word.text) >= 3 and word.text.islower():
-            found.append(word.text)
-    return [word for word in found if word not in function_words()]
+            nouns.append(word.text)
+    return [word for word in nouns if word not in function_words()]
 
 
 def _without(text: str, words: list[_Word], chosen: str) -> str:
@@ -113,14 +113,14 @@ _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
 
 
 def named(reply: str) -> str:
-    """The word that an answer gives: the text in <name> tags, otherwise the first line."""
-    found = _NAMED.search(reply)
-    lines = (found[1] if found else reply).strip().splitlines()
+    """Return the word that an answer gives: the text in <name> tags, otherwise the first line."""
+    match = _NAMED.search(reply)
+    lines = (match[1] if match else reply).strip().splitlines()
     return lines[0].strip() if lines else ""
 
 
 def matches(reply: str, word: str) -> bool:
-    """Whether the answer is the word, but for case, accents' encoding, punctuation around it and a possessive."""
+    """Compare answer and word but for case, accents' encoding, punctuation around them and a possessive."""
     return _normal(named(reply)) == _normal(word)
 
 

@@ -8,12 +8,12 @@ and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `s
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Number, Row, checked_row, rows
-from pretrace.questions.answering import LETTERS, letter_in
+from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
@@ -21,15 +21,13 @@ from pretrace.runtime.logs import log
 Answer = dict[str, Any]
 """A row of the answers table by column (`table.SCHEMA`)."""
 
-PROBABILITIES = ("p_a", "p_b", "p_c", "p_d")
-ORDERS = 24
 _KEY = ("task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation")
 
 
 def check(path: Path, *, metrics: bool) -> None:
-    """Read the whole file; raise `InputError` (file, row, column, remedy) at the first thing wrong in it.
+    """Read the whole file; raise `InputError` (file, row, column, remedy) at its first mistake.
 
-    With `metrics`, documents of both labels must be there.
+    With `metrics`, it needs documents of both labels.
     """
     usable = False
     label_of: dict[str, int | None] = {}
@@ -47,7 +45,7 @@ def check(path: Path, *, metrics: bool) -> None:
 
 
 def collected(path: Path) -> Iterator[Answer]:
-    """The rows of the file as rows of the answers table, each checked."""
+    """Yield the rows of the file as rows of the answers table, each checked."""
     seen: dict[tuple[Any, ...], str] = {}
     label_of: dict[str, tuple[int | None, str]] = {}
     for where, row in rows(path):
@@ -61,9 +59,10 @@ def collected(path: Path) -> Iterator[Answer]:
         seen[key] = where
         label, first = label_of.setdefault(answer["document"], (answer["label"], where))
         if label != answer["label"]:
+            now, before = ("null" if value is None else value for value in (answer["label"], label))
             raise InputError(
-                f"{where}: label of document '{answer['document']}' is {_shown(answer['label'])}, and was "
-                f"{_shown(label)} at {first}; a document has one label."
+                f"{where}: label of document '{answer['document']}' is {now}, and was {before} at {first}; a document "
+                "has one label."
             )
         yield answer
     if not seen:
@@ -71,7 +70,7 @@ def collected(path: Path) -> Iterator[Answer]:
 
 
 def table_of(path: Path) -> Any:
-    """The file as an Arrow table of `table.SCHEMA`, in the order of its keys; the log says what it holds."""
+    """Read the file as an Arrow table of `table.SCHEMA`, sorted by its keys; the log says what it holds."""
     import pyarrow as pa
 
     from pretrace.questions.table import SCHEMA
@@ -82,8 +81,15 @@ def table_of(path: Path) -> Any:
     unusable = Counter(answer["reason"] for answer in answers if answer["answer"] is None)
     for reason, count in sorted(unusable.items()):
         log.warning("%s: %d answers are unusable: %s", path, count, reason)
-    if incomplete := _incomplete(answers):
-        log.warning("%s: %d passages lack some of the %d orders of their options", path, incomplete, ORDERS)
+    orders = Counter(
+        tuple(answer[name] for name in _KEY[:-1])
+        for answer in answers
+        if QUESTION_METHODS[answer["task"]].options
+    )
+    if incomplete := sum(count < len(ORDERS) for count in orders.values()):
+        log.warning(
+            "%s: %d passages lack some of the %d orders of their options", path, incomplete, len(ORDERS)
+        )
     return pa.Table.from_pylist(answers, schema=SCHEMA)
 
 
@@ -92,69 +98,59 @@ def _place(answer: Answer) -> tuple[Any, ...]:
                  for name in _KEY)  # fmt: skip
 
 
-def _incomplete(answers: list[Answer]) -> int:
-    """Passages whose options were not asked in every order."""
-    orders = Counter(
-        tuple(answer[name] for name in _KEY[:-1])
-        for answer in answers
-        if QUESTION_METHODS[answer["task"]].options
-    )
-    return sum(count < ORDERS for count in orders.values())
-
-
-class Collected(Columns, total=False):
+class Collected(Columns):
     """An answer of any kind."""
 
-    task: Name
+    task: Name = None
     """a method that asks questions, or null: de_cop"""
-    setting: Name
+    setting: Name = None
     """a setting, in quotes, or null"""
-    document: Required[Named]
+    document: Named
     """the name of a document"""
-    label: Required[Label]
+    label: Label
     """1 (suspect), 0 (clean) or, where unknown, null (in CSV: empty)"""
-    subset: Name
+    subset: Name = None
     """a name, in quotes, or null"""
-    length: Length
+    length: Length = None
     """a whole number, 1 or more, or null"""
-    passage: Required[Annotated[int, Number, Field(ge=0)]]
+    passage: Annotated[int, Number, Field(ge=0)]
     """a whole number, 0 or more"""
-    paraphraser: Name
+    paraphraser: Name = None
     """a name, in quotes, or null"""
 
 
 Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
 
 
-class Choice(Collected, total=False):
+class Choice(Collected):
     """An answer to a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
 
-    permutation: Required[Annotated[int, Number, Field(ge=0, lt=ORDERS)]]
+    permutation: Annotated[int, Number, Field(ge=0, lt=len(ORDERS))]
     """a whole number, 0 to 23"""
-    true_answer: Required[Literal["A", "B", "C", "D"]]
+    true_answer: Literal["A", "B", "C", "D"]
     """A, B, C or D"""
-    answer: str | None
+    answer: str | None = None
     """text, or null"""
-    p_a: Probability
+    p_a: Probability = None
     """a probability, 0 to 1"""
-    p_b: Probability
+    p_b: Probability = None
     """a probability, 0 to 1"""
-    p_c: Probability
+    p_c: Probability = None
     """a probability, 0 to 1"""
-    p_d: Probability
+    p_d: Probability = None
     """a probability, 0 to 1"""
 
 
-class Written(Collected, total=False):
+class Written(Collected):
     """An answer in text, and whether it is right, as the file says."""
 
-    true_answer: str | None
+    true_answer: str | None = None
     """text, or null"""
-    answer: Required[str | None]
+    answer: str | None
     """text, or null"""
-    correct: Required[bool | None]
+    correct: bool | None
     """true, false, or null (skipped)"""
-    reason: str | None
+    reason: str | None = None
     """text, or null"""
 
 
@@ -172,20 +168,16 @@ def _answer(where: str, row: Row) -> Answer:
         return given | {"reason": given["reason"] or ("no answer" if given["answer"] is None else None)}
     answer = _NOTHING | checked_row(where, row, Choice) | {"task": task}
     probabilities = [answer[name] for name in PROBABILITIES]
-    asked = any(value is not None for value in probabilities)
-    if "answer" not in row and not asked:
+    has_probabilities = any(value is not None for value in probabilities)
+    if "answer" not in row and not has_probabilities:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
-    if asked and None in probabilities:
+    if has_probabilities and None in probabilities:
         column = PROBABILITIES[probabilities.index(None)]
         raise InputError(f"{where}: {column} is None; it must be a probability, 0 to 1, as the others.")
-    given = answer["answer"]
-    letter = letter_in(given) if given is not None else None
-    if given is None and asked:
+    written = answer["answer"]
+    letter = letter_in(written) if written is not None else None
+    if written is None and has_probabilities:
         letter = LETTERS[probabilities.index(max(probabilities))]
-    missing = "no answer" if given is None else "no letter in the answer"
+    missing = "no answer" if written is None else "no letter in the answer"
     chosen = {"answer": letter, "correct": letter == answer["true_answer"]}
     return answer | chosen | {"reason": None if letter else missing}
-
-
-def _shown(label: int | None) -> str:
-    return "null" if label is None else str(label)

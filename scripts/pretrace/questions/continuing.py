@@ -5,11 +5,10 @@ whether they take such a number). A sample ends where the text does, in words: S
 tokens in all, which finds more of any text and takes up to thirty times as long.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
-
 import pandas as pd
 
+from pretrace.questions.answering import Answerer
+from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 
@@ -17,34 +16,25 @@ TEMPERATURE = 1.0
 TOP_K = 50
 
 
-class Continuer(Protocol):
-    """Who continues texts: a checkpoint, or a model behind an API."""
+def continue_texts(
+    benchmark: pd.DataFrame, answerer: Answerer, samples: int, wording: Wording, name: str
+) -> pd.DataFrame:
+    """Sample `samples` continuations of each text; the view: text_id, variant (from 0), text, sorted.
 
-    def continuations(
-        self, openings: Sequence[str], rests: Sequence[str], samples: int, progress: Callable[[int], None]
-    ) -> list[list[str]]:
-        """`samples` samples of how each opening goes on, each about as long as the rest of its text or longer; none
-        where the model cannot say.
-        """
-        ...
-
-
-def continue_texts(benchmark: pd.DataFrame, continuer: Continuer, samples: int, name: str) -> pd.DataFrame:
-    """The view: text_id, variant 0 to `samples` - 1, text, sorted: int(half of the words) of a text, then a sample.
-
-    Equal texts are continued once. A text of one word has no rows, and neither has one that the model cannot continue;
-    the log counts them. Raises `InputError` where none is left.
+    A text is int(half of the words) of its own, then the sample. Equal texts are continued once. A text of one word, or
+    one that the model cannot continue, has no rows; the log counts both. Raises `InputError` if no text is
+    continued.
     """
     halves = {text: _halves(text) for text in sorted(set(benchmark["text"])) if len(text.split()) > 1}
     openings, rests = [first for first, _ in halves.values()], [rest for _, rest in halves.values()]
+    prompts = [wording.completion(opening, chat=answerer.chat) for opening in openings]
     with Progress(name, total=len(halves), unit="texts") as progress:
-        found = dict(
-            zip(halves, continuer.continuations(openings, rests, samples, progress.update), strict=True)
-        )
+        continuations = answerer.continuations(openings, prompts, rests, samples, progress.update)
+    samples_of = dict(zip(halves, continuations, strict=True))
     rows = [
-        (id, variant, _ended(f"{halves[text][0]}{sample}", len(text.split())))
+        (id, variant, " ".join(f"{halves[text][0]}{sample}".split()[: len(text.split())]))
         for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-        for variant, sample in enumerate(found.get(text, ()))
+        for variant, sample in enumerate(samples_of.get(text, ()))
     ]
     frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
     if frame.empty:
@@ -59,7 +49,3 @@ def _halves(text: str) -> tuple[str, str]:
     words = text.split()
     half = len(words) // 2
     return " ".join(words[:half]), " ".join(words[half:])
-
-
-def _ended(text: str, words: int) -> str:
-    return " ".join(text.split()[:words])

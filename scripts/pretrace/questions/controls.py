@@ -8,7 +8,7 @@ from pretrace.views.words import core, word_spans
 
 
 def longest_option(options: Sequence[str]) -> int:
-    """The place of the option with the most words, the first of those that have them.
+    """Return the index of the option with the most words, the first of several.
 
     On arXivTection the true passage has the most words in over 40 % of the questions.
     """
@@ -17,22 +17,22 @@ def longest_option(options: Sequence[str]) -> int:
 
 
 def odd_one_out(options: Sequence[str]) -> int:
-    """The index of the option that is least like the others; of equals, the first.
+    """Return the index of the option that is least like the others, the first of several.
 
     The likeness of two options is 2 |A and B| / (|A| + |B|) over their words, lower-cased and counted with
     repetitions. The likeness of an option is its mean with the three others.
     """
     words = [Counter(_words(option)) for option in options]
     likeness = [
-        math.fsum(_overlap(own, other) for place, other in enumerate(words) if place != at)
-        for at, own in enumerate(words)
+        math.fsum(_overlap(own, other) for other in words[:place] + words[place + 1 :])
+        for place, own in enumerate(words)
     ]
     return likeness.index(min(likeness))
 
 
-def _overlap(one: Counter[str], other: Counter[str]) -> float:
-    total = one.total() + other.total()
-    return 2 * (one & other).total() / total if total else 0.0
+def _overlap(words: Counter[str], others: Counter[str]) -> float:
+    total = words.total() + others.total()
+    return 2 * (words & others).total() / total if total else 0.0
 
 
 def _words(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The documents of a benchmark of questions: what accuracies are of."""
+"""The documents of a benchmark of questions, which accuracies belong to."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from pretrace.questions.methods import question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 
-CELL = ["document", "subset", "length"]
+UNIT_KEYS = ["document", "subset", "length"]
 
 
 def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """One row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+    """Make one row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
 
     `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
     `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is that of most of its
@@ -25,7 +25,7 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     """
     passages = benchmark[benchmark["document"] != ""]
     passages = passages.assign(length=passages["length"].fillna(-1).astype(np.int64))
-    grouped = passages.groupby(CELL, sort=True)
+    grouped = passages.groupby(UNIT_KEYS, sort=True)
     units = grouped["label"].first().reset_index()
     mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
     if mixed.any():
@@ -38,31 +38,31 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     several = units["document"].duplicated(keep=False)
     full = units["document"] + subset + "|" + units["length"].astype(str)
     units["id"] = units["document"].where(~several, full)
-    return units[["id", *CELL, "label", "fold"]].sort_values("id", ignore_index=True)
+    return units[["id", *UNIT_KEYS, "label", "fold"]].sort_values("id", ignore_index=True)
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
-    """The unit of each row by its document, subset and length.
+    """Look up each row's unit by its document, subset and length.
 
-    Raises `InputError`, which begins with `where`, on a row of a document that is none of the benchmark's.
+    Raises `InputError`, which begins with `where`, if a row's document is not the benchmark's.
     """
-    keys = rows[CELL].assign(length=rows["length"].fillna(-1).astype(np.int64))
-    found = keys.merge(units[[*CELL, "id"]], on=CELL, how="left")["id"].to_numpy(object)
-    strange = pd.isna(found)
+    keys = rows[UNIT_KEYS].assign(length=rows["length"].fillna(-1).astype(np.int64))
+    ids = keys.merge(units[[*UNIT_KEYS, "id"]], on=UNIT_KEYS, how="left")["id"].to_numpy(object)
+    strange = pd.isna(ids)
     if strange.any():
         row = keys[strange].iloc[0]
         length = f", {row['length']} words" if row["length"] >= 0 else ""
         raise InputError(f"{where}: '{row['document']}'{length} is not a document of the benchmark.")
-    return pd.Series(found, index=rows.index)
+    return pd.Series(ids, index=rows.index)
 
 
 def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: int) -> pd.DataFrame:
-    """The table of a benchmark without texts, from the answers of all its models: a row a passage.
+    """Make the table of a benchmark without texts from the answers of all its models: a row a passage.
 
-    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` where two models' answers give a
-    document different labels.
+    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two models' answers give a document
+    different labels.
     """
-    columns = [*CELL, "passage", "label"]
+    columns = [*UNIT_KEYS, "passage", "label"]
     passages = pd.concat([frame[columns].assign(model=model) for model, frame in answers.items()])
     labels = passages.drop_duplicates(["document", "label"])
     twice = labels[labels["document"].duplicated(keep=False)].sort_values("document", kind="stable")
@@ -71,7 +71,7 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
             f"benchmark {name}: the answers of {' and '.join(sorted(set(twice['model'])))} give the document "
             f"'{twice['document'].iloc[0]}' different labels."
         )
-    passages = passages.drop_duplicates([*CELL, "passage"])
+    passages = passages.drop_duplicates([*UNIT_KEYS, "passage"])
     texts = [_stand_in(row) for row in passages.to_dict("records")]
     frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
     number = {text.text_id: row for text, row in zip(texts, passages["passage"], strict=True)}
@@ -79,7 +79,7 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
 
 
 def _stand_in(row: Mapping[Hashable, Any]) -> Text:
-    """A passage whose text is not available; its id identifies it when folds are assigned."""
+    """A passage without its text; its id takes the place of the text when folds are assigned."""
     length = None if pd.isna(row["length"]) else int(row["length"])
     parts = (row["document"], row["subset"], length, row["passage"])
     text_id = "|".join(str(part) for part in parts if part not in ("", None))
@@ -88,7 +88,7 @@ def _stand_in(row: Mapping[Hashable, Any]) -> Text:
 
 
 def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The answers that the runs of one model and benchmark ask for, in their order."""
+    """Select the answers that the runs of one model and benchmark ask for, in their order."""
     keep = np.zeros(len(answers), bool)
     for run in runs:
         named = {

@@ -1,4 +1,4 @@
-"""About how many tokens a study asks of models behind APIs, and what they cost, before anything is asked."""
+"""Estimate the tokens that a study asks of models behind APIs, and their cost, before anything is asked."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pretrace.models.api.endpoint import NANO, Endpoint
+from pretrace.questions.answering import ORDERS
 from pretrace.questions.cloze import UNITS
-from pretrace.questions.job import ORDERS
 from pretrace.questions.over_api import LETTER_TOKENS, TOKENS_A_WORD
 from pretrace.views import PARAPHRASES
 
@@ -33,58 +33,52 @@ def estimate(
     endpoints: Mapping[str, Endpoint],
     benchmarks: Mapping[str, pd.DataFrame],
 ) -> list[Line]:
-    """A line for each model, benchmark and task of `studies.api_work`; answers already stored are not taken off."""
+    """Count a line for each model, benchmark and task of `studies.api_work`; stored answers are not taken off."""
     totals: dict[tuple[str, str, str], tuple[int, int, int]] = {}
-    for one in work:
-        key = one["model"], one["benchmark"], one["task"]
-        asked, prompt, completion = totals.get(key, (0, 0, 0))
-        more = _counted(one, _tokens(one, benchmarks[one["benchmark"]]), endpoints[one["model"]])
-        totals[key] = asked + more[0], prompt + more[1], completion + more[2]
-    return [
-        Line(*key, *counted, endpoints[key[0]].cost(*counted[1:]) / NANO) for key, counted in totals.items()
-    ]
+    for item in work:
+        key = item["model"], item["benchmark"], item["task"]
+        requests, read, written = totals.get(key, (0, 0, 0))
+        more = _counts(item, benchmarks[item["benchmark"]], endpoints[item["model"]])
+        totals[key] = requests + more[0], read + more[1], written + more[2]
+    return [Line(*key, *counts, endpoints[key[0]].cost(*counts[1:]) / NANO) for key, counts in totals.items()]
 
 
-def _tokens(one: Mapping[str, Any], benchmark: pd.DataFrame) -> list[int]:
-    """About the tokens of each text that is asked about."""
-    chosen = benchmark
+def _counts(item: Mapping[str, Any], benchmark: pd.DataFrame, endpoint: Endpoint) -> tuple[int, int, int]:
     for key, column in (("subsets", "subset"), ("lengths", "length")):
-        if one[key] is not None:
-            chosen = chosen[chosen[column].isin(one[key])]
-    return [-(-len(text.encode()) // _BYTES_A_TOKEN) for text in chosen["text"]]
-
-
-def _counted(one: Mapping[str, Any], tokens: list[int], endpoint: Endpoint) -> tuple[int, int, int]:
-    """(requests, prompt tokens, completion tokens)."""
-    wording, texts, whole = _WORDING.get(one["task"], 0), len(tokens), sum(tokens)
-    match one["task"]:
+        if item[key] is not None:
+            benchmark = benchmark[benchmark[column].isin(item[key])]
+    tokens = [-(-len(text.encode()) // _BYTES_A_TOKEN) for text in benchmark["text"]]
+    wording, texts, whole = _WORDING.get(item["task"], 0), len(tokens), sum(tokens)
+    match item["task"]:
         case "de_cop":
-            asked = texts * len(ORDERS)
-            prompt = asked * wording + len(ORDERS) * (1 + PARAPHRASES) * whole
-            return asked, prompt, asked * (1 if endpoint.top_logprobs else LETTER_TOKENS)
+            requests = texts * len(ORDERS)
+            prompt = requests * wording + len(ORDERS) * (1 + PARAPHRASES) * whole
+            return requests, prompt, requests * (1 if endpoint.top_logprobs else LETTER_TOKENS)
         case "completion":
-            k = one["k"]
-            asked = sum(count >= 2 * k for count in tokens)
-            return asked, asked * (wording + k), asked * k * TOKENS_A_WORD
+            k = item["k"]
+            requests = sum(count >= 2 * k for count in tokens)
+            return requests, requests * (wording + k), requests * k * TOKENS_A_WORD
         case "name_cloze":
             return texts, texts * wording + whole, texts * UNITS
         case "paraphrase":
             return texts, texts * wording + whole, PARAPHRASES * whole
         case "continuation":
-            asked = texts * one["samples"]
+            samples = item["samples"]
+            requests = texts * samples
             # a sample may have TOKENS_A_WORD for each word of the second half: about as many as the text has
-            return asked, asked * wording + one["samples"] * whole // 2, one["samples"] * whole
+            return requests, requests * wording + samples * whole // 2, samples * whole
         case _:
-            asked = texts * one["variants"]
-            before = one["shots"] * (whole // max(texts, 1))
-            return asked, one["variants"] * whole + asked * before, asked
+            requests = texts * item["variants"]
+            before = item["shots"] * (whole // max(texts, 1))
+            return requests, item["variants"] * whole + requests * before, requests
 
 
 def table(
     lines: Sequence[Line], stored: Mapping[str, tuple[int, int]], *, spent: int, budget_usd: float
 ) -> list[str]:
-    """The estimate as lines of Markdown; `stored`: model -> (answers stored, their cost), `spent`: in all, both in
-    billionths of a dollar.
+    """Write the estimate as lines of Markdown.
+
+    `stored`: model -> (answers stored, their cost); `spent`: by all. Both costs are in billionths of a dollar.
     """
     if not lines:
         return ["No model of this study is behind an API: nothing to pay for."]
@@ -93,19 +87,19 @@ def table(
         "|---|---|---|--:|--:|--:|--:|",
     ]
     rows += [
-        f"| {one.model} | {one.benchmark} | {one.task} | {one.requests:,} | {one.prompt_tokens:,} | "
-        f"{one.completion_tokens:,} | {one.cost:.2f} |"
-        for one in lines
+        f"| {line.model} | {line.benchmark} | {line.task} | {line.requests:,} | {line.prompt_tokens:,} | "
+        f"{line.completion_tokens:,} | {line.cost:.2f} |"
+        for line in lines
     ]
-    total = sum(one.cost for one in lines)
+    total = sum(line.cost for line in lines)
     rows += [
         "",
         f"Estimate, at {_BYTES_A_TOKEN} bytes a token, of everything from the start: {total:.2f} US dollars.",
     ]
-    for model, (answers, cost) in sorted(stored.items()):
-        rows.append(
-            f"Stored already, and not asked again: {answers:,} answers of {model}, for {cost / NANO:.2f}."
-        )
+    rows += [
+        f"Stored already, and not asked again: {answers:,} answers of {model}, for {cost / NANO:.2f}."
+        for model, (answers, cost) in sorted(stored.items())
+    ]
     left = budget_usd - spent / NANO
     rows.append(f"Of budget_usd = {budget_usd:g}, {spent / NANO:.2f} are spent and {left:.2f} are left.")
     if total - spent / NANO > left:

@@ -15,12 +15,12 @@ METHODS: Mapping[str, Any] = ChainMap[str, Any](methods.METHODS, QUESTION_METHOD
 
 
 def is_question(method: str) -> bool:
-    """Whether a method, or a variant of one, asks questions; any other scores texts."""
+    """Tell whether a method, or a variant of one, asks questions; any other scores texts."""
     return method.split(";")[0] in QUESTION_METHODS
 
 
 def is_control(method: str) -> bool:
-    """Whether a method sees no model, so that what it reaches shows nothing about one; so of a variant."""
+    """Tell whether a method, or a variant of one, sees no model, so that its results show nothing about one."""
     id = method.split(";")[0]
     if id in QUESTION_METHODS:
         return QUESTION_METHODS[id].control

@@ -1,4 +1,4 @@
-"""A checkpoint that answers questions: the letters' probabilities by one tree of prompts, texts greedily."""
+"""A checkpoint that answers and writes: the letters' probabilities by a tree of prompts, texts greedily or sampled."""
 
 import math
 from collections.abc import Sequence
@@ -15,9 +15,11 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
+from pretrace.questions import continuing, paraphrasing
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, split_units
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
 
 TOO_LONG = "longer than the model's context"
@@ -71,7 +73,7 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                added = attempt(written, self._model, self._tokenizer, [ids[one] for one in batch], units)
+                added = attempt(written, self._model, self._tokenizer, [ids[place] for place in batch], units)
                 if added is None:
                     self._reader.back_off(len(batch), length + units)
                     continue
@@ -84,6 +86,54 @@ class LocalAnswerer:
     def split(self, text: str, units: int) -> tuple[str, str] | None:
         return split_units(text, units, self._tokenizer)
 
+    def write(
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+    ) -> list[Reply]:
+        """One prompt at a time, seeded by it alone, so that no text depends on the others."""
+        ids = [self._ids(prompt) for prompt in prompts]
+        replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
+        for place in self._fitting(ids, more=1):
+            room, context = most[place], self._target.context
+            if context is not None:
+                room = min(room, context - len(ids[place]))
+            torch.manual_seed(seed_of(prompts[place].plain, again))
+            [added] = written(
+                self._model, self._tokenizer, [ids[place]], room, temperature=paraphrasing.TEMPERATURE
+            )
+            replies[place] = Reply(self._text(added))
+            progress(1)
+        progress(sum(reply.skipped for reply in replies))
+        return replies
+
+    def continuations(
+        self,
+        openings: Sequence[str],
+        prompts: Sequence[Prompt],
+        rests: Sequence[str],
+        samples: int,
+        progress: Progress,
+    ) -> list[list[str]]:
+        """The samples of a text are one batch. It is read without a chat template, as in training."""
+        start = start_token_ids(self._tokenizer, "tokenizer")
+        continued = []
+        for opening, rest in zip(openings, rests, strict=True):
+            ids, most = start + self._encoded(opening), len(self._encoded(rest))
+            added: list[list[int]] = []
+            if self._fitting([ids], more=most):
+                torch.manual_seed(seed_of("continuations", opening))
+                added = written(
+                    self._model,
+                    self._tokenizer,
+                    [ids] * samples,
+                    most,
+                    temperature=continuing.TEMPERATURE,
+                    top_k=continuing.TOP_K,
+                )
+            before = len(self._text(ids))
+            continued.append([self._text([*ids, *new])[before:] for new in added])
+            progress(1)
+        return continued
+
     def _ids(self, prompt: Prompt) -> Ids:
         """The text that the model reads: the chat template's, or its tokenizer's start token and the prompt."""
         if self.chat:
@@ -91,8 +141,7 @@ class LocalAnswerer:
         return start_token_ids(self._tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
-        """The prompt as chat messages. If the template refuses or drops a system text, it is put before the user's
-        text."""
+        """The prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}
@@ -119,13 +168,13 @@ class LocalAnswerer:
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
         """The places of the prompts that fit into the context with `more` tokens after them."""
         context = self._target.context
-        found = [place for place, one in enumerate(ids) if context is None or len(one) + more <= context]
-        if len(found) < len(ids):
+        fitting = [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
+        if len(fitting) < len(ids):
             log.warning(
                 "%s: %d of %d prompts do not fit into the context of %d tokens with %d to come",
-                self._name, len(ids) - len(found), len(ids), context, more,
+                self._name, len(ids) - len(fitting), len(ids), context, more,
             )  # fmt: skip
-        return found
+        return fitting
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
         """The probability of each letter, float32 [4], on the device of the features."""
@@ -156,14 +205,14 @@ class LocalAnswerer:
         """The ids of each letter: every token that is the letter, with or without white space around it."""
         size = min(len(self._tokenizer), self._reader.features.vocabulary)
         written = self._tokenizer.batch_decode([[id] for id in range(size)])
-        found: dict[str, list[int]] = {letter: [] for letter in LETTERS}
+        ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}
         for id, text in enumerate(written):
-            if text.strip() in found:
-                found[text.strip()].append(id)
-        if lacking := [letter for letter in LETTERS if not found[letter]]:
+            if text.strip() in ids_of:
+                ids_of[text.strip()].append(id)
+        if lacking := [letter for letter in LETTERS if not ids_of[letter]]:
             raise InputError(
                 f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, so it can answer no "
                 "multiple-choice question; leave de_cop out of its runs."
             )
-        log.info("%s: tokens of each letter: %s", self._name, [len(ids) for ids in found.values()])
-        return [found[letter] for letter in LETTERS]
+        log.info("%s: tokens of each letter: %s", self._name, [len(ids) for ids in ids_of.values()])
+        return list(ids_of.values())

@@ -1,4 +1,4 @@
-"""The methods that ask a model questions, what a run asks of them, and the controls beside them. Light to import."""
+"""The methods that ask a model questions, their settings in a run, and their controls. Light to import."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control
 
 
 def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Value]]:
-    """Every setting that a run asks for, of parameters with a grid: the values it lists, else the grid's.
+    """List every setting that a run asks for, of parameters with a grid: the values it lists, else the grid's.
 
     Raises:
         InputError: an unknown parameter, or a value that the method does not take.
@@ -25,6 +25,6 @@ def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> l
 
 
 def controls_of(ids: Iterable[str]) -> list[str]:
-    """The controls that DE-COP adds to a run's question methods, without those that the run names."""
+    """List the controls that DE-COP adds to a run's question methods, without those that the run names."""
     named = set(ids)
     return [id for id in CONTROLS if id not in named] if "de_cop" in named else []

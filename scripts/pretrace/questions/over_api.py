@@ -1,4 +1,4 @@
-"""A model behind an API that answers questions: letters by their log-probabilities or in text, texts greedily."""
+"""A model behind an API that answers and writes: letters by their log-probabilities or in text, texts by requests."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
+from pretrace.questions import continuing, paraphrasing
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_units
 from pretrace.runtime.errors import InputError
 
@@ -19,9 +20,7 @@ _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
 class ApiAnswerer:
-    """An `answering.Answerer`. `tokenizer` is the model's own, None where it is not to be had: then texts are
-    cut in words.
-    """
+    """An `answering.Answerer`. `tokenizer` is the model's own; without it texts are cut in words."""
 
     def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
         self._client, self._endpoint, self._tokenizer = client, client.endpoint, tokenizer
@@ -31,7 +30,7 @@ class ApiAnswerer:
         return self._endpoint.chat
 
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
-        """By the probabilities of the first token, where the entry says how many `top_logprobs` there are.
+        """By the probabilities of the first token if the entry says how many `top_logprobs` there are.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
@@ -42,44 +41,83 @@ class ApiAnswerer:
             )
         top = self._endpoint.top_logprobs
         if not top:
-            return self._ask(prompts, {"max_tokens": LETTER_TOKENS}, _letter_of_text, progress)
-        asked: dict[str, Any] = {"max_tokens": 1}
-        asked |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
+            return self._greedy(prompts, {"max_tokens": LETTER_TOKENS}, _letter_of_text, progress)
+        options: dict[str, Any] = {"max_tokens": 1}
+        options |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
         if bias := self._endpoint.logit_bias:
-            asked["logit_bias"] = {str(id): _BIAS for letter in LETTERS for id in bias[letter]}
-        return self._ask(prompts, asked, _letter_of_logprobs, progress)
+            options["logit_bias"] = {str(id): _BIAS for letter in LETTERS for id in bias[letter]}
+        return self._greedy(prompts, options, _letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
         tokens = units if self._tokenizer else units * TOKENS_A_WORD
-        found = self._ask(prompts, {"max_tokens": tokens}, reply_of, progress)
+        replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
         if self._tokenizer:
-            return found
+            return replies
         return [
-            Reply(" ".join(one.text.split()[:units]), one.reason) if one.text is not None else one
-            for one in found
+            reply if reply.text is None else Reply(" ".join(reply.text.split()[:units]), reply.reason)
+            for reply in replies
         ]
+
+    def _greedy(
+        self, prompts: Sequence[Prompt], options: Body, read: Callable[[Body], T], progress: Progress
+    ) -> list[T]:
+        requests = [self._request(prompt, temperature=0, **options) for prompt in prompts]
+        return self._client.ask(requests, read, progress)
 
     def split(self, text: str, units: int) -> tuple[str, str] | None:
         return split_units(text, units, self._tokenizer)
 
-    def _ask(
-        self, prompts: Sequence[Prompt], asked: Body, read: Callable[[Body], T], progress: Progress
-    ) -> list[T]:
-        requests = [request_of(prompt, chat=self.chat, temperature=0, **asked) for prompt in prompts]
-        return self._client.ask(requests, read, progress)
+    def write(
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+    ) -> list[Reply]:
+        requests = [
+            self._request(prompt, again, temperature=paraphrasing.TEMPERATURE, max_tokens=tokens)
+            for prompt, tokens in zip(prompts, most, strict=True)
+        ]
+        return self._client.ask(requests, _whole_reply, progress)
 
+    def continuations(
+        self,
+        openings: Sequence[str],
+        prompts: Sequence[Prompt],
+        rests: Sequence[str],
+        samples: int,
+        progress: Progress,
+    ) -> list[list[str]]:
+        """Each sample is a request of its own, whose answer is stored."""
+        requests = [
+            self._request(
+                prompt,
+                sample,
+                temperature=continuing.TEMPERATURE,
+                max_tokens=TOKENS_A_WORD * len(rest.split()),
+            )
+            for prompt, rest in zip(prompts, rests, strict=True)
+            for sample in range(samples)
+        ]
+        answered = 0
 
-def request_of(prompt: Prompt, *, chat: bool, temperature: float, again: int = 0, **asked: Any) -> ApiRequest:
-    """A prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
-    if not chat:
-        return ApiRequest({"prompt": prompt.plain, "temperature": temperature, **asked}, again)
-    messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
-    messages.append({"role": "user", "content": prompt.user})
-    return ApiRequest({"messages": messages, "temperature": temperature, **asked}, again)
+        def count_texts(requests: int) -> None:
+            nonlocal answered
+            before, answered = answered, answered + requests
+            progress(answered // samples - before // samples)
+
+        texts = [reply.text for reply in self._client.ask(requests, reply_of, count_texts)]
+        groups = (texts[start : start + samples] for start in range(0, len(texts), samples))
+        space = " " if self.chat else ""
+        return [[f"{space}{text}" for text in group if text is not None] for group in groups]
+
+    def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
+        """A prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
+        if not self.chat:
+            return ApiRequest({"prompt": prompt.plain, **options}, again)
+        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        messages.append({"role": "user", "content": prompt.user})
+        return ApiRequest({"messages": messages, **options}, again)
 
 
 def reply_of(body: Body) -> Reply:
-    """The text of an answer; none where the server filtered it or the model refused.
+    """Read the text of an answer; none if the server filtered it or the model refused.
 
     Raises:
         MalformedAnswerError: there is no choice, or no text in it.
@@ -96,6 +134,12 @@ def reply_of(body: Body) -> Reply:
     if not isinstance(text, str):
         raise MalformedAnswerError("no text")
     return Reply(text)
+
+
+def _whole_reply(body: Body) -> Reply:
+    reply = reply_of(body)
+    cut = body["choices"][0].get("finish_reason") == "length"
+    return Reply(None, "cut at the highest number of tokens") if cut else reply
 
 
 def _letter_of_text(body: Body) -> Letters:
@@ -131,16 +175,16 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []
-            found = [(one["token"], float(one["logprob"])) for one in positions[0]["top_logprobs"]]
+            tops = [(top["token"], float(top["logprob"])) for top in positions[0]["top_logprobs"]]
         else:
-            found = [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
+            tops = [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         if not text:
             return []
         raise MalformedAnswerError(
             "no top log-probabilities; if the API gives none, leave top_logprobs out of its entry"
         ) from None
-    for token, logprob in found:
+    for token, logprob in tops:
         if not isinstance(token, str) or not logprob < _ROUNDING:
             raise MalformedAnswerError(f"the log-probability of {token!r} is {logprob:g}")
-    return found
+    return tops

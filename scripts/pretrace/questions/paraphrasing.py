@@ -4,14 +4,12 @@ Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import pandas as pd
 
-from pretrace.questions.answering import Prompt, Reply
+from pretrace.questions.answering import Answerer, Prompt
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import read_yaml
@@ -26,18 +24,6 @@ _FORM = re.compile(
 _LABEL = re.compile(r"\bExample [A-D]:")
 
 
-class Writer(Protocol):
-    """A writer of paraphrases: a checkpoint, or a model behind an API."""
-
-    def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Callable[[int], None]
-    ) -> list[Reply]:
-        """The text that the model writes to each prompt at TEMPERATURE, at most `most` tokens; `again` counts the
-        rounds, and each round gives other answers.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class ParaphrasePrompts:
     short: str
@@ -50,7 +36,7 @@ class ParaphrasePrompts:
 
 
 def read_prompts(path: Path) -> ParaphrasePrompts:
-    """Read and check the file. Raises `InputError` naming the key that is missing or wrong."""
+    """Read and check a file of prompts. Raises `InputError` naming the key that is missing or wrong."""
     given = read_yaml(Path(path))
     if set(given) != {"short", "long", "long_from"}:
         raise InputError(f"{path}: the keys short, long and long_from are needed, and no other.")
@@ -62,42 +48,35 @@ def read_prompts(path: Path) -> ParaphrasePrompts:
     return ParaphrasePrompts(given["short"], given["long"], given["long_from"])
 
 
-def paraphrases_in(answer: str, text: str) -> tuple[str, str, str] | None:
-    """The three paraphrases of `text` in an answer, or None if the answer does not have the form that the prompts ask
-    for.
+def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
+    """Parse the three paraphrases of `text` in an answer; None if it lacks the form that the prompts ask for.
 
     The text before `Example B:` is ignored. If `text` has no empty lines, neither have its paraphrases, so that a
     closing remark does not become part of one. No paraphrase equals the text or another paraphrase.
     """
-    found = _FORM.search(answer)
-    if found is None:
+    match = _FORM.search(answer)
+    if match is None:
         return None
-    parts = [re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip() for part in found.groups()]
+    parts = [re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip() for part in match.groups()]
     whole = "\n\n" in text
     if any(not part or _LABEL.search(part) or ("\n\n" in part and not whole) for part in parts):
         return None
-    if len({*map(_plain, parts), _plain(text)}) < 1 + len(parts):
-        return None
-    b, c, d = parts
-    return b, c, d
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    different = {" ".join(part.casefold().split()) for part in (*parts, text)}
+    return tuple(parts) if len(different) == 1 + len(parts) else None
 
 
 def paraphrase(
-    benchmark: pd.DataFrame, writer: Writer, prompts: ParaphrasePrompts, name: str
+    benchmark: pd.DataFrame, answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> pd.DataFrame:
-    """The view: text_id, variant 0 to 2, text, sorted. Equal texts are asked for once.
+    """Have a model paraphrase each text; the view: text_id, variant 0 to 2, text, sorted.
 
-    A passage without a usable answer in ROUNDS rounds has no rows, and is named in a warning. Raises
-    `InputError` where none has one.
+    Equal texts are asked for once. A passage without a usable answer in ROUNDS rounds has no rows, and is named in a
+    warning. Raises `InputError` if none has one.
     """
     texts = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
-    found = _asked(sorted(set(texts.values())), writer, prompts, name)
-    without = sorted(id for id, text in texts.items() if text not in found)
-    if not found:
+    paraphrases = _paraphrases(sorted(set(texts.values())), answerer, prompts, name)
+    without = sorted(id for id, text in texts.items() if text not in paraphrases)
+    if not paraphrases:
         raise InputError(
             f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... Example C: ... Example D: ...'. Use a "
             "model that follows instructions, or paraphrases in a file of the benchmark."
@@ -109,29 +88,29 @@ def paraphrase(
             " ..." if len(without) > _LISTED else "",
         )  # fmt: skip
     rows = [
-        (id, variant, one)
-        for id, text in texts.items() if text in found
-        for variant, one in enumerate(found[text])
-    ]  # fmt: skip
+        (id, variant, variant_text)
+        for id, text in texts.items()
+        for variant, variant_text in enumerate(paraphrases.get(text, ()))
+    ]
     frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
 
 
-def _asked(
-    texts: list[str], writer: Writer, prompts: ParaphrasePrompts, name: str
-) -> Mapping[str, tuple[str, str, str]]:
-    found: dict[str, tuple[str, str, str]] = {}
+def _paraphrases(
+    texts: list[str], answerer: Answerer, prompts: ParaphrasePrompts, name: str
+) -> dict[str, tuple[str, ...]]:
+    """Each text with a usable answer -> its three paraphrases; malformed answers are asked for again."""
+    usable: dict[str, tuple[str, ...]] = {}
     for again in range(ROUNDS):
-        left = [text for text in texts if text not in found]
+        left = [text for text in texts if text not in usable]
         if not left:
             break
         if again:
             log.info("%s: %d malformed answers are asked for again (round %d)", name, len(left), again + 1)
-        asked = [prompts.prompt(text) for text in left]
         most = [64 + 2 * len(text.encode()) for text in left]  # three paraphrases take fewer in any language
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = writer.write(asked, most, again, progress.update)
+            replies = answerer.write([prompts.prompt(text) for text in left], most, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
-            if (three := paraphrases_in(reply.text or "", text)) is not None:
-                found[text] = three
-    return found
+            if paraphrases := paraphrases_in(reply.text or "", text):
+                usable[text] = paraphrases
+    return usable

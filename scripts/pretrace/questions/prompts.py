@@ -29,8 +29,8 @@ _FIELDS = {
 class Wording:
     """The texts of a file of prompts, checked: section -> key -> text.
 
-    `formats`: of some questions, the sentence that ends the system text, and how many tokens the model writes before
-    its letter.
+    `formats`: question -> the sentence that ends the system text, and how many tokens the model writes before its
+    letter.
     """
 
     texts: Mapping[str, Mapping[str, str]]
@@ -38,11 +38,10 @@ class Wording:
     formats: Mapping[str, tuple[str, int]]
 
     def choice(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
-        """The multiple-choice question about a document, with its options at A to D."""
+        """Word the multiple-choice question about a document, with its options at A to D."""
         question = self.questions[kind].format(title=title, author=author)
         own = self.texts["de_cop"]
-        at = dict(zip(LETTERS, options, strict=True))
-        user = own["user"].format(question=question, **at)
+        user = own["user"].format(question=question, **dict(zip(LETTERS, options, strict=True)))
         if kind not in self.formats:
             return Prompt(user, own["system"])
         sentence, written = self.formats[kind]
@@ -57,14 +56,14 @@ class Wording:
         return Prompt(own["user"].format(kind=own[cloze.kind], passage=cloze.masked), own["system"])
 
     def require(self, kind: str) -> str:
-        """The kind of question itself, if there is one; `InputError` names the nearest."""
+        """Return the kind of question, if it exists; `InputError` names the nearest."""
         if kind not in self.questions:
             raise InputError(f"there is no question '{kind}': {nearest(kind, self.questions)}")
         return kind
 
 
 def read_wording(path: Path) -> Wording:
-    """Read and check the file. Raises `InputError` naming the key that is missing or has a wrong field."""
+    """Read and check a file of prompts. Raises `InputError` naming the key that is missing or has a wrong field."""
     given = read_yaml(Path(path))
     texts: dict[str, dict[str, str]] = {}
     for (section, key), fields in _FIELDS.items():
@@ -78,7 +77,7 @@ def read_wording(path: Path) -> Wording:
 
 
 def _formats(path: Path, given: Any, questions: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    found = {}
+    formats = {}
     for kind, own in (given if isinstance(given, dict) else {"": given}).items():
         where = f"{path}: de_cop.format.{kind}"
         if kind not in questions:
@@ -87,8 +86,8 @@ def _formats(path: Path, given: Any, questions: Mapping[str, str]) -> dict[str, 
             raise InputError(f"{where} must have the keys sentence and written.")
         if type(own["written"]) is not int or own["written"] < 1:
             raise InputError(f"{where}.written must be a whole number from 1, not {own['written']!r}.")
-        found[kind] = (_check(f"{where}.sentence", own["sentence"], set(), needed=set()), own["written"])
-    return found
+        formats[kind] = (_check(f"{where}.sentence", own["sentence"], set(), needed=set()), own["written"])
+    return formats
 
 
 def _text(path: Path, given: Mapping[str, Any], section: str, key: str, fields: set[str]) -> str:
@@ -102,10 +101,10 @@ def _check(where: str, text: Any, fields: set[str], *, needed: set[str]) -> str:
     if not isinstance(text, str):
         raise InputError(f"{where} must be a text, not {text!r}.")
     try:
-        found = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        fields_used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     except ValueError as error:
         raise InputError(f"{where}: {error}; write a literal brace twice.") from error
-    if wrong := sorted(found - fields) or sorted(needed - found):
+    if wrong := sorted(fields_used - fields) or sorted(needed - fields_used):
         words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
         raise InputError(f"{where}: '{{{wrong[0]}}}' {words}; it takes {sorted(fields) or 'nothing'}.")
     return text

@@ -8,8 +8,8 @@ import pandas as pd
 
 from pretrace.methods import setting_name
 from pretrace.methods.scoring import COLUMNS, KEYS
-from pretrace.questions.answering import LETTERS
-from pretrace.questions.calibration import DELTAS, PROBABILITIES
+from pretrace.questions.answering import LETTERS, PROBABILITIES
+from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.logs import log
 
@@ -23,43 +23,43 @@ def with_documents(
     calibrations: pd.DataFrame | None,
     where: str = "answers",
 ) -> Iterator[pd.DataFrame]:
-    """The scores of texts, as they are, and behind them those of documents where the benchmark's texts are passages.
+    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, those of documents after them.
 
-    `scores` comes in parts, as of `methods.score`, and so does what is given. `answers` and `calibrations` are the
-    tables of one model and benchmark; `where` begins errors and log lines.
+    `scores` comes in parts, as from `methods.score`. `answers` and `calibrations` are the tables of one model and
+    benchmark; `where` begins errors and log lines.
     """
     if "passage" not in benchmark:
         yield from scores
         return
     units = document_units(benchmark)
-    found = []
+    frames = []
     for part in scores:
-        found.append(mean_scores(part, benchmark, units))
+        frames.append(mean_scores(part, benchmark, units))
         if len(part):
             yield part
     if answers is not None and calibrations is not None:
-        found.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
-    yield pd.concat([frame for frame in found if len(frame)] or found[:1]).sort_values([*KEYS, "id"])
+        frames.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
+    yield pd.concat([frame for frame in frames if len(frame)] or frames[:1]).sort_values([*KEYS, "id"])
 
 
 def document_scores(
     answers: pd.DataFrame, units: pd.DataFrame, calibrations: pd.DataFrame, where: str
 ) -> pd.DataFrame:
-    """Accuracy of each document by each task, columns as the scores table's; de_cop also for each calibration.
+    """Compute each document's accuracy by each task, columns as the scores table's; de_cop also by each calibration.
 
     `units` as `documents.document_units`; `calibrations` as `calibration.calibrate` gives them. An unusable answer is
     wrong; a passage that a task skipped leaves its accuracy, and the log counts both.
     """
     answers = answers.assign(id=unit_ids(answers, units, where).to_numpy(object))
     skipped = answers["correct"].isna()
-    for (task, setting), of in answers[skipped].groupby(["task", "setting"]):
-        reasons = of["reason"].value_counts(sort=False).sort_index()
+    for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
+        reasons = rows["reason"].value_counts(sort=False).sort_index()
         told = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
-        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(of), told)
-    asked = answers[~skipped]
-    frames = [_accuracies(asked, asked["setting"])]
-    for name, of in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
-        calibrated = _calibrated(asked[asked["task"] == "de_cop"], of)
+        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), told)
+    answers = answers[~skipped]
+    frames = [_accuracies(answers, answers["setting"])]
+    for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
+        calibrated = _calibrated(answers[answers["task"] == "de_cop"], deltas)
         frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
     return _typed(pd.concat(frames, ignore_index=True))
 
@@ -86,13 +86,12 @@ def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFram
 
 
 def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
-    """The mean over each document's passages of every score of texts; passages without a score do not count."""
+    """Average every score of texts over each document's passages; passages without a score do not count."""
     passages = benchmark[benchmark["document"] != ""]
     id_of = dict(zip(passages["text_id"], unit_ids(passages, units, "benchmark"), strict=True))
     rows = scores.assign(id=scores["id"].map(id_of)).dropna(subset="id")
     grouped = rows.groupby([*KEYS, "id"], sort=True, dropna=False)
-    means = grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index()
-    return _typed(means)
+    return _typed(grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index())
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:

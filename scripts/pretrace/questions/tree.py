@@ -1,8 +1,8 @@
-"""Prompts that begin alike, read as a tree: what they share goes through the model once.
+"""Prompts that begin alike, read as a tree: shared tokens go through the model once.
 
 The 24 orders of four options share the header and, branch by branch, the first options: per passage 4 + 12 + 24 + 24
-options are read instead of 96, and one header instead of 24. Prompts are compared token by token, so nothing
-has to say where a header ends, and a tree gives what each prompt gives alone.
+options are read instead of 96, and one header instead of 24. Prompts are compared token by token, so no mark ends a
+header, and a tree gives what each prompt gives alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,21 +22,21 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 WORTH = 16
-"""Tokens that prompts must share further to be read as one branch: less is quicker read again. Two at least, of
-which one stays for the prompt that ends first."""
+"""Further tokens that prompts must share to be read as one branch: fewer are quicker read again. At least two, because
+one stays for the prompt that ends first."""
 
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
 """Keys and values [1, heads, tokens, width] of each layer, for all tokens before a branch."""
 
 Answer = Callable[[torch.Tensor], torch.Tensor]
-"""Features [width] of a prompt's last token -> what is asked of it, on the same device."""
+"""Features [width] of a prompt's last token -> its answer, on the same device."""
 
 
 @dataclass
 class Branch:
-    """Tokens that `prompts` (their places in a list) have in common, and how they go on; none: they end here.
+    """Tokens that `prompts` (their places in a list) share, and the branches that follow; none: the prompts end here.
 
-    Where they end, the model first writes `written` tokens, each the most probable of the vocabulary.
+    At their end the model first writes `written` tokens, each the most probable of the vocabulary.
     """
 
     ids: Ids
@@ -46,12 +46,12 @@ class Branch:
 
     @property
     def tokens(self) -> int:
-        """Tokens that go through the model for the whole of it."""
+        """The number of tokens that go through the model for it and all below it."""
         return len(self.ids) + sum(branch.tokens for branch in self.branches)
 
 
 def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
-    """The tree of these token sequences, none of them empty; equal ones end in one branch, with `written`.
+    """Build the tree of these token sequences, none of them empty; equal ones end in one branch, with `written`.
 
     Every other branch that ends has at least one token, whose features predict the answer.
     """
@@ -60,12 +60,12 @@ def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
 
 
 def separate(prompts: Sequence[Ids]) -> Branch:
-    """Each prompt a branch of its own, for models that cannot continue from cached tokens."""
+    """Give each prompt a branch of its own, for models that cannot continue from cached tokens."""
     return Branch((), list(range(len(prompts))), [Branch(ids, [place]) for place, ids in enumerate(prompts)])
 
 
 def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int) -> Branch:
-    """`places` in the order of their tokens, so that the first and the last share what all do."""
+    """`places` are in the order of their tokens, so that the first and the last share only what all share."""
     first, last = prompts[places[0]], prompts[places[-1]]
     if first == last:
         return Branch(first[start:], places, written=written)
@@ -83,7 +83,7 @@ def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int)
 
 
 class _Remembering(PrefixLayer):
-    """As `PrefixLayer`, and remembers what it gave last: the past of the branches that follow."""
+    """A `PrefixLayer` that remembers its last keys and values: the past of the branches that follow."""
 
     seen: tuple[torch.Tensor, torch.Tensor]
 
@@ -105,9 +105,9 @@ class Reader:
         self.features, self.name, self.batch_tokens = features, name, batch_tokens
 
     def tree(self, prompts: Sequence[Ids], written: int) -> Branch:
-        """One tree of all, where the model goes on from keys and values that it read before; else each by itself.
+        """Build one tree of all prompts if the model can continue from cached keys and values; else separate branches.
 
-        Raises `InputError` where it does not, and tokens are to be `written`.
+        Raises `InputError` if it cannot, and tokens are to be `written`.
         """
         longest = max(map(len, prompts))
         while (shares := attempt(lambda: self._shares)) is None:
@@ -132,7 +132,7 @@ class Reader:
             return sharing_of(self.features, self.name) is SharedCache
 
     def answers(self, root: Branch, answer: Answer) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """(places, `answer` of the features) once for each branch that ends, in no particular order."""
+        """Yield (places, `answer` of the features) once for each branch that ends, in no particular order."""
         if not root.ids and not any(branch.branches or branch.written for branch in root.branches):
             yield from self._read(root.branches, answer, None)
             return
@@ -164,7 +164,7 @@ class Reader:
                 yield from self._read(then, answer, own)
 
     def back_off(self, items: int, longest: int) -> None:
-        """Halve the budget because this many items, the longest of this many tokens, did not fit into memory."""
+        """Halve the budget because `items`, the longest of `longest` tokens, did not fit into memory."""
         self.batch_tokens = smaller_budget(
             self.batch_tokens,
             items=items,
@@ -177,9 +177,9 @@ class Reader:
     def _forward(
         self, batch: list[Branch], answer: Answer, past: Past
     ) -> tuple[list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]]:
-        """Of each branch those that follow it, or its answer; and keys and values up to there where some follow.
+        """Run a batch; return each branch's children or answer, and the cache if a branch has children.
 
-        Right padding under causal attention needs no mask: what follows a branch is read from before it.
+        Right padding under causal attention needs no mask: no token of a branch reads the padding after it.
         """
         inputs = np.zeros((len(batch), max(len(branch.ids) for branch in batch)), dtype=np.int64)
         for row, branch in zip(inputs, batch, strict=True):
@@ -202,7 +202,6 @@ class Reader:
     def _following(
         self, batch: list[Branch], last: torch.Tensor, answer: Answer
     ) -> list[list[Branch] | torch.Tensor]:
-        """What follows branches that end in features [branches, width]: branches, a written token, or the answer."""
         every = torch.arange(self.features.vocabulary, device=last.device)
         likeliest = [
             self.features.logits(features[None], every)[0].argmax()

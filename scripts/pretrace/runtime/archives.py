@@ -25,52 +25,46 @@ def unpack(
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            members = [one for one in opened.infolist() if not one.is_dir()]
+            members = [member for member in opened.infolist() if not member.is_dir()]
             _check(archive, members, most_bytes)
+            # parts of a name with a dot or __MACOSX are what macOS adds to archives
             chosen = [
-                one for one in members if one.filename.lower().endswith(endings) and not _hidden(one.filename)
+                member
+                for member in members
+                if member.filename.lower().endswith(endings)
+                and not any(part.startswith((".", "__MACOSX")) for part in _parts(member))
             ]
-            for one in chosen:
+            for member in chosen:
                 with (
-                    opened.open(one) as source,
-                    atomic_path(folder / one.filename) as part,
+                    opened.open(member) as source,
+                    atomic_path(folder / member.filename) as part,
                     part.open("wb") as file,
                 ):
                     shutil.copyfileobj(source, file, 1 << 20)  # zipfile stops at the announced size
-                    if file.tell() != one.file_size:
-                        raise InputError(f"{archive}: {one.filename} is not as long as the archive says")
+                    if file.tell() != member.file_size:
+                        raise InputError(f"{archive}: {member.filename} is not as long as the archive says")
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         raise InputError(f"{archive} cannot be unpacked ({error}). {remedy(error, _REMEDY)}") from error
-    return sorted(one.filename for one in chosen)
+    return sorted(member.filename for member in chosen)
+
+
+def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:
+    return PurePosixPath(member.filename).parts
 
 
 def _check(archive: Path, members: list[zipfile.ZipInfo], most_bytes: int) -> None:
-    names = [one.filename for one in members]
-    total = sum(one.file_size for one in members)
+    total = sum(member.file_size for member in members)
     if len(members) > MOST_FILES:
         raise InputError(f"{archive} holds {len(members)} files; more than {MOST_FILES} are not unpacked.")
     if total > most_bytes:
         raise InputError(f"{archive} would unpack to {total} bytes; more than {most_bytes} are not unpacked.")
-    for one in members:
-        if not _is_inside(one.filename):
-            raise InputError(
-                f"{archive}: the name {one.filename!r} leads out of the folder; it is not unpacked."
-            )
-        if stat.S_ISLNK(one.external_attr >> 16):
-            raise InputError(f"{archive}: {one.filename} is a link; it is not unpacked.")
-        if one.file_size > max(_SMALL, _MOST_RATIO * one.compress_size):
-            raise InputError(
-                f"{archive}: {one.filename} unpacks to far more than text does; it is not unpacked."
-            )
-    if len(set(names)) < len(names):
+    for member in members:
+        name, parts = member.filename, _parts(member)
+        if name.startswith("/") or "\\" in name or ":" in parts[0] or {"..", "~"} & set(parts):
+            raise InputError(f"{archive}: the name {name!r} leads out of the folder; it is not unpacked.")
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise InputError(f"{archive}: {name} is a link; it is not unpacked.")
+        if member.file_size > max(_SMALL, _MOST_RATIO * member.compress_size):
+            raise InputError(f"{archive}: {name} unpacks to far more than text does; it is not unpacked.")
+    if len({member.filename for member in members}) < len(members):
         raise InputError(f"{archive}: it holds a name twice and is not unpacked.")
-
-
-def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return not (path.is_absolute() or "\\" in name or ":" in path.parts[0] or {"..", "~"} & set(path.parts))
-
-
-def _hidden(name: str) -> bool:
-    """Whether a name is one that macOS adds to archives."""
-    return any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)

@@ -19,8 +19,8 @@ from pretrace.runtime.logs import log
 def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path, attempts: int = 3) -> None:
     """Fetch `filename` of the package `name` to `out`, which appears whole and right or not at all.
 
-    pip asks again, up to `attempts` times in all, where a place does not answer. Raises `InputError` with the file's
-    name and what pip says.
+    pip tries a server that does not answer up to `attempts` times. Raises `InputError` with the file's name and what
+    pip says.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:

@@ -22,16 +22,15 @@ _REMEDIES = {
 
 
 def remedy(error: BaseException, otherwise: str = "") -> str:
-    """The advice if `error` comes from the machine and not from a file (no space, no permission); else `otherwise`."""
+    """Advise on an `error` of the machine and not of a file (no space, no permission); else return `otherwise`."""
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
 
 
 @contextmanager
 def explain_failure(what: str) -> Iterator[None]:
-    """Whatever a library raises while it reads a user's files becomes an `InputError` that begins with `what`.
+    """Turn whatever a library raises while it reads a user's files into an `InputError` that begins with `what`.
 
-    Parsers raise what they run into (TypeError, ZeroDivisionError, a bare Exception of Rust), so that no list of kinds
-    would do.
+    Parsers raise TypeError, ZeroDivisionError, a bare Exception of Rust: no list of kinds would do.
     """
     try:
         yield
@@ -43,7 +42,7 @@ def explain_failure(what: str) -> Iterator[None]:
 
 
 def nearest(name: object, valid: Iterable[str]) -> str:
-    """A hint that ends an error message: the nearest valid name, or all of them where none is near.
+    """Write the hint that ends an error message: the nearest valid name, or all of them if none is near.
 
     `name` need not be a string: a key of YAML may be a number or null.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path` that replaces it when the block ends well, and is removed when it does not."""
+    """Give a temporary path that replaces `path` when the block ends well, and is removed when it does not."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
@@ -47,7 +47,7 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Sorted keys, two spaces, non-ASCII as it is: equal values give equal bytes."""
+    """Write JSON with sorted keys, two spaces, non-ASCII as it is: equal values give equal bytes."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
@@ -72,9 +72,9 @@ def write_parquet(
 def write_parquet_parts(
     path: str | Path, parts: "Iterable[pd.DataFrame | pa.Table]", schema: "pa.Schema | None" = None
 ) -> None:
-    """As `write_parquet`, a table that comes in parts, at least one: the bytes are those of the table as a whole.
+    """Write a table that comes in parts, at least one, with the bytes of the table as a whole.
 
-    Without `schema`, the first part's is that of all.
+    Without `schema`, all parts have the first one's.
     """
     import pyarrow.parquet as pq
 
@@ -115,7 +115,7 @@ def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
-    """A Parquet file as an Arrow table; a missing, damaged or foreign file is an error for users."""
+    """Read a Parquet file as an Arrow table; a missing, damaged or foreign file is an error for users."""
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
@@ -124,7 +124,7 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Ta
 
 
 def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
-    """As `read_parquet`, some rows at a time."""
+    """Read a table as `read_parquet`, some rows at a time."""
     with open_parquet(path) as file:
         for batch in file.iter_batches(batch_size=ROW_GROUP // 4):
             yield batch.to_pandas(types_mapper=_nullable().get)
@@ -132,7 +132,7 @@ def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
 
 @contextmanager
 def open_parquet(path: str | Path) -> "Iterator[pq.ParquetFile]":
-    """A Parquet file to be read in parts, its pages checked; what cannot be read is an error for users."""
+    """Open a Parquet file to be read in parts, its pages checked; a failure is an error for users."""
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -152,7 +152,7 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
 
 
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
-    """As `read_table`, as a data frame; whole numbers with gaps stay whole (`Int64`)."""
+    """Read a table as a data frame; whole numbers with gaps stay whole (`Int64`)."""
     return read_table(path, columns).to_pandas(types_mapper=_nullable().get)
 
 
@@ -172,10 +172,10 @@ def sha256_file(path: str | Path) -> str:
 
 
 def digest(value: Any) -> str:
-    """Hex SHA-256 of a JSON value, whatever the order of its keys."""
+    """Return the hex SHA-256 of a JSON value, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def seed_of(*parts: Any) -> int:
-    """A seed of 63 bits from names and numbers: the same parts give the same seed on every machine."""
+    """Make a seed of 63 bits from names and numbers: the same parts give the same seed on every machine."""
     return int(digest([str(part) for part in parts])[:16], 16) >> 1

@@ -1,4 +1,4 @@
-"""Files of the web outside the hub, politely: one request at a time, pauses, waiting where a server asks to wait."""
+"""Files of the web outside the hub, politely: one request at a time, pauses, waiting if a server asks for it."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class NotFoundError(InputError):
 
 
 class Fetcher:
-    """Fetches files to disk, each whole or not at all; what broke off is continued, also by a later run.
+    """Fetches files to disk, each whole or not at all; a later run continues what broke off.
 
     `pause`: seconds between the end of a request and the next; `attempts`: how often a file is tried.
     """
@@ -34,7 +34,7 @@ class Fetcher:
         self._asked = False
 
     def save(self, url: str, out: Path) -> None:
-        """Write what `url` gives to `out`. Raises `InputError` with the server's last answer; 404: `NotFoundError`."""
+        """Write the file at `url` to `out`. Raises `InputError` with the server's last answer; 404: `NotFoundError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
             if self._asked and self._pause:
@@ -53,8 +53,7 @@ class Fetcher:
         )
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
-        """(seconds to wait before the next attempt, None if there is no point in one; what went wrong, "" if
-        nothing)."""
+        """(seconds before the next attempt, None if none can help; what went wrong, "" if nothing)."""
         import httpx2
 
         part, mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.etag")
@@ -73,8 +72,11 @@ class Fetcher:
                 if answer.status_code == 404:
                     raise NotFoundError(f"{url} is not there (HTTP 404): check the address.")
                 if answer.status_code not in (200, 206):
-                    return _wait(answer), f"HTTP {answer.status_code}"
-                _remember(answer, mark)
+                    seconds = answer.headers.get("Retry-After", "")
+                    wait = float(seconds) if seconds.isdecimal() else 0.0
+                    again = answer.status_code in _TRY_AGAIN
+                    return wait if again else None, f"HTTP {answer.status_code}"
+                _keep_etag(answer, mark)
                 size = _copy(answer, part, append=answer.status_code == 206)
         except (httpx2.HTTPError, OSError) as error:
             if advice := remedy(error):
@@ -87,15 +89,8 @@ class Fetcher:
         return None, ""
 
 
-def _wait(answer: "httpx2.Response") -> float | None:
-    if answer.status_code not in _TRY_AGAIN:
-        return None
-    asked = answer.headers.get("Retry-After", "")
-    return float(asked) if asked.isdecimal() else 0.0
-
-
-def _remember(answer: "httpx2.Response", mark: Path) -> None:
-    """Keep the file's mark, without which what comes cannot be continued later."""
+def _keep_etag(answer: "httpx2.Response", mark: Path) -> None:
+    """Keep the file's ETag, without which a later request could not continue the file."""
     etag = answer.headers.get("ETag", "")
     if etag and not etag.startswith("W/"):
         mark.write_text(etag, encoding="utf-8")
@@ -104,7 +99,7 @@ def _remember(answer: "httpx2.Response", mark: Path) -> None:
 
 
 def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
-    """Bytes that the file has when it is whole; those that came where the server does not say."""
+    """Return the size of the whole file in bytes; without the server's word, of what came."""
     before = part.stat().st_size if append else 0
     length = answer.headers.get("Content-Length")
     with part.open("ab" if append else "wb") as file, Progress(

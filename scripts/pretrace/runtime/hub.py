@@ -1,8 +1,7 @@
-"""Files of the Hugging Face hub, through its own client: cache, resuming, waiting where the hub asks to wait.
+"""Files of the Hugging Face hub, through its own client: cache, resuming, waiting if the hub asks for it.
 
 The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE. A revision is
-resolved to the commit that it names now, which is recorded with the files; within `pinned`, the revision that is
-pinned stands for whatever is asked for.
+resolved to its present commit, which is recorded with the files; within `pinned`, the pinned revision replaces it.
 """
 
 import hashlib
@@ -49,7 +48,7 @@ _PINS: ContextVar[Pins | None] = ContextVar("pins", default=None)
 
 @contextmanager
 def pinned(pins: Pins) -> Iterator[None]:
-    """Within, a repository in `pins` (kind -> id -> commit or tag) is read at that revision, whatever is asked for."""
+    """Read each repository in `pins` (kind -> id -> commit or tag) at that revision, whatever a caller asks for."""
     token = _PINS.set(pins)
     try:
         yield
@@ -62,10 +61,10 @@ def _revision_of(hub: str, kind: Kind, revision: str) -> str:
 
 
 def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Snapshot:
-    """Fetch the files whose names match one of the shell patterns; those that are in the cache are not asked for.
+    """Fetch the files whose names match one of the shell patterns, unless they are in the cache.
 
-    `*` also matches `/`. Raises `InputError` with the remedy where the repository, its revision or the network is
-    not there, or where its terms have not been accepted.
+    `*` also matches `/`. Raises `InputError` with the remedy if the repository, its revision or the network is
+    missing, or if its terms have not been accepted.
     """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
@@ -87,7 +86,7 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
-    """The names of all files of a repository at a revision, sorted."""
+    """List the names of all files of a repository at a revision, sorted."""
     from huggingface_hub import HfApi
 
     revision = _revision_of(hub, kind, revision)
@@ -98,8 +97,8 @@ def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
 def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
     """Fetch one file into `folder`, outside the cache, and compare it with the hub's own record of it.
 
-    Returns its path and the commit that the revision names. A download that breaks off is resumed by the client.
-    Raises `InputError` where the bytes are not those whose SHA-256 the hub states (it does so for large files).
+    Returns its path and the commit that the revision names. The client resumes a download that broke off. Raises
+    `InputError` if the bytes do not have the SHA-256 that the hub states (it does so for large files).
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.utils import disable_progress_bars
@@ -131,19 +130,21 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
     The paths are `{owner}/{name}/{file}`.
     """
     described = []
-    for one in snapshots:
+    for source in snapshots:
         hashes = {}
-        for name in one.files:
-            target = folder / one.hub / name
+        for name in source.files:
+            target = folder / source.hub / name
             with atomic_path(target) as part:
-                shutil.copyfile(one.folder / name, part)
+                shutil.copyfile(source.folder / name, part)
             hashes[name] = sha256_file(target)
-        described.append({"hub": one.hub, "revision": one.revision, "commit": one.commit, "files": hashes})
+        described.append(
+            {"hub": source.hub, "revision": source.revision, "commit": source.commit, "files": hashes}
+        )
     write_json(folder / MANIFEST, {"repositories": described})
 
 
 def files_of(source: Path) -> list[tuple[str, Path]]:
-    """(name in the repository, path) of what was fetched, or of a user's file or folder in its place; sorted.
+    """List (name in the repository, path) of what was fetched, or of a user's file or folder; sorted.
 
     `source`: a `files.json`, a folder or a file.
     """
@@ -155,14 +156,14 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
     if source.name != MANIFEST:
         return [(source.name, source)]
     return sorted(
-        (name, source.parent / one["hub"] / name)
-        for one in read_json(source)["repositories"]
-        for name in one["files"]
+        (name, source.parent / repository["hub"] / name)
+        for repository in read_json(source)["repositories"]
+        for name in repository["files"]
     )
 
 
 class Fetched(NamedTuple):
-    """A repository that a job read. `revision`: what it asked for, "" in records of before that was recorded.
+    """A repository that a job read. `revision`: what it asked for, "" in older records.
 
     `kind`: `model`, `dataset`, or `archive` of the web, whose `commit` is its SHA-256.
     """
@@ -174,20 +175,17 @@ class Fetched(NamedTuple):
 
 
 def repositories_of(record: Path) -> list[Fetched]:
-    """A hub repository that was read, from a model's checkpoint.json, a benchmark's files.json or a shard's record.
-
-    Nothing, where it came from elsewhere.
-    """
-    said = read_json(record)
-    if "source" in said:
-        origin, _, place = said["source"].partition(":")
+    """List what was fetched, by a model's checkpoint.json, a benchmark's files.json or a shard's record."""
+    content = read_json(record)
+    if "source" in content:
+        origin, _, place = content["source"].partition(":")
         hub, _, commit = place.rpartition("@")
-        return [Fetched("model", hub, said.get("revision", ""), commit)] if origin == "hub" else []
+        return [Fetched("model", hub, content.get("revision", ""), commit)] if origin == "hub" else []
+    sources = content.get("repositories", [content] if content else [])
+    kinds = ("dataset" if "/" in source["hub"] else "archive" for source in sources)
     return [
-        Fetched(
-            "dataset" if "/" in one["hub"] else "archive", one["hub"], one.get("revision", ""), one["commit"]
-        )
-        for one in said.get("repositories", [said] if said else [])
+        Fetched(kind, source["hub"], source.get("revision", ""), source["commit"])
+        for kind, source in zip(kinds, sources, strict=True)
     ]
 
 
@@ -198,38 +196,36 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
     from huggingface_hub import constants, errors
 
     place = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{hub}"
+    unreached = (
+        f"{hub} at '{revision}' is not in the hub's cache ({constants.HF_HUB_CACHE}), and the hub at "
+        f"{constants.ENDPOINT} is not reached ({{error}}). Fetch it on a machine with a network (HF_HUB_OFFLINE "
+        "unset), set HF_ENDPOINT to a mirror, or give a path under `paths` of config.yaml."
+    )
+    # the first that fits counts: most of them are kinds of the last
+    messages: dict[type[Exception], str] = {
+        errors.GatedRepoError: f"{hub} is gated: accept its terms at {place} and set HF_TOKEN to a token of that "
+        "account (environment, or `hf auth login`).",
+        errors.RevisionNotFoundError: f"{hub} has no revision '{revision}': give a branch, tag, commit or refs/pr/N "
+        f"that {place} has.",
+        errors.RepositoryNotFoundError: f"{place} is not there, or private: check the id, or set HF_TOKEN to a token "
+        "that may read it.",
+        errors.OfflineModeIsEnabled: unreached,
+        errors.LocalEntryNotFoundError: unreached,
+        errors.EntryNotFoundError: f"{hub} at '{revision}' lacks a file: {{error}}",
+    }
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise InputError(
-            f"{hub} is gated: accept its terms at {place} and set HF_TOKEN to a token of that account "
-            "(environment, or `hf auth login`)."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise InputError(
-            f"{hub} has no revision '{revision}': give a branch, tag, commit or refs/pr/N that {place} has."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise InputError(
-            f"{place} is not there, or private: check the id, or set HF_TOKEN to a token that may read it."
-        ) from error
-    except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
-        raise InputError(
-            f"{hub} at '{revision}' is not in the hub's cache ({constants.HF_HUB_CACHE}), and the hub at "
-            f"{constants.ENDPOINT} is not reached ({_first_line(error)}). Fetch it on a machine with a network "
-            "(HF_HUB_OFFLINE unset), set HF_ENDPOINT to a mirror, or give a path under `paths` of config.yaml."
-        ) from error
-    except errors.EntryNotFoundError as error:
-        raise InputError(f"{hub} at '{revision}' lacks a file: {_first_line(error)}") from error
-    except (errors.HfHubHTTPError, httpx2.HTTPError, OSError) as error:
-        raise InputError(
-            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {_first_line(error)}. "
+    except (errors.HfHubHTTPError, errors.EntryNotFoundError, httpx2.HTTPError, OSError) as error:
+        otherwise = (
+            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {{error}}. "
             f"{remedy(error, 'The received part is kept; run again.')}"
-        ) from error
+        )
+        message = next((text for kind, text in messages.items() if isinstance(error, kind)), otherwise)
+        raise InputError(message.replace("{error}", _first_line(error))) from error
 
 
 def _with_retries(ask: Callable[[], T]) -> T:
-    """The result of `ask`, repeated while the hub limits requests or fails; the hub says how long to wait."""
+    """Return the result of `ask`, repeated while the hub limits requests or fails; it may say how long to wait."""
     for attempt in range(1, _ATTEMPTS):
         try:
             return ask()
@@ -243,15 +239,15 @@ def _with_retries(ask: Callable[[], T]) -> T:
 
 
 def _wait_of(error: BaseException, usual: float) -> float | None:
-    """Seconds until it makes sense to ask again, None where it makes none."""
+    """Seconds before asking again, or None if that cannot help."""
     from huggingface_hub.errors import HfHubHTTPError
 
     if not isinstance(error, HfHubHTTPError):
         return _wait_of(error.__cause__, usual) if error.__cause__ else None
     if error.response.status_code not in _TRY_AGAIN:
         return None
-    asked = error.response.headers.get("Retry-After", "")
-    return min(float(asked), _LONGEST_WAIT) if asked.isdecimal() else usual
+    seconds = error.response.headers.get("Retry-After", "")
+    return min(float(seconds), _LONGEST_WAIT) if seconds.isdecimal() else usual
 
 
 def _first_line(error: BaseException) -> str:

@@ -20,7 +20,7 @@ log = logging.getLogger("pretrace")
 def job_log(path: str | Path) -> Iterator[None]:
     """Send log lines and warnings to `path` and to the terminal; end the job at an error, without a bare traceback.
 
-    An `InputError` shows its message alone, and what the machine refuses (a full disk) its remedy. Anything else is a
+    An `InputError` shows its message alone, a failure of the machine (a full disk) its remedy. Anything else is a
     defect of ours: its traceback goes to the log file and the terminal says where.
     """
     path = Path(path)

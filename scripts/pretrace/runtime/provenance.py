@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 from pretrace.runtime.files import digest
 from pretrace.runtime.hub import repositories_of
-from pretrace.runtime.machine import processor
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -19,11 +19,11 @@ PACKAGES = (
 
 
 def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
-    """Commit, versions, platform, processor, the configuration with its digest, named seeds.
+    """Record commit, versions, platform, processor, the configuration with its digest, named seeds.
 
-    Versions and processor are those of the machine that records them; what a forward pass ran on, its manifest says.
-    The commit is that of the project's own folder, null outside a git checkout, with `-dirty` where tracked
-    files differ from it; an absent package is null.
+    Versions and processor are this machine's; a pass's manifest says what the pass ran on. The commit is that of the
+    project's own folder, null outside a git checkout, with `-dirty` if tracked files differ from it; an absent
+    package is null.
     """
     return {
         "commit": _commit(Path(__file__).parent),
@@ -40,7 +40,7 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
 
 
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The devices of each manifest's forward passes, and their numbers of texts and tokens.
+    """List the devices of each manifest's forward passes, and their numbers of texts and tokens.
 
     `gpu`: the names of the GPUs that computed them, also in an earlier run or for another study, "" without one.
     """
@@ -55,12 +55,22 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
-    """The commit of every repository of the hub that was read, each once: `kind, hub, commit`.
+    """List the commit of every repository of the hub that was read, each once: `kind, hub, commit`.
 
     `records`: checkpoint.json of the models, files.json of the benchmarks, a file a shard of the corpora.
     """
-    found = {(one.kind, one.hub, one.commit) for path in records for one in repositories_of(path)}
-    return [{"kind": kind, "hub": hub, "commit": commit} for kind, hub, commit in sorted(found)]
+    read = {(source.kind, source.hub, source.commit) for path in records for source in repositories_of(path)}
+    return [{"kind": kind, "hub": hub, "commit": commit} for kind, hub, commit in sorted(read)]
+
+
+def processor() -> str:
+    """Name this machine's processor: Linux says it in /proc/cpuinfo, elsewhere `platform` may know."""
+    info = Path("/proc/cpuinfo")
+    if sys.platform == "linux" and info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
 
 
 def _commit(folder: Path) -> str | None:

@@ -2,18 +2,27 @@
 
 import ast
 import inspect
-import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import pairwise
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args
 
 import yaml
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.json_schema import GenerateJsonSchema
-from typing_extensions import TypedDict, get_original_bases, is_typeddict
+from pydantic_core import CoreSchema
 
 from pretrace.runtime.errors import InputError, nearest, remedy
 
@@ -76,11 +85,45 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return value
 
 
-@with_config(ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, regex_engine="python-re"))
-class Keys(TypedDict, total=False):
+class Keys(BaseModel):
     """A mapping of a YAML file: its keys are a subclass's fields, and what each sets is the text under it."""
 
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        regex_engine="python-re",
+        defer_build=True,
+        validate_by_alias=True,
+        validate_by_name=False,
+    )
 
+    def given(self) -> dict[str, Any]:
+        """Return the fields that were written, without those that have their defaults."""
+        return {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
+
+    def plain(self, *without: str) -> dict[str, Any]:
+        """Return the keys with a value as JSON values, in the order of the class, except `without`."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={*without})
+
+    def written(self, *without: str) -> dict[str, Any]:
+        """Return the same without the keys that have their defaults: what a job gets and validates again."""
+        return self.model_dump(
+            mode="json", by_alias=True, exclude_unset=True, exclude_none=True, exclude={*without}
+        )
+
+
+class _Unwritten:
+    """A field that is None if its key is not written; None itself cannot be written."""
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return handler(reduce(or_, (one for one in get_args(kind) if one is not NoneType)))
+
+
+Maybe = Annotated[T | None, _Unwritten()]
 Some = Annotated[T, Field(min_length=1)]
 """A text or list that is not empty."""
 Count = Annotated[int, Field(ge=1)]
@@ -109,39 +152,43 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def check(value: Any, kind: Any, where: str, *path: str) -> None:
-    """Check `value`, found under the keys `path` of the file `where`, against `kind`, which is made of `Keys`.
+def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
+    """Return `value`, found under the keys `path` of the file `where`, as `kind`, which is made of `Keys`.
 
     Raises InputError with one line for each mistake: file, key, what is wrong, what would be right.
     """
     try:
-        adapter(kind).validate_python(value)
+        parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         lines = _explained(error, value, json_schema(kind), path)
         raise InputError("\n".join(f"{where}: {line}" for line in lines)) from None
+    return parsed
 
 
 Sources = dict[str, tuple[Any, Sequence[str]]]
 """By `source`: what an entry of a registry may say, and the keys that it cannot do without (`path`, `hub or path`)."""
 
 
-def check_entries(entries: Any, sources: Sources, where: str) -> None:
-    """Check the entries of a registry, by slug, each by its key `source`; raises as `check`."""
-    check(entries, dict[Slug, dict[Any, Any]], where)
-    for slug, entry in entries.items():
-        if "source" not in entry:
-            raise InputError(f"{where}: {slug}: missing key 'source'")
-        if str(entry["source"]) not in sources:
-            hint = nearest(entry["source"], sources)
-            raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
-        kind, needs = sources[entry["source"]]
-        check(entry, kind, where, slug)
-        for need in needs:
-            if not any(key in entry for key in need.split(" or ")):
-                missing = " or ".join(map(repr, need.split(" or ")))
-                raise InputError(
-                    f"{where}: {slug}: missing key {missing}, which source {entry['source']} needs"
-                )
+def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
+    """Return an entry of a registry as the class of its `source`; raises as `parse`."""
+    if "source" not in entry:
+        raise InputError(f"{where}: {slug}: missing key 'source'")
+    if str(entry["source"]) not in sources:
+        hint = nearest(entry["source"], sources)
+        raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
+    kind, needs = sources[entry["source"]]
+    required = [field.alias or name for name, field in kind.model_fields.items() if field.is_required()]
+    for need in (*required, *needs):
+        if not any(key in entry for key in need.split(" or ")):
+            missing = " or ".join(map(repr, need.split(" or ")))
+            raise InputError(f"{where}: {slug}: missing key {missing}, which source {entry['source']} needs")
+    return parse(entry, kind, where, slug)
+
+
+def parse_entries(entries: Any, sources: Sources, where: str) -> dict[str, Any]:
+    """Return the entries of a registry, by slug, each as the class of its key `source`; raises as `parse`."""
+    parse(entries, dict[Slug, dict[Any, Any]], where)
+    return {slug: parse_entry(slug, entry, sources, where) for slug, entry in entries.items()}
 
 
 F = TypeVar("F")
@@ -165,29 +212,52 @@ def json_schema(kind: Any) -> dict[str, Any]:
 
 
 class _Described(GenerateJsonSchema):
-    def typed_dict_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().typed_dict_schema(schema)
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().model_schema(schema)
         for key, text in key_texts(schema["cls"]).items():
-            made["properties"][key]["description"] = text
+            if text:
+                made["properties"][key]["description"] = text
         return made
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if schema.get("default", ()) in (None, (), "", [], {}):
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
 
     def get_title_from_name(self, name: str) -> str:
         return name
 
 
-def key_texts(kind: Any) -> dict[str, str]:
-    """The keys of a kind of `Keys`, as a file has them, with the text under each; inherited ones first."""
-    inherited = [key_texts(base) for base in get_original_bases(kind) if is_typeddict(base)]
-    tree = ast.parse(inspect.getsource(sys.modules[kind.__module__]))
-    (own,) = (one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == kind.__name__)
-    found = {key: text for texts in inherited for key, text in texts.items()}
-    for field, text in pairwise([*own.body, None]):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            told = text.value if isinstance(text, ast.Expr) else None
-            aliases = re.findall(r"alias='(\w+)'", ast.unparse(field.annotation))
-            key = (aliases or [field.target.id])[0]
-            found[key] = " ".join(ast.literal_eval(told).split()) if isinstance(told, ast.Constant) else ""
-    return found
+@cache
+def key_texts(kind: type[BaseModel]) -> dict[str, str]:
+    """Return the keys of a model, as a file has them, with the text under each; a base's where a subclass has none.
+
+    The texts are read here and not by pydantic's `use_attribute_docstrings`, which doubles the time of an import.
+    """
+    texts: dict[str, str] = {}
+    for base in kind.__mro__:
+        if base is not BaseModel and issubclass(base, BaseModel):
+            texts = _texts_in(base.__module__)[base.__name__] | texts
+    return {field.alias or name: texts.get(name, "") for name, field in kind.model_fields.items()}
+
+
+@cache
+def _texts_in(module: str) -> dict[str, dict[str, str]]:
+    """The texts under the fields of each class of a module."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        node.name: {
+            field.target.id: " ".join(text.value.value.split())
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 class _Mistake(NamedTuple):

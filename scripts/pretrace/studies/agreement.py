@@ -65,4 +65,4 @@ def _check_known(where: str, run: Run, known: list[Run]) -> None:
 
 
 def _asks_de_cop(run: Run) -> bool:
-    return any(item["method"] == "de_cop" for item in run.questions)
+    return any(item.method == "de_cop" for item in run.questions)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pretrace.models.entries import ApiModel
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
-from pretrace.studies.apis import is_api
 from pretrace.studies.questions import WRITTEN, view_writer
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -20,7 +20,7 @@ def api_work(study: Study) -> list[Work]:
     `task`: a question method; `scoring`, a pass with `shots` before and `variants` of each text; `paraphrase`; or
     `continuation`, with a number of `samples`.
     """
-    behind_apis = {slug for slug, entry in study.models.entries.items() if is_api(entry)}
+    behind_apis = {slug for slug, entry in study.models.entries.items() if isinstance(entry, ApiModel)}
     work: list[Work] = []
 
     def add(pair: plan.Pair, task: str, request: Mapping[str, Any], **about: Any) -> None:
@@ -52,5 +52,5 @@ def _paraphrases(study: Study) -> set[plan.Pair]:
         (view.removeprefix(WRITTEN), benchmark)
         for model, benchmark in plan.question_pairs(study)
         for view in plan.paraphrasers_of(study, model, benchmark)
-        if view.startswith(WRITTEN) and view not in study.benchmarks.entries[benchmark].get("views", {})
+        if view.startswith(WRITTEN) and view not in study.benchmarks.entries[benchmark].views
     }

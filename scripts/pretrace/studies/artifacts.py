@@ -1,18 +1,76 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import chain, product
 from typing import Any, cast
 
 from pretrace.methods.registry import INPUTS
+from pretrace.models.entries import ModelEntry
 from pretrace.questions.known import METHODS, is_question, parse_setting
+from pretrace.render import registry
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import RENDERERS, Artifact, Panel, check
+from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Keys, Maybe
+from pretrace.studies.keys import (
+    ArtifactEntry,
+    EvaluationSet,
+    Panels,
+    StudyArtifact,
+    WrittenArtifact,
+    WrittenPanel,
+)
 from pretrace.studies.runs import Run, runs_by_pair
 
-Written = dict[str, Any]
-"""A panel or artifact as a study file has it, with lists and ids of runs."""
+
+class Panel(Keys):
+    """One panel or column of an artifact; without subset or length it shows every one."""
+
+    model: str
+    benchmark: str
+    subset: Maybe[str] = None
+    length: Maybe[int] = None
+    start_token: Maybe[str] = None
+    references: Maybe[list[str]] = None
+    label: Maybe[str] = None
+    settings: Maybe[dict[str, str]] = None
+    redraws: Maybe[int] = None
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.model, self.benchmark
+
+
+class Missing(Keys):
+    """A model that could not be asked, and why; with the panel's benchmark and references."""
+
+    model: str
+    reason: str
+    benchmark: Maybe[str] = None
+    references: list[str] = []
+
+
+class ShownArtifact(StudyArtifact):
+    """An artifact's keys in a study, with every panel of one model and benchmark; without panels, one for each run."""
+
+    panels: Maybe[list[Panel]] = None
+    missing: list[Missing] = []
+
+
+class Artifact(ArtifactEntry):
+    """An artifact as a study resolves it: registry and study merged."""
+
+    artifact: str
+    kind: str
+    evaluation_set: EvaluationSet
+    paper: Maybe[str] = None
+    panels: list[Panel] = []
+    inferred: Maybe[str] = None
+    missing: list[Missing] = []
+    """The models that could not be asked."""
+    cautions: list[str] = []
+    """Sentences that are printed under it."""
+
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
@@ -33,63 +91,56 @@ TOGETHER = ("combined",)
 """What an audit shows beside its methods: all of them together."""
 
 
-def expanded(given: dict[str, Any], keys: Sequence[str]) -> list[dict[str, Any]]:
-    """A run or panel for each combination of the values that are listed under `keys`.
-
-    The key that is written first varies slowest.
-    """
-    listed = [key for key in given if key in keys and isinstance(given[key], list)]
-    return [
-        given | dict(zip(listed, values, strict=True)) for values in product(*(given[key] for key in listed))
-    ]
-
-
 def written_artifacts(
-    given: list[str] | dict[str, Written | list[Written | str] | None], runs: list[Run], where: str
-) -> dict[str, Artifact]:
-    """A study's artifacts by slug, each with its own keys; a list in place of these is one of panels.
+    given: list[str] | dict[str, WrittenArtifact | Panels | None], runs: list[Run], where: str
+) -> dict[str, ShownArtifact]:
+    """Return a study's artifacts by slug, each with its own keys; a list in place of these is one of panels.
 
     Panels that name a run by its id, or that have lists, stand for several.
     """
     if isinstance(given, list):
-        return {slug: {} for slug in given}
-    shown: dict[str, Written] = {}
+        return {slug: ShownArtifact() for slug in given}
+    shown: dict[str, ShownArtifact] = {}
     for slug, own in given.items():
-        shown[slug] = {"panels": own} if isinstance(own, list) else own or {}
-        at = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
-        if "panels" in shown[slug]:
-            located = [(f"{at}.{number}", panel) for number, panel in enumerate(shown[slug]["panels"])]
-            panels = [one for place, panel in located for one in _panels_written(panel, runs, place)]
-            shown[slug] = shown[slug] | {"panels": panels}
-    return cast("dict[str, Artifact]", shown)
+        keys = own.given() if isinstance(own, WrittenArtifact) else {}
+        listed = own if isinstance(own, list) else keys.pop("panels", None)
+        place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
+        if listed is not None:
+            located = [(f"{place}.{number}", panel) for number, panel in enumerate(listed)]
+            keys["panels"] = [panel for at, written in located for panel in _panels(written, runs, at)]
+        shown[slug] = ShownArtifact(**keys)
+    return shown
 
 
-def _panels_written(written: Written | str, runs: list[Run], where: str) -> list[Written]:
+def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Panel]:
     """The panels of the written one: of the runs with its id, with the start token and references that these name."""
-    panel = {"run": written} if isinstance(written, str) else written
-    if "run" not in panel:
-        return expanded(panel, PRODUCT)
+    panel = WrittenPanel(run=written) if isinstance(written, str) else written
+    if panel.run is None:
+        return [Panel(**copy.given()) for copy in panel.expanded(PRODUCT)]
     ids = {run.id for run in runs} - {""}
-    if panel["run"] not in ids:
-        raise InputError(f"{where}.run: no run has the id '{panel['run']}': {nearest(panel['run'], ids)}")
-    by_pair = runs_by_pair(run for run in runs if run.id == panel["run"])
+    if panel.run not in ids:
+        raise InputError(f"{where}.run: no run has the id '{panel.run}': {nearest(panel.run, ids)}")
+    by_pair = runs_by_pair(run for run in runs if run.id == panel.run)
     for place, key in enumerate(("model", "benchmark")):
         there = {pair[place] for pair in by_pair}
-        for slug in _listed(panel.get(key, [])):
+        for slug in _listed(getattr(panel, key) or []):
             if slug not in there:
-                raise InputError(
-                    f"{where}.{key}: {panel['run']} has no run of '{slug}': {nearest(slug, there)}"
-                )
+                raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
+    every = panel.model_copy(update={"run": list(by_pair)}).expanded(("run", *PRODUCT))
+    copies = [(cast("tuple[str, str]", copy.run), copy.given()) for copy in every]
     return [
-        {**first_of_runs(by_pair[pair])} | one | {"model": pair[0], "benchmark": pair[1]}
-        for one in expanded(panel | {"run": list(by_pair)}, ("run", *PRODUCT))
-        for pair in [one.pop("run")]
-        if (one.get("model", pair[0]), one.get("benchmark", pair[1])) == pair
+        Panel(
+            **first_of_runs(by_pair[pair])
+            | {key: value for key, value in given.items() if key != "run"}
+            | {"model": pair[0], "benchmark": pair[1]}
+        )
+        for pair, given in copies
+        if (given.get("model", pair[0]), given.get("benchmark", pair[1])) == pair
     ]
 
 
-def filled(slug: str, entry: Artifact) -> Artifact:
-    """A registered entry with what follows from its slug and renderer: paper, kind and evaluation set.
+def filled(slug: str, entry: ArtifactEntry) -> Artifact:
+    """Return a registered entry with what follows from its slug and renderer: paper, kind and evaluation set.
 
     A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
     what belongs to no paper, are without them; the other papers evaluate all.
@@ -97,78 +148,70 @@ def filled(slug: str, entry: Artifact) -> Artifact:
     Raises:
         InputError: there is no such renderer.
     """
-    if entry["renderer"] not in RENDERERS:
-        hint = nearest(entry["renderer"], RENDERERS)
-        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry['renderer']}': {hint}")
+    if entry.renderer not in RENDERERS:
+        hint = nearest(entry.renderer, RENDERERS)
+        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry.renderer}': {hint}")
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    found: Artifact = {"kind": RENDERERS[entry["renderer"]].kind, "evaluation_set": texts}
-    if paper:
-        found["paper"] = paper
-    return {**found, **entry}
+    derived = {"artifact": slug, "kind": RENDERERS[entry.renderer].kind, "evaluation_set": texts}
+    return Artifact(**derived | ({"paper": paper} if paper else {}) | entry.given())
 
 
-def require_artifact(slug: str, registered: dict[str, Artifact], where: str) -> Artifact:
-    """The registered artifact; raises `InputError` with the nearest slug where there is none."""
+def require_artifact(slug: str, registered: Mapping[str, Artifact], where: str) -> Artifact:
+    """Return the registered artifact; raises `InputError` with the nearest slug where there is none."""
     if slug not in registered:
         raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, registered)}")
     return registered[slug]
 
 
 def resolve_artifact(
-    slug: str, own: Artifact, registered: dict[str, Artifact], runs: tuple[Run, ...], where: str
+    slug: str, own: ShownArtifact, registered: Mapping[str, Artifact], runs: tuple[Run, ...], where: str
 ) -> Artifact:
-    """The registry's entry with the study's keys and every panel filled in.
+    """Return the registry's entry with the study's keys and every panel filled in.
 
     Raises:
         InputError: its renderer, options, methods or panels are none that there are.
     """
     entry = require_artifact(slug, registered, where)
-    needs = RENDERERS[entry["renderer"]].needs
+    needs = RENDERERS[entry.renderer].needs
     ran = {(run.model, run.benchmark) for run in runs}
     if needs == {"passes"}:
         ran |= {(reference, run.benchmark) for run in runs for reference in run.references}
-    options = entry.get("options", {}) | own.get("options", {})
-    panels = own.get("panels") or panels_of(_runs_shown(runs, needs, options.get("unit", "text")))
+    options = entry.options | own.options
+    panels = own.panels or panels_of(_runs_shown(runs, needs, options.get("unit", "text")))
     for number, panel in enumerate(panels):
-        pair = (panel["model"], panel["benchmark"])
-        if pair not in ran and needs != OF_BENCHMARKS and "unavailable" not in own:
+        if panel.pair not in ran and needs != OF_BENCHMARKS and own.unavailable is None:
             raise InputError(
-                f"{where}.{slug}.panels.{number}: no run has model '{panel['model']}' and benchmark "
-                f"'{panel['benchmark']}'; add one under runs, or use one of {sorted(ran)}."
+                f"{where}.{slug}.panels.{number}: no run has model '{panel.model}' and benchmark "
+                f"'{panel.benchmark}'; add one under runs, or use one of {sorted(ran)}."
             )
     read = _runs_by_reader(runs)
     panels = [
-        {**first_of_runs(read.get((panel["model"], panel["benchmark"]), [])), **panel} for panel in panels
+        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.given()) for panel in panels
     ]
-    resolved: Artifact = {**entry, **own, "artifact": slug, "panels": panels, "options": options}
-    if "unavailable" not in resolved:
+    resolved = entry.model_copy(update=own.given() | {"panels": panels, "options": options})
+    if resolved.unavailable is None:
         check_artifact(resolved, f"{where}.{slug}")
     return resolved
 
 
-def prefix_cautions(
-    artifact: Artifact, runs: tuple[Run, ...], models: dict[str, dict[str, Any]]
-) -> list[str]:
-    """Cautions for an artifact that shows methods with a prefix on models that cannot test them.
+def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
+    """Return cautions for an artifact that shows methods with a prefix on models that cannot test them.
 
     These models are trained here from random weights. With so few training tokens they hardly react to a prefix.
     """
-    if not RENDERERS[artifact["renderer"]].needs & {"metrics", "estimates"}:
+    if not RENDERERS[artifact.renderer].needs & {"metrics", "estimates"}:
         return []
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED
-    pairs = {(panel["model"], panel["benchmark"]) for panel in artifact["panels"]}
+    pairs = {panel.pair for panel in artifact.panels}
     prefixed = {
         run.model
         for run in runs
-        if (run.model, run.benchmark) in pairs and shown & {item["method"] for item in run.methods}
+        if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}
     }
-    small = sorted(
-        slug
-        for slug in prefixed
-        if models[slug]["source"] == "trained" and "from" not in models[slug]["training"]
-    )
+    trained = {slug: models[slug].training for slug in sorted(prefixed) if models[slug].source == "trained"}
+    small = [slug for slug, training in trained.items() if training is not None and training.start is None]
     if not small:
         return []
     return [
@@ -178,24 +221,24 @@ def prefix_cautions(
 
 
 def check_artifact(artifact: Artifact, where: str) -> None:
-    """Whether an artifact's options are what its renderer takes, and its methods and parameters exist.
+    """Check that an artifact's options are what its renderer takes, and that its methods and parameters exist.
 
     Raises:
         InputError: names the first that is not.
     """
     try:
-        check(artifact)
+        registry.check(cast("registry.Artifact", artifact.plain()))
         for key, name in _methods_named(artifact):
             _check_method(key, name)
-        _check_parameters(artifact["options"])
+        _check_parameters(artifact.options)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
 
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     """(key, method) of each method that an artifact names."""
-    lists = [(key, name) for key in ("methods",) for name in artifact.get(key, [])]
-    single = {"baseline": artifact.get("baseline"), "options.method": artifact["options"].get("method")}
+    single = {"baseline": artifact.baseline, "options.method": artifact.options.get("method")}
+    lists = [("methods", name) for name in artifact.methods or ()]
     return lists + [(key, name) for key, name in single.items() if name is not None]
 
 
@@ -246,8 +289,8 @@ def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
     return referring | runs_by_pair(runs)
 
 
-def first_of_runs(own: list[Run]) -> Panel:
-    """A panel's default start token, corpus and reference model: the first that its runs name."""
+def first_of_runs(own: list[Run]) -> dict[str, Any]:
+    """Return a panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
     named = [[name for run in own for name in kind.names(run.for_jobs())][:1] for kind in INPUTS.values()]
@@ -258,11 +301,13 @@ def first_of_runs(own: list[Run]) -> Panel:
 
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
-    """Every (model, benchmark, subset, length) that the runs name, in their order."""
-    panels: dict[tuple[tuple[str, Any], ...], None] = {}
+    """Return every (model, benchmark, subset, length) that the runs name, in their order."""
+    parts: dict[tuple[str, str, str | None, int | None], None] = {}
     for run in runs:
-        chosen = {"subset": run.subsets, "length": run.lengths}
-        listed = {key: values for key, values in chosen.items() if values}
-        own = expanded({"model": run.model, "benchmark": run.benchmark} | listed, PRODUCT)
-        panels |= dict.fromkeys(tuple(panel.items()) for panel in own)
-    return [cast("Panel", dict(panel)) for panel in panels]
+        own = product([run.model], [run.benchmark], run.subsets or (None,), run.lengths or (None,))
+        parts |= dict.fromkeys(own)
+    panels = (dict(zip(PRODUCT, part, strict=True)) for part in parts)
+    return [
+        Panel.model_validate({key: value for key, value in panel.items() if value is not None})
+        for panel in panels
+    ]

@@ -7,6 +7,7 @@ from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.sources import Text
 from pretrace.studies.audit_study import TEXTS, has_gpu
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
+from pretrace.studies.registries import files_of
 from pretrace.studies.study import Study
 
 CPU_FLOPS = 3e11
@@ -18,14 +19,14 @@ ROUGH = 2.0
 
 def description(study: Study, config: Mapping[str, Any]) -> str:
     """Return what an audit will do, on which device and for about how long, before its first job."""
-    texts = texts_of(*study.benchmarks.files_of(TEXTS))
+    texts = texts_of(*files_of(study.benchmarks.entries[TEXTS]))
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
     model = study.models.entries[study.runs[0].model]
     tokens = sum(len(text.text.split()) for text in texts) * TOKENS_A_WORD["en"]
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
-    time = _time(tokens, model.get("parameters"), config["gpu_flops"] if gpu else CPU_FLOPS)
+    time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
     return (
         f"pretrace: was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} that "
         f"it cannot have read: about {tokens:,.0f} tokens on the {'GPU' if gpu else 'CPU'}, {time}. "

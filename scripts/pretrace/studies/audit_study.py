@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import read_yaml
+from pretrace.studies.keys import Config
 
 NAME, TEXTS = "audit", "texts"
 """The study and its benchmark."""
@@ -18,13 +18,13 @@ GIVEN = ("texts", "model", "known")
 _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def filled(given: Any, path: Path, config: Mapping[str, Any], folder: Path) -> Any:
+def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
     """Return what the study file at `path` holds, that of the study audit filled in with keys of `config`.
 
     Raises:
         InputError: a key is missing or names nothing, or `config` has one and runs another study.
     """
-    named = [key for key in GIVEN if key in config]
+    named = [key for key in GIVEN if getattr(config, key) is not None]
     if path != folder / "studies" / f"{NAME}.yaml":
         if named:
             raise InputError(
@@ -32,18 +32,19 @@ def filled(given: Any, path: Path, config: Mapping[str, Any], folder: Path) -> A
                 f"Add study={NAME}, or leave {named[0]} out."
             )
         return given
-    if missing := [key for key in ("texts", "model") if key not in config]:
+    if config.texts is None or config.model is None:
+        missing = "model" if config.texts else "texts"
         raise InputError(
-            f"config: the study audit needs {missing[0]}=...: snakemake --cores all --config study=audit "
+            f"config: the study audit needs {missing}=...: snakemake --cores all --config study=audit "
             "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
-    for key in ("texts", "known"):
-        if key in config and not Path(config[key]).is_file():
-            raise InputError(f"config: {key}: {config[key]} is not a file.")
-    slug, models = _model(str(config["model"]), folder)
-    name = "-".join([NAME, _slug(Path(config["texts"]).name.split(".")[0]), _slug(slug_of(config["model"]))])
+    files = {"path": config.texts} | ({} if config.known is None else {"known": config.known})
+    for key, file in files.items():
+        if not Path(file).is_file():
+            raise InputError(f"config: {'texts' if key == 'path' else key}: {file} is not a file.")
+    slug, models = _model(config.model, folder)
+    name = "-".join([NAME, _slug(Path(config.texts).name.split(".")[0]), _slug(slug_of(config.model))])
     runs = [{"model": slug, **run} for run in given["runs"]]
-    files = {"path": config["texts"]} | ({"known": config["known"]} if "known" in config else {})
     located = {key: os.path.relpath(path, folder / "studies") for key, path in files.items()}
     entry = given["benchmarks"][TEXTS] | located
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": {TEXTS: entry}}

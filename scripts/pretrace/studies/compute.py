@@ -4,9 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pretrace.benchmarks.loaders.sotu import Sotu
+from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.models.entries import AnswersModel, ApiModel, TrainedModel
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
-from pretrace.studies.apis import is_api
 from pretrace.studies.questions import view_writer
 from pretrace.studies.study import Study, load_study
 from pretrace.views import VIEWS
@@ -50,15 +52,17 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
     """The values assumed for models and benchmarks whose entries do not state them."""
     study = load_study(dict(config))
     read = {model for model, *_ in _work(study)}
-    asked = [
-        (benchmark, request)
-        for pairs, requests in (
-            (plan.pass_pairs(study), plan.requests_for_jobs),
-            (plan.question_pairs(study), plan.answer_requests),
-        )
-        for model, benchmark in pairs
+    asked: list[tuple[str, Mapping[str, Any]]] = [
+        (benchmark, request.to_json())
+        for model, benchmark in plan.pass_pairs(study)
         if _is_local(study, model)
-        for request in requests(study, model, benchmark)
+        for request in plan.pass_requests(study, model, benchmark)
+    ]
+    asked += [
+        (benchmark, request)
+        for model, benchmark in plan.question_pairs(study)
+        if _is_local(study, model)
+        for request in plan.answer_requests(study, model, benchmark)
     ]
     asked += [(benchmark, WHOLE) for _, benchmark, _ in continuations(study)]
     entries = study.benchmarks.entries
@@ -68,7 +72,7 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
         for subset, length in _cells(entries[benchmark], request)
     ]
     lacking = {
-        "`parameters` count as 0": {slug for slug in read if "parameters" not in study.models.entries[slug]},
+        "`parameters` count as 0": {slug for slug in read if study.models.entries[slug].parameters is None},
         f"`expected` count as {TEXTS:,} texts of each subset and length": {
             slug for slug, texts, _ in found if texts is None
         },
@@ -86,8 +90,8 @@ def _line(name: str, study: Study, flops: float) -> Line:
     for model, _, tokens in _work(study):
         read[model] = read.get(model, 0) + tokens
     entries = study.models.entries
-    work = sum(FORWARD * entries[model].get("parameters", 0) * tokens for model, tokens in read.items())
-    gpus = max((entries[model].get("resources", {}).get("gpu", 0) for model in read), default=0)
+    work = sum(FORWARD * (entries[model].parameters or 0) * tokens for model, tokens in read.items())
+    gpus = max((entries[model].resources.gpu for model in read), default=0)
     return Line(name, len(read), sum(read.values()), work / flops / 3600, gpus)
 
 
@@ -98,8 +102,7 @@ def _work(study: Study) -> Iterator[tuple[str, str, float]]:
 
 
 def _is_local(study: Study, model: str) -> bool:
-    entry = study.models.entries[model]
-    return entry["source"] != "answers" and not is_api(entry)
+    return not isinstance(study.models.entries[model], AnswersModel | ApiModel)
 
 
 def passes(study: Study) -> Iterator[tuple[str, str, float]]:
@@ -114,8 +117,8 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
             if request.reading.windows != PAST_CONTEXT
             for place in places(study.benchmarks.entries[benchmark], request.to_json())
         }
-        prefix = study.benchmarks.entries[benchmark].get("prefix", {})
-        most_after_shots = 2 * prefix.get("texts", math.inf)
+        prefix = study.benchmarks.entries[benchmark].prefix
+        most_after_shots = math.inf if prefix is None or prefix.texts is None else 2 * prefix.texts
         for (_, _, texts, tokens), reading in sorted(asked, key=str):
             variants = (VIEWS[reading.altered].number or 1) if reading.altered else 1
             if isinstance(reading.windows, Windows):
@@ -155,48 +158,48 @@ def trainings(study: Study) -> Iterator[tuple[str, float]]:
     """(model, tokens) of the steps of each model that is trained here and read: the longest texts of one class."""
     entries = study.models.entries
     for model in sorted({model for model, _ in plan.pass_pairs(study) + plan.question_pairs(study)}):
-        if entries[model]["source"] == "trained":
-            training = entries[model]["training"]
-            entry = study.benchmarks.entries[training["benchmark"]]
-            longest = max(entry.get("lengths", [None]))
-            of_texts = places(entry, {"subsets": None, "lengths": longest and [longest]})
+        trained = entries[model]
+        if isinstance(trained, TrainedModel):
+            entry = study.benchmarks.entries[trained.training.benchmark]
+            longest = [max(entry.lengths)] if entry.lengths else None
+            of_texts = places(entry, {"subsets": None, "lengths": longest})
             once = sum(texts * tokens for _, _, texts, tokens in of_texts) / 2
-            yield model, once * training["epochs"]
+            yield model, once * trained.training.epochs
 
 
-def places(entry: Mapping[str, Any], request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:
+def places(entry: BenchmarkEntry, request: Mapping[str, Any]) -> list[tuple[str, int | None, int, float]]:
     """(subset, length, texts, tokens of each) that a request reads of a benchmark, by what its entry states."""
     found = []
     for subset, length in _cells(entry, request):
         texts = _stated(entry, subset, length)
-        words = TOKENS_A_WORD.get(entry.get("language", "en"), 1.35)
+        words = TOKENS_A_WORD.get(entry.language, 1.35)
         tokens = TOKENS_OF_A_TEXT if length is None else length * words
         found.append((subset, length, TEXTS if texts is None else texts, tokens))
     return found
 
 
-def _cells(entry: Mapping[str, Any], request: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
-    for subset in request["subsets"] or entry.get("subsets") or [""]:
-        for length in request["lengths"] or entry.get("lengths") or [None]:
+def _cells(entry: BenchmarkEntry, request: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
+    for subset in request["subsets"] or entry.subsets or [""]:
+        for length in request["lengths"] or entry.lengths or [None]:
             yield subset, length
 
 
-def _stated(entry: Mapping[str, Any], subset: str, length: int | None) -> int | None:
+def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
     """The number of texts of a subset and length, if the entry states it.
 
     `texts` counts those of each class and length (for `sotu`, of each address); `passages` those of each of
     `documents` of each class, and length. An address that is in or out as a whole has one text in each subset and
     length.
     """
-    expected = entry.get("expected", {})
-    if entry["source"] == "sotu":
-        there = entry["texts"] * (_years(entry["members"]["years"]) + _years(entry["nonmembers"]["years"]))
-    elif "years" in entry:
-        there = _years(entry["years"]) * len(entry["subsets"])
+    expected = entry.expected
+    if isinstance(entry, Sotu):
+        there = entry.texts * (_years(entry.members.years) + _years(entry.nonmembers.years))
+    elif entry.years is not None:
+        there = _years(entry.years) * len(entry.subsets)
     else:
-        there = 2 * entry.get("texts", entry.get("documents", 0) * entry.get("passages", 0))
+        there = 2 * (entry.texts or (entry.documents or 0) * (entry.passages or 0))
     if there:
-        expected = {str(length): there // len(entry.get("subsets", [""]))} | expected
+        expected = {str(length): there // len(entry.subsets or [""])} | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)
 

@@ -84,12 +84,14 @@ def _table(kinds: dict[Any, list[str]]) -> Iterable[str]:
     yield "|---|---|---|"
     seen: set[str] = set()
     for kind, sources in kinds.items():
-        schema = json_schema(kind)
-        for key, text in key_texts(kind).items():
+        schema, texts = json_schema(kind), key_texts(kind)
+        required = schema.get("required", ())
+        for key in sorted(texts, key=lambda key: key not in required):
             if key not in seen:
-                name = f"`{key}`{' (required)' if key in schema.get('required', ()) else ''}"
+                name = f"`{key}`{' (required)' if key in required else ''}"
                 prefix = f"{', '.join(sources)}: " if sources else ""
-                cells = (name, _values(schema["properties"][key]), prefix + _sentence(text))
+                told = _sentence(texts[key]) + _default(schema["properties"][key], texts[key])
+                cells = (name, _values(schema["properties"][key]), prefix + told)
                 yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
             seen.add(key)
 
@@ -119,6 +121,17 @@ def _values(schema: dict[str, Any]) -> str:
 def _bounds(schema: dict[str, Any]) -> str:
     words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "multipleOf": "in steps of"}
     return " ".join(f"{word} {schema[key]:g}" for key, word in words.items() if key in schema)
+
+
+def _default(schema: dict[str, Any], text: str) -> str:
+    """The default of a JSON schema in words, "" if the text says what it follows from."""
+    default = schema.get("default")
+    if default is None or isinstance(default, dict) or "(default, " in text:
+        return ""
+    if isinstance(default, bool):
+        return f" (default, {str(default).lower()})"
+    values = default if isinstance(default, list) else [default]
+    return f" (default, {', '.join(f'`{value}`' if isinstance(value, str) else f'{value:g}' for value in values)})"
 
 
 def _sentence(text: str) -> str:

@@ -4,12 +4,14 @@ A key's type is what it is checked by, and the text under it is its description:
 workflow/schemas/ and in the tables of config/README.md, which `pretrace.studies.documented` writes.
 """
 
-from typing import Annotated, Any, Literal, Required
+from collections.abc import Sequence
+from itertools import product
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from pretrace.models.entries import Concurrency, KeyName, Url
-from pretrace.runtime.schema import Count, Hub, Keys, Slug, Some, Unique
+from pretrace.runtime.schema import Count, Hub, Keys, Maybe, Slug, Some, Unique
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
@@ -19,78 +21,83 @@ SHARED_FOLDERS = (
 
 Paper = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
+EvaluationSet = Literal["all", "without_prefixes", "balanced"]
 Words = list[str]
 Several = Some[list[str]]
 
 
-class Server(Keys, total=False):
+class Server(Keys):
     """Your own OpenAI-compatible inference server for a model."""
 
-    base_url: Required[Url]
+    base_url: Url
     """The server's address, as http://node7:8000/v1."""
-    model: Some[str]
+    model: Maybe[Some[str]] = None
     """The model's name there (default, its `hub`)."""
-    endpoint: Literal["chat", "completions"]
-    """`chat`: the server applies the model's chat template, as a local job does (default, `completions`)."""
-    echo: bool
+    endpoint: Literal["chat", "completions"] = "completions"
+    """`chat`: the server applies the model's chat template, as a local job does."""
+    echo: Maybe[bool] = None
     """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
     them only methods that ask questions run (default, true for `completions`)."""
-    key_env: KeyName
+    key_env: Maybe[KeyName] = None
     """The NAME of the environment variable that holds the server's key (default, no key)."""
-    concurrency: Concurrency
-    """Requests of one job that are in flight at once (default, 8)."""
+    concurrency: Concurrency = 8
+    """Requests of one job that are in flight at once."""
+
+    @property
+    def echo_offered(self) -> bool:
+        return self.endpoint == "completions" if self.echo is None else self.echo
 
 
-class Config(Keys, total=False):
+class Config(Keys):
     """Which study runs, and run-wide settings."""
 
-    study: Required[str]
+    study: str
     """A name under `studies/`, or the path of a study file."""
-    texts: Some[str]
+    texts: Maybe[Some[str]] = None
     """Of the study `audit`: your file of texts. [docs/audit.md](../docs/audit.md) explains the three keys."""
-    model: Some[str]
+    model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a checkpoint, or an id of the Hugging Face
     hub."""
-    known: Some[str]
+    known: Maybe[Some[str]] = None
     """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
-    seed: Required[Annotated[int, Field(ge=0)]]
+    seed: Annotated[int, Field(ge=0)]
     """Seed of folds and samples."""
-    resamples: Required[Annotated[int, Field(ge=100)]]
+    resamples: Annotated[int, Field(ge=100)]
     """Bootstrap resamples behind every interval and test, and relabellings behind permutation tests."""
-    threads: Required[Count]
+    threads: Count
     """Torch threads of one forward pass. A bf16 result depends on them, so they are set here and not by `--cores`."""
-    batch_tokens: Required[Annotated[int, Field(ge=64)]]
+    batch_tokens: Annotated[int, Field(ge=64)]
     """Tokens in one batch of a forward pass. The number is halved when memory runs out, and the log says so."""
-    device: Required[Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")]]
+    device: Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")]
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
-    attempts: Required[Annotated[int, Field(ge=1, le=10)]]
+    attempts: Annotated[int, Field(ge=1, le=10)]
     """Attempts for a download that fails."""
-    nodes_download: bool
+    nodes_download: bool = False
     """The compute nodes of a cluster have a network: each fetches files of corpora by itself (default, false; the
     machine that starts the workflow fetches them, as many at once as the profile's `local-cores`)."""
-    budget_usd: Required[Annotated[float, Field(ge=0)]]
+    budget_usd: Annotated[float, Field(ge=0)]
     """US dollars that all models behind APIs together may ever cost. The costs recorded in `results/api/` count.
     With 0, only free models are asked."""
-    paths: dict[str, Some[str]]
+    paths: dict[str, Some[str]] = {}
     """Slug of a model, benchmark or corpus -> your own file or folder, which is read in place of a download: a
     checkpoint's folder, answers, or a data set's files under their own names. Relative to the working directory."""
-    servers: dict[str, Server]
+    servers: dict[str, Server] = {}
     """Slug of a model -> your own inference server that answers for it, with its `base_url`:
     [docs/clusters.md](../docs/clusters.md#large-models-behind-your-own-server)."""
-    revisions: Some[str]
+    revisions: Maybe[Some[str]] = None
     """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
-    available: Unique[str]
+    available: Unique[str] = []
     """Slugs of models that `models.yaml` marks as unavailable but that you can ask."""
-    trust_remote_code: bool
+    trust_remote_code: bool = False
     """`true` lets models with `remote_code` run their own code. Without it these models are unavailable."""
-    papers: Unique[Paper]
+    papers: Unique[Paper] = []
     """Run a part of the study: only the artifacts of these papers, as `[surp]`, and only the runs that they need.
     Artifacts of no paper show the results of these runs."""
-    only: Unique[str]
+    only: Unique[str] = []
     """Run a part of the study: only these artifacts, as `[surp_table1]`."""
-    max_parameters: Annotated[float, Field(gt=0)]
+    max_parameters: Maybe[Annotated[float, Field(gt=0)]] = None
     """Run a part of the study: only models with at most this many parameters, as 7e9."""
-    gpu_flops: Annotated[float, Field(gt=0)]
+    gpu_flops: Maybe[Annotated[float, Field(gt=0)]] = None
     """Floating-point operations per second that a GPU sustains (an A100 about a third of its 3e14). `snakemake
     --cores 1 compute_estimate` computes GPU hours from it."""
 
@@ -98,159 +105,196 @@ class Config(Keys, total=False):
 Delta = Annotated[float, Field(ge=-1, le=1)]
 
 
-class Deltas(Keys, total=False):
+class Deltas(Keys):
     """The number that `de_cop` adds to the probability of each letter."""
 
-    A: Required[Delta]
-    B: Required[Delta]
-    C: Required[Delta]
-    D: Required[Delta]
+    A: Delta
+    B: Delta
+    C: Delta
+    D: Delta
 
 
-class Windows(Keys, total=False):
+class Windows(Keys):
     """Which windows of texts `extraction` measures, in tokens of the model, and which of them are extractable."""
 
-    suffix: Count
+    suffix: Maybe[Count] = None
     """Tokens of a window, which the model would have to emit (default, 20: small models give back 20 tokens of what
     they know by heart, and not 50; with `prefix`, 50, as in the literature)."""
-    context: Count
+    context: Maybe[Count] = None
     """The least number of tokens before a window; a start token is one of them. The model always reads all that there
     are, as many as fit into its context (default, 20). Not with `prefix`."""
-    prefix: Count
+    prefix: Maybe[Count] = None
     """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
     own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
-    stride: Count
+    stride: Maybe[Count] = None
     """Tokens from the beginning of a window to that of the next (default, 1: a window begins at every token; with
     `prefix`, as many as the suffix)."""
-    threshold: Annotated[float, Field(gt=0, lt=1)]
-    """A window is extractable above this probability (default, 0.001)."""
-    tries: Count
-    """Number of samples that should contain the suffix at least once, with a probability of one half (default, 100)."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
+    """A window is extractable above this probability."""
+    tries: Count = 100
+    """Number of samples that should contain the suffix at least once, with a probability of one half."""
+
+    def resolved(self) -> "Windows":
+        """Return the windows with the numbers that depend on whether the texts are cut before each window."""
+        suffix = self.suffix or (20 if self.prefix is None else 50)
+        stride = self.stride or (1 if self.prefix is None else suffix)
+        context = None if self.prefix is not None else self.context or 20
+        return self.model_copy(update={"suffix": suffix, "stride": stride, "context": context})
 
 
-class WrittenRun(Keys, total=False):
-    """Which model reads which benchmark, and which methods score it."""
+class Listed(Keys):
+    """Keys that may be lists, for a product of their values: the key that is written first varies slowest."""
 
-    id: Some[str]
+    _order: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember_order(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        made = handler(value)
+        if isinstance(value, dict):
+            made._order = tuple(value)
+        return made
+
+    def expanded(self, keys: Sequence[str]) -> list[Self]:
+        """Return a copy for each combination of the values that are listed under `keys`."""
+        listed = [key for key in self._order if key in keys and isinstance(getattr(self, key), list)]
+        products = product(*(getattr(self, key) for key in listed))
+        return [self.model_copy(update=dict(zip(listed, values, strict=True))) for values in products]
+
+
+class RunKeys(Keys):
+    """Keys of a run that are the same in a study file and in a resolved run."""
+
+    id: Some[str] = ""
     """A name for the run. Panels can give it in place of model, benchmark, start token and references (default, no
     name)."""
-    serves: Annotated[Several, Field(alias="for")]
-    """The artifacts that need this run. If `papers` or `only` select none of them, the run is left out (default,
-    the artifacts that show its model and benchmark)."""
-    model: Required[str | Several]
-    """The model; a list makes one run for each."""
-    benchmark: Required[str | Several]
-    """The benchmark; a list makes one run for each."""
-    subsets: Several
+    subsets: Maybe[Several] = None
     """Only these subsets of the benchmark (default, all)."""
-    lengths: Some[list[Count]]
+    lengths: Maybe[Some[list[Count]]] = None
     """Only these lengths in words (default, all)."""
-    corpus: str
-    """Short for `corpora` with one entry."""
-    corpora: Words
-    """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
-    references: Words
-    """Reference models for `ref` (default, none)."""
-    shadows: Words
-    """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
-    none)."""
-    start_token: Some[str]
+    start_token: Some[str] = "tokenizer"
     """`none`; `tokenizer`: the token that the tokenizer puts first (a BOS token for Llama and OPT, none for
-    Pythia); or a token's text, as `<|endoftext|>` (default, `tokenizer`)."""
-    neighbours: Words
+    Pythia); or a token's text, as `<|endoftext|>`."""
+    inner_start: bool = False
+    """Repeat the start token between a prefix and the text."""
+    views: Several = ["original"]
+    """Views: how the texts are changed before the model reads them."""
+    references: Words = []
+    """Reference models for `ref` (default, none)."""
+    neighbours: Words = []
     """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
-    continuations: Words
+    continuations: Words = []
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
-    inputs: dict[str, Words]
+    shadows: Words = []
+    """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
+    none)."""
+    inputs: dict[str, Words] = {}
     """Further inputs of methods, as `{KIND: [NAME]}`, for kinds without a key of their own (default, none)."""
-    inner_start: bool
-    """Repeat the start token between a prefix and the text (default, false)."""
-    views: Several
-    """Views: how the texts are changed before the model reads them (default, `[original]`)."""
-    draws: Some[list[Annotated[int, Field(ge=0)]]]
-    """Draws of shots for methods with a prefix, by number (default, the first draw and those of all placebos)."""
-    paraphraser: str
-    """The view whose texts are the wrong options of questions (default, `paraphrase`; for collected answers, all
-    paraphrasers in the file)."""
-    calibration: Deltas
-    """For models with `source: answers`: the number that `de_cop` adds to the probability of each letter, `{A: ..,
-    B: .., C: .., D: ..}`, from those who collected the answers. These numbers hold for one prompt and one way to
-    read the letters. A model that is asked here is therefore calibrated on its own answers (default, none)."""
-    calibrate_on: str
+    calibrate_on: Maybe[str] = None
     """The benchmark whose known non-members (label 0) calibrate this run. The same model must read it in another
     run. Its non-members give `de_cop`'s calibration and the p-values of unlabelled texts (default, the run's own
     non-members; `de_cop` is then cross-fitted on them, and marked)."""
-    methods: Some[list[str | Annotated[dict[str, Any], Field(min_length=1, max_length=1)]]]
+    calibration: Maybe[Deltas] = None
+    """For models with `source: answers`: the number that `de_cop` adds to the probability of each letter, `{A: ..,
+    B: .., C: .., D: ..}`, from those who collected the answers. These numbers hold for one prompt and one way to
+    read the letters. A model that is asked here is therefore calibrated on its own answers (default, none)."""
+
+
+class WrittenRun(RunKeys, Listed):
+    """Which model reads which benchmark, and which methods score it."""
+
+    model: str | Several
+    """The model; a list makes one run for each."""
+    benchmark: str | Several
+    """The benchmark; a list makes one run for each."""
+    serves: Annotated[Several, Field(alias="for")] = []
+    """The artifacts that need this run. If `papers` or `only` select none of them, the run is left out (default,
+    the artifacts that show its model and benchmark)."""
+    corpus: Maybe[str] = None
+    """Short for `corpora` with one entry."""
+    corpora: Words = []
+    """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
+    draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
+    """Draws of shots for methods with a prefix, by number (default, the first draw and those of all placebos)."""
+    paraphraser: Maybe[str] = None
+    """The view whose texts are the wrong options of questions (default, `paraphrase`; for collected answers, all
+    paraphrasers in the file)."""
+    methods: Maybe[Some[list[str | Annotated[dict[str, Any], Field(min_length=1, max_length=1)]]]] = None
     """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a: [0.01], first_occurrence:
     [false]}` (default, all methods whose inputs the run has; the report lists the others with the reason; for a
     run with `extraction`, none)."""
-    extraction: Windows
+    extraction: Maybe[Windows] = None
     """Measure [which passages the model gives back](#extraction): `{}`, or the keys below (default, do not)."""
 
 
-class WrittenPanel(Keys, total=False):
+class WrittenPanel(Listed):
     """The contents of a column or panel. Lists make one panel for each combination; the key written first varies
     slowest."""
 
-    run: str
+    run: Maybe[str] = None
     """The id of runs. The panel shows their models and benchmarks (only those named by `model` or `benchmark`, if
     given), with their first start token and references. A panel may be just this id as text."""
-    model: str | Several
+    model: Maybe[str | Several] = None
     """A model, or several."""
-    benchmark: str | Several
+    benchmark: Maybe[str | Several] = None
     """A benchmark, or several."""
-    subset: str | Several
+    subset: Maybe[str | Several] = None
     """A subset, or several; `""` is all subsets together, `"*"` makes one panel for each (default, each)."""
-    length: Count | Some[list[Count]]
+    length: Maybe[Count | Some[list[Count]]] = None
     """A length in words, or several (default, each length)."""
-    start_token: str
+    start_token: Maybe[str] = None
     """The start token (default, that of the first run of the model and benchmark)."""
-    references: Words
+    references: Maybe[Words] = None
     """Corpora and reference models (default, the first of each kind that the runs name)."""
-    label: str
+    label: Maybe[str] = None
     """The panel's heading."""
-    settings: dict[str, str]
+    settings: Maybe[dict[str, str]] = None
     """For `ablation_bars`: label -> setting, for this panel in place of `options.settings`."""
-    redraws: Count
+    redraws: Maybe[Count] = None
     """For `corpus_test`: redraw the labels this often and show how often p is at most 0.05, which an exact test keeps
     to 5 % (default, do not)."""
 
-
-def _placed(panel: dict[str, Any]) -> dict[str, Any]:
-    if "run" not in panel and not {"model", "benchmark"} <= panel.keys():
-        raise ValueError("missing key 'model' and 'benchmark' or 'run'")
-    return panel
-
-
-Panels = Some[list[str | Annotated[WrittenPanel, AfterValidator(_placed)]]]
+    @model_validator(mode="after")
+    def _placed(self) -> Self:
+        if self.run is None and (self.model is None or self.benchmark is None):
+            raise ValueError("missing key 'model' and 'benchmark' or 'run'")
+        return self
 
 
-class ArtifactKeys(Keys, total=False):
+Panels = Some[list[str | WrittenPanel]]
+
+
+class ArtifactKeys(Keys):
     """Keys that artifacts.yaml gives an artifact and a study can override."""
 
-    caption: str
+    caption: Maybe[str] = None
     """The caption, printed under it."""
-    selection: Selection
+    selection: Maybe[Selection] = None
     """How hyperparameters are chosen. A table of methods shows all of these (default, all three). A figure shows
     the first; score curves cannot show `held_out`, because each fold has its own setting."""
-    methods: Several
+    methods: Maybe[Several] = None
     """Only these methods, in this order."""
-    options: dict[str, Any]
+    options: dict[str, Any] = {}
     """Options of the renderer; docs/reference.md lists them."""
-    unavailable: str
+    unavailable: Maybe[str] = None
     """Why it cannot be rendered; printed in its place."""
 
 
-class WrittenArtifact(ArtifactKeys, total=False):
+class StudyArtifact(ArtifactKeys):
+    """Keys that only a study gives an artifact."""
+
+    title: Maybe[str] = None
+    """The heading."""
+    inferred: Maybe[str] = None
+    """Settings that the paper does not state and that are guessed here; printed under it."""
+
+
+class WrittenArtifact(StudyArtifact):
     """Keys of an artifact in a study."""
 
-    panels: Panels
+    panels: Maybe[Panels] = None
     """The columns or panels (default, one for every run)."""
-    title: str
-    """The heading."""
-    inferred: str
-    """Settings that the paper does not state and that are guessed here; printed under it."""
 
 
 def _free(name: str) -> str:
@@ -259,71 +303,73 @@ def _free(name: str) -> str:
     return name
 
 
-class StudyFile(Keys, total=False):
+class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Required[Annotated[Slug, AfterValidator(_free)]]
+    study: Annotated[Slug, AfterValidator(_free)]
     """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
     refused."""
-    title: str
+    title: Maybe[str] = None
     """The report's heading."""
-    minutes: Annotated[float, Field(gt=0)]
+    first: Unique[str] = []
+    """Artifacts that are made before all others (default, none)."""
+    minutes: Maybe[Annotated[float, Field(gt=0)]] = None
     """Measured wall time from an empty results/ on 2 cores; printed at the start."""
-    models: dict[str, Any]
+    models: dict[str, Any] = {}
     """The study's own models, with the keys of models.yaml."""
-    benchmarks: dict[str, Any]
+    benchmarks: dict[str, Any] = {}
     """The study's own benchmarks, with the keys of benchmarks.yaml."""
-    corpora: dict[str, Any]
+    corpora: dict[str, Any] = {}
     """The study's own corpora, with the keys of corpora.yaml."""
-    runs: Required[Some[list[WrittenRun]]]
+    runs: Some[list[WrittenRun]]
     """The runs, with the keys below."""
-    positive_control: bool
+    positive_control: bool = True
     """An audit of a model of the hub, of a wheel or of a folder also scores passages that such models surely read: the
     benchmark `famous_passages` (default, true if the texts are English)."""
-    artifacts: Words | dict[str, WrittenArtifact | Panels | None]
+    artifacts: Maybe[Words | dict[str, WrittenArtifact | Panels | None]] = None
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
     the keys below (default, `headline`, `results_auc` and `results_tpr`; `de_cop_table1` and `de_cop_table3` if
     runs only ask questions)."""
 
 
-class ArtifactEntry(ArtifactKeys, total=False):
+class ArtifactEntry(ArtifactKeys):
     """A table or figure."""
 
-    title: Required[str]
+    title: str
     """The heading in the report."""
-    renderer: Required[str]
+    renderer: str
     """The renderer, a table or figure of `scripts/pretrace/render/`."""
-    metric: str
-    """The metric that it shows (default, `auc`)."""
-    evaluation_set: Literal["all", "without_prefixes", "balanced"]
+    metric: str = "auc"
+    """The metric that it shows."""
+    evaluation_set: Maybe[EvaluationSet] = None
     """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
     otherwise `without_prefixes`)."""
-    baseline: str
+    baseline: Maybe[str] = None
     """The method to compare with: a star marks a significant gain over it."""
 
 
-class Download(Keys, total=False):
+class Download(Keys):
     """A file of the Python package index."""
 
-    package: Required[str]
+    package: str
     """The project's name on the index."""
-    version: Required[str]
+    version: str
     """The exact version."""
-    file: Required[Annotated[str, Field(pattern="^[A-Za-z0-9._+-]+$")]]
+    file: Annotated[str, Field(pattern="^[A-Za-z0-9._+-]+$")]
     """The file's name on the index."""
-    sha256: Required[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     """SHA-256 of the file in hex."""
-    licence: str
+    licence: Maybe[str] = None
     """The file's licence."""
 
 
 Commits = dict[Hub, Annotated[str, Field(pattern=r"^([0-9a-f]{40}|(?![0-9a-f]+$)(?!(main|master)$)\S+)$")]]
 
 
-class Revisions(Keys, total=False):
+class Revisions(Keys):
     """Commits in place of the revisions of the registries, as results/{study}/revisions.yaml after a run."""
 
-    models: Commits
+    models: Commits = {}
     """Models of the hub, as EleutherAI/pythia-70m, and 40 hex digits of a commit, or a tag."""
-    datasets: Commits
+    datasets: Commits = {}
     """Data sets of the hub, as swj0419/WikiMIA, and 40 hex digits of a commit, or a tag."""

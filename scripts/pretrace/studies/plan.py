@@ -7,11 +7,11 @@ from itertools import product
 from typing import Any, Literal, TypeVar
 
 from pretrace.evaluation.metrics import EACH
-from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
+from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
+from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.registry import RENDERERS
 from pretrace.studies import positive_control
-from pretrace.studies.apis import is_api
 from pretrace.studies.artifacts import Artifact, Panel
 from pretrace.studies.runs import Run, runs_by_pair
 from pretrace.studies.study import Study
@@ -71,24 +71,18 @@ def pass_requests(study: Study, model: str, benchmark: str) -> tuple[PassRequest
             requests += _requests_of_extraction(run)
         else:
             requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
-    if is_api(study.models.entries[model]):
+    if isinstance(study.models.entries[model], ApiModel):
         requests = [replace(request, statistics="logprobs") for request in requests]
     return tuple(dict.fromkeys(requests))
 
 
-@cache
-def requests_for_jobs(study: Study, model: str, benchmark: str) -> list[Request]:
-    """Return a pair's pass requests as a job's parameters."""
-    return [request.to_json() for request in pass_requests(study, model, benchmark)]
-
-
 def _scores_texts(run: Run) -> bool:
-    return any(METHODS[item["method"]].reads_passes for item in run.methods)
+    return any(METHODS[item.method].reads_passes for item in run.methods)
 
 
 def _requests_of(run: Run, view: str) -> list[PassRequest]:
     """The passes that a run's methods need for one view: the text, its altered forms, the text after shots."""
-    methods = [item["method"] for item in run.methods]
+    methods = [item.method for item in run.methods]
     beside = [
         name
         for name in sorted(altered_views(methods, run.neighbours))
@@ -115,9 +109,10 @@ def _requests_of_extraction(run: Run) -> list[PassRequest]:
     """
     if run.extraction is None:
         return []
+    asked = run.extraction
     every: tuple[Windows | Literal["past_context"] | None, ...] = (None, PAST_CONTEXT)
-    if "prefix" in run.extraction:
-        every = (Windows(*(run.extraction[key] for key in Windows._fields)),)
+    if asked.prefix is not None and asked.suffix is not None and asked.stride is not None:
+        every = (Windows(asked.prefix, asked.suffix, asked.stride),)
     return [
         _request(run, Reading("original", run.start_token, windows=windows), statistics="top40")
         for windows in every
@@ -162,30 +157,31 @@ def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
     """
     requests = [
         {
-            "method": item["method"],
+            "method": item.method,
             "parameters": parameters,
-            "setting": setting_name(item["method"], parameters),
-            "paraphraser": run.paraphraser if QUESTION_METHODS[item["method"]].options else "",
+            "setting": setting_name(item.method, parameters),
+            "paraphraser": run.paraphraser if QUESTION_METHODS[item.method].options else "",
             "subsets": run.subsets,
             "lengths": run.lengths,
         }
         for run in runs_of(study, model, benchmark)
         for item in run.questions
-        for parameters in question_settings(item["method"], item["parameters"])
+        for parameters in question_settings(item.method, item.parameters)
     ]
     return _without_repeats(requests)
 
 
 def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
     """The views that the options of a pair's questions come from; none where the answers come from elsewhere."""
-    if study.models.entries[model]["source"] == "answers":
+    if isinstance(study.models.entries[model], AnswersModel):
         return []
     return sorted({one["paraphraser"] for one in answer_requests(study, model, benchmark)} - {""})
 
 
 def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:
     """The deltas of the letters A to D that the pair's runs give, None where they give none."""
-    return next((run.calibration for run in runs_of(study, model, benchmark) if run.calibration), None)
+    given = (run.calibration for run in runs_of(study, model, benchmark) if run.calibration)
+    return next((deltas.plain() for deltas in given), None)
 
 
 def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
@@ -196,10 +192,10 @@ def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
 def is_sealed(study: Study) -> bool:
     """Whether the study's plan is sealed before its first pass: it audits texts of the user's own."""
     return any(
-        artifact["renderer"] == "audit" and study.benchmarks.entries[panel["benchmark"]]["source"] == "local"
+        artifact.renderer == "audit" and study.benchmarks.entries[panel.benchmark].source == "local"
         for artifact in study.artifacts.values()
-        if "unavailable" not in artifact
-        for panel in artifact["panels"]
+        if artifact.unavailable is None
+        for panel in artifact.panels
     )
 
 
@@ -211,8 +207,8 @@ def sealed_plan(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "study": study.name,
         "runs": [run.for_jobs() for run in study.runs],
-        "models": {slug: study.models.entries[slug] for slug in models},
-        "benchmarks": {slug: study.benchmarks.entries[slug] for slug in benchmarks},
+        "models": {slug: study.models.entries[slug].written() for slug in models},
+        "benchmarks": {slug: study.benchmarks.entries[slug].written() for slug in benchmarks},
         "settings": {key: config[key] for key in keys},
     }
 
@@ -223,32 +219,19 @@ def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
     return other if benchmark != other and runs_of(study, model, other) else None
 
 
-@cache
-def inputs_of(study: Study, model: str, benchmark: str) -> dict[str, list[str]]:
-    """Return the names that the pair's runs list of each kind of input of methods."""
-    runs = runs_for_jobs(study, model, benchmark)
-    return {need: sorted({name for run in runs for name in kind.names(run)}) for need, kind in INPUTS.items()}
-
-
-def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | None:
-    """The lengths of the texts that the shadow models of a model read, None for all."""
-    lengths = [run.lengths for run in study.runs if model in run.shadows and run.benchmark == benchmark]
-    named = {length for of_run in lengths for length in of_run or []}
-    return None if None in lengths else sorted(named)
-
-
 def tokenizer_of(study: Study, model: str) -> str:
     """The model whose tokenizer stands for this model's in reference counts."""
-    return study.models.entries[model].get("tokenizer", model)
+    return study.models.entries[model].tokenizer or model
 
 
 def extraction_of(study: Study, model: str, benchmark: str) -> Request | None:
     """The windows that are measured of a pair's texts, with their start token; None where no run asks for it."""
     asking = [run for run in runs_of(study, model, benchmark) if run.extraction]
-    if not asking:
+    windows = asking[0].extraction if asking else None
+    if windows is None:
         return None
     parts = _without_repeats([{"subsets": run.subsets, "lengths": run.lengths} for run in asking])
-    return {**(asking[0].extraction or {}), "start_token": asking[0].start_token, "parts": parts}
+    return {**windows.plain(), "start_token": asking[0].start_token, "parts": parts}
 
 
 def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Panel]]:
@@ -260,8 +243,8 @@ def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Pan
 def _shown_of_pairs(study: Study) -> dict[Pair, list[tuple[Artifact, Panel]]]:
     found: dict[Pair, list[tuple[Artifact, Panel]]] = {}
     for artifact in study.artifacts.values():
-        for panel in artifact["panels"]:
-            found.setdefault((panel["model"], panel["benchmark"]), []).append((artifact, panel))
+        for panel in artifact.panels:
+            found.setdefault(panel.pair, []).append((artifact, panel))
     return found
 
 
@@ -273,14 +256,14 @@ def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
 
 def _with_settings(artifact: Artifact) -> Iterable[str]:
     """The method whose settings an artifact shows, or those that have the parameter of its x; of x and y, none."""
-    options = artifact.get("options", {})
+    options = artifact.options
     if "y" in options:
         return []
     if "method" in options:
         return [options["method"]]
     x = options.get("x", [])
     parameters = {*x} if isinstance(x, list) else {x}
-    named = {method.split(";")[0] for method in artifact.get("methods", METHODS)}
+    named = {method.split(";")[0] for method in artifact.methods or METHODS}
     return [method for method in named if method in METHODS and parameters & METHODS[method].grid.keys()]
 
 
@@ -293,18 +276,18 @@ def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[in
     every = {draw for run in runs_of(study, model, benchmark) for draw in run.draws}
     asked = {"without_prefixes": set(every)}
     for artifact, _ in _shown(study, model, benchmark):
-        options = artifact.get("options", {})
+        options = artifact.options
         shown = options.get("draws", options.get("across", {}).get("draw", [0]))
         for name in options.get("evaluation_sets", []):
             asked.setdefault(name, set()).update(every)
-        asked.setdefault(artifact.get("evaluation_set", "all"), set()).update(shown)
+        asked.setdefault(artifact.evaluation_set, set()).update(shown)
     return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
 
 
 def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
     """Subsets and lengths for which the pair's metrics are needed, None for every one: those of artifacts' panels."""
     panels = [panel for _, panel in _shown(study, model, benchmark)]
-    found = {(_one_subset(panel.get("subset")), panel.get("length")) for panel in panels} or {(None, None)}
+    found = {(_one_subset(panel.subset), panel.length) for panel in panels} or {(None, None)}
     return [list(one) for one in sorted(found, key=str)]
 
 
@@ -329,17 +312,18 @@ def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
     """The statistics that the pair's artifacts need (`evaluation.estimates`): `statistic` and the keys of `ASKED`."""
     asked: list[Request] = []
     for artifact, panel in _shown(study, model, benchmark):
-        statistic = RENDERERS[artifact["renderer"]].statistic
-        if not statistic or "unavailable" in artifact:
+        statistic = RENDERERS[artifact.renderer].statistic
+        if not statistic or artifact.unavailable is not None:
             continue
         usual: Request = {"subset": None, "length": None, "view": "original", "draw": 0, "separator": "none"}
         usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": [], "redraws": 0}
-        usual |= {"evaluation_set": "all", "start_token": None} | artifact | artifact["options"] | panel
+        usual |= {"evaluation_set": "all", "start_token": None} | artifact.plain("panels")
+        usual |= artifact.options | panel.plain()
         usual |= {
-            "selection": artifact.get("selection", ["default"])[0],
+            "selection": (artifact.selection or ["default"])[0],
             "subset": _one_subset(usual["subset"]),
         }
-        across = artifact["options"].get("across", {})
+        across = artifact.options.get("across", {})
         for values in product(*across.values()):
             given = usual | dict(zip(across, values, strict=True))
             asked.append({"statistic": statistic} | {key: given[key] for key in ASKED[statistic]})
@@ -348,13 +332,13 @@ def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
 
 def artifact_pairs(study: Study, artifact: str) -> list[Pair]:
     """The (model, benchmark) pairs that the artifact's panels show."""
-    return sorted({(panel["model"], panel["benchmark"]) for panel in study.artifacts[artifact]["panels"]})
+    return sorted({panel.pair for panel in study.artifacts[artifact].panels})
 
 
 def artifacts_of_kind(study: Study, kind: str) -> list[str]:
-    """Those of a kind that can be rendered."""
-    of_kind = {slug: one for slug, one in study.artifacts.items() if one["kind"] == kind}
-    return sorted(slug for slug, artifact in of_kind.items() if "unavailable" not in artifact)
+    """Return the artifacts of a kind that can be rendered."""
+    rendered = {slug for slug, artifact in study.artifacts.items() if artifact.unavailable is None}
+    return sorted(slug for slug in rendered if study.artifacts[slug].kind == kind)
 
 
 def left_out(study: Study) -> list[Request]:
@@ -362,7 +346,7 @@ def left_out(study: Study) -> list[Request]:
     lines: list[Request] = []
     for model, benchmark in pairs(study):
         runs = runs_of(study, model, benchmark)
-        computed = {item["method"] for run in runs for item in run.methods + run.questions}
+        computed = {item.method for run in runs for item in run.methods + run.questions}
         reasons: dict[str, list[str]] = {}
         for method, reason in {pair: None for run in runs for pair in run.left_out.items()}:
             if method not in computed:
@@ -389,10 +373,10 @@ def drawn_kinds(study: Study, model: str, benchmark: str) -> set[str]:
 def needs_classes(study: Study, benchmark: str) -> bool:
     """Whether a benchmark must hold texts of both classes: an artifact shows its metrics, or shots are drawn."""
     return benchmark in benchmarks_with_shots(study) or any(
-        panel["benchmark"] == benchmark and "metrics" in RENDERERS[artifact["renderer"]].needs
+        panel.benchmark == benchmark and "metrics" in RENDERERS[artifact.renderer].needs
         for artifact in study.artifacts.values()
-        if "unavailable" not in artifact
-        for panel in artifact["panels"]
+        if artifact.unavailable is None
+        for panel in artifact.panels
     )
 
 
@@ -408,7 +392,8 @@ def continued_views(study: Study) -> set[Pair]:
     return {
         (benchmark, view)
         for model, benchmark in pairs(study)
-        for view in inputs_of(study, model, benchmark)["continuations"]
+        for run in runs_of(study, model, benchmark)
+        for view in run.continuations
     }
 
 
@@ -420,7 +405,7 @@ def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:
 
 def completed_lengths(study: Study, model: str, benchmark: str) -> list[int]:
     """Return the lengths of the pair's texts that are read after openings which the model completed itself."""
-    every = study.benchmarks.entries[benchmark].get("lengths", [])
+    every = study.benchmarks.entries[benchmark].lengths
     return sorted({
         length
         for request in pass_requests(study, model, benchmark)

@@ -1,34 +1,54 @@
 """The registries of config/, merged with a study's own entries, under the names of the shared stages."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
-from pretrace.benchmarks.sources import BENCHMARKS
-from pretrace.corpora.sources import CORPORA
-from pretrace.models.entries import MODELS, Api
+from pretrace.benchmarks.loaders.archives import Archives
+from pretrace.benchmarks.loaders.king_james import QuotedChapters
+from pretrace.benchmarks.loaders.local import LocalEntry
+from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
+from pretrace.corpora.sources import CORPORA, CorpusEntry
+from pretrace.models.entries import (
+    MODELS,
+    AnswersModel,
+    Api,
+    ApiModel,
+    GgufModel,
+    HubModel,
+    LocalModel,
+    ModelEntry,
+)
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import check, check_entries, read_yaml
+from pretrace.runtime.schema import parse, parse_entries, read_yaml
+from pretrace.studies.keys import Config, Server
 
 SOURCES = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
 
+Entry = ModelEntry | BenchmarkEntry | CorpusEntry
+E = TypeVar("E", ModelEntry, BenchmarkEntry, CorpusEntry)
+
 
 @dataclass(frozen=True)
-class Registry:
+class Registry(Generic[E]):
     """Entries of one kind, keyed by the slug that a study file uses.
 
     `shared` maps a slug to its name in the shared stages: the slug itself, or `{study}~{slug}` for an entry that the
-    study defines, so that two studies' entries of one slug never meet.
+    study defines, so that two studies' entries of one slug never meet. `files` maps a slug to the file that its paths
+    are relative to and the place of the entry in it, `overridden` has the slugs whose source `config` replaces.
     """
 
     kind: str
-    entries: dict[str, dict[str, Any]]
+    entries: dict[str, E]
     shared: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    overridden: set[str] = field(default_factory=set)
 
     def require(self, slug: str, where: str) -> str:
-        """The slug itself, if it is registered.
+        """Return the slug itself, if it is registered.
 
         Raises:
             InputError: it is not; names `where` and the nearest valid slug.
@@ -38,13 +58,22 @@ class Registry:
             raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
         return slug
 
-    def files_of(self, slug: str) -> list[Path]:
-        """The user's own files of a benchmark's texts: one, or a second one with known texts; none of other sources."""
-        entry = self.entries[slug]
-        return [Path(entry[key]) for key in ("path", "known") if key in entry and entry["source"] == "local"]
+    def slug_of(self, name: str) -> str:
+        """Return the slug of an entry, given by it or by the entry's name in the shared stages."""
+        if name in self.entries:
+            return name
+        return next(slug for slug, shared in self.shared.items() if shared == name)
 
-    def by_shared_name(self) -> dict[str, dict[str, Any]]:
-        return {self.shared[slug]: entry for slug, entry in self.entries.items()}
+
+Models = Registry[ModelEntry]
+Benchmarks = Registry[BenchmarkEntry]
+Corpora = Registry[CorpusEntry]
+
+
+def files_of(entry: BenchmarkEntry) -> list[Path]:
+    """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
+    paths = (entry.path, entry.known) if isinstance(entry, LocalEntry) else ()
+    return [Path(path) for path in paths if path is not None]
 
 
 _OF_WEIGHTS = {
@@ -53,35 +82,50 @@ _OF_WEIGHTS = {
 """Keys of a model's entry that do not apply to a model behind a server."""
 
 
-def load_registry(kind: str, folder: Path, study: dict[str, Any], study_path: Path) -> Registry:
-    """The registry file of `kind` and the study's own entries; paths become relative to the working directory.
+def load_registry(
+    kind: str, folder: Path, own: Mapping[str, Any], study_name: str, study_path: Path
+) -> Registry[Any]:
+    """Read the registry file of `kind` and the study's `own` entries; paths become relative to the working directory.
 
     Raises:
         InputError: an entry breaks its schema, a file is missing, or a study entry hides a registered slug.
     """
     path = folder / f"{kind}.yaml"
-    registered = read_yaml(path)
-    check_entries(registered, SOURCES[kind], str(path))
-    own = study.get(kind, {})
-    check_entries(own, SOURCES[kind], f"{study_path}: {kind}")
-    if hidden := sorted(set(own) & set(registered)):
+    registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
+    written = parse_entries(own, SOURCES[kind], f"{study_path}: {kind}")
+    if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
-    entries = {slug: _located(entry, path, f"{path}: {slug}") for slug, entry in registered.items()}
-    entries |= {
-        slug: _located(entry, study_path, f"{study_path}: {kind}.{slug}") for slug, entry in own.items()
-    }
-    shared = {slug: slug for slug in registered} | {slug: f"{study['study']}~{slug}" for slug in own}
-    return Registry(kind, entries, shared)
+    entries = {slug: _located(entry, path) for slug, entry in registered.items()}
+    entries |= {slug: _located(entry, study_path) for slug, entry in written.items()}
+    shared = {slug: slug for slug in registered} | {slug: f"{study_name}~{slug}" for slug in written}
+    places = {slug: f"{path}: {slug}" for slug in registered}
+    places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
+    return Registry(kind, entries, shared, places)
 
 
-def downloads_named(entry: dict[str, Any]) -> dict[str, str]:
-    """The key of an entry -> the slug of downloads.yaml that it names."""
-    archived = entry["files"] if entry.get("source") == "archives" else []
-    found = {f"files.{number}.download": text["download"] for number, text in enumerate(archived)}
-    return found | {key: entry[key] for key in ("download", "quoted_by") if key in entry}
+def _located(entry: Entry, file: Path) -> Entry:
+    """Return the entry with its paths relative to the working directory instead of to the file that names them."""
+
+    def located(path: str) -> str:
+        return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
+
+    given = {key: located(value) for key, value in entry.given().items() if key in ("known", "path")}
+    views: dict[str, Any] = {}
+    if isinstance(entry, BenchmarkEntry) and entry.views:
+        views = {"views": {view: located(path) for view, path in entry.views.items()}}
+    return entry.model_copy(update=given | views) if given or views else entry
 
 
-def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
+def downloads_named(entry: Entry) -> dict[str, str]:
+    """Return the slugs of downloads.yaml that an entry names, by the key that names each."""
+    archived = entry.files if isinstance(entry, Archives) else []
+    slugs = {f"files.{number}.download": text.download for number, text in enumerate(archived)}
+    if entry.download is not None:
+        slugs["download"] = entry.download
+    return slugs | ({"quoted_by": entry.quoted_by} if isinstance(entry, QuotedChapters) else {})
+
+
+def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: Config) -> None:
     """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
@@ -91,68 +135,55 @@ def override(registries: tuple[Registry, ...], config: dict[str, Any]) -> None:
     Raises:
         InputError: no registry has the slug, or a server is named for a model without weights.
     """
-    entries = {slug: entry for registry in registries for slug, entry in registry.entries.items()}
-    for slug, path in config.get("paths", {}).items():
-        if slug not in entries:
-            raise InputError(f"config: paths.{slug}: no entry has that name: {nearest(slug, entries)}")
-        for registry in registries:
+    slugs = {*models.entries, *benchmarks.entries, *corpora.entries}
+    for slug, path in config.paths.items():
+        if slug not in slugs:
+            raise InputError(f"config: paths.{slug}: no entry has that name: {nearest(slug, slugs)}")
+        for registry in (models, benchmarks, corpora):
             if slug in registry.entries:
-                _set_path(registry.entries[slug], path, f"config: paths.{slug}", registry.kind)
-    models = registries[0].entries
-    for slug, server in config.get("servers", {}).items():
-        if slug not in models:
-            raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, models)}")
-        _set_server(models[slug], server, f"config: servers.{slug}")
-    for slug in config.get("available", []):
+                _set_path(registry, slug, path)
+    entries = models.entries
+    for slug, server in config.servers.items():
         if slug not in entries:
-            raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, entries)}")
-        entries[slug].pop("unavailable", None)
-    for entry in entries.values():
-        if entry.get("remote_code") and not config.get("trust_remote_code"):
-            entry["unavailable"] = "it runs code of its own, which trust_remote_code of config.yaml forbids"
+            raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
+        entries[slug] = _served(entries[slug], server, f"config: servers.{slug}")
+        models.overridden.add(slug)
+    for slug in config.available:
+        if slug not in slugs:
+            raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, slugs)}")
+        if slug in entries:
+            entries[slug] = entries[slug].model_copy(update={"unavailable": None})
+    for slug, entry in entries.items():
+        if entry.remote_code and not config.trust_remote_code:
+            why = "it runs code of its own, which trust_remote_code of config.yaml forbids"
+            entries[slug] = entry.model_copy(update={"unavailable": why})
 
 
-def is_overridden(entry: dict[str, Any]) -> bool:
-    """Whether a path or server of `config` replaces the source in the entry."""
-    return str(entry.get("where", "")).startswith("config: ")
+def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
+    """Let the user's path replace the source of an entry."""
+    entry = registry.entries[slug]
+    registry.places[slug] = f"config: paths.{slug}"
+    registry.overridden.add(slug)
+    if not isinstance(entry, ModelEntry):
+        registry.entries[slug] = entry.model_copy(update={"path": path})
+        return
+    kind = AnswersModel if Path(path).is_file() and not isinstance(entry, LocalModel) else LocalModel
+    given = {key: value for key, value in entry.given().items() if key not in ("unavailable", "api")}
+    source = "answers" if kind is AnswersModel else "local"
+    registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _set_path(entry: dict[str, Any], path: str, where: str, kind: str) -> None:
-    entry |= {"path": path, "where": where}
-    entry.pop("unavailable", None)
-    if kind == "models" and entry["source"] != "local":
-        entry["source"] = "answers" if Path(path).is_file() else "local"
-        entry.pop("api", None)
-
-
-def _set_server(entry: dict[str, Any], server: dict[str, Any], where: str) -> None:
-    if entry["source"] not in ("hub", "local", "gguf_wheel"):
+def _served(entry: ModelEntry, server: Server, where: str) -> ModelEntry:
+    """Return the entry of a model that the user's server answers for."""
+    if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
-            f"{where}: the model's source is {entry['source']}; a server answers for models with weights of their own "
+            f"{where}: the model's source is {entry.source}; a server answers for models with weights of their own "
             "(source: hub, local or gguf_wheel)."
         )
-    name = server.get("model", entry.get("hub"))
+    name = server.model or entry.hub
     if name is None:
         raise InputError(f"{where}: missing key 'model', the model's name on the server.")
-    for key in _OF_WEIGHTS & entry.keys():
-        del entry[key]
-    endpoint = server.get("endpoint", "completions")
-    usual = {"endpoint": endpoint, "top_logprobs": 20, "price": {"input": 0, "output": 0}}
-    api = {**usual, "echo": endpoint == "completions", **server, "model": name}
-    check(api, Api, where)
-    entry |= {"source": "openai", "api": api, "where": where}
-
-
-def _located(entry: dict[str, Any], file: Path, where: str) -> dict[str, Any]:
-    """Its files seen from the working directory instead of from the file that names them, and `where` for errors."""
-
-    def located(path: str) -> str:
-        return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
-
-    found = dict(entry)
-    for key in ("known", "path"):
-        if key in entry:
-            found |= {key: located(entry[key]), "where": f"{where}.{key}"}
-    if "views" in entry:
-        found["views"] = {view: located(path) for view, path in entry["views"].items()}
-    return found
+    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.given(), "model": name}
+    api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
+    kept = {key: value for key, value in entry.given().items() if key not in _OF_WEIGHTS}
+    return ApiModel(**kept | {"source": "openai", "api": parse(api, Api, where)})

@@ -6,16 +6,16 @@ from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Kind, Pins, repositories_of
-from pretrace.runtime.schema import check, read_yaml
+from pretrace.runtime.schema import parse, read_yaml
 from pretrace.studies.keys import Revisions
-from pretrace.studies.registries import Registry
+from pretrace.studies.registries import E, Registry
 
 _KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
 _REPOSITORIES = (("hub", "revision"), ("views_hub", "views_revision"))
 """The keys of an entry that name a repository, and those of its revision."""
 
 
-def load_revisions(path: str | None, registries: Iterable[Registry]) -> Pins:
+def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
     """Kind -> id on the hub -> commit or tag, as the YAML file at `path` says; nothing without a file.
 
     Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
@@ -23,19 +23,19 @@ def load_revisions(path: str | None, registries: Iterable[Registry]) -> Pins:
     """
     if path is None:
         return {}
-    given = read_yaml(Path(path))
-    check(given, Revisions, path)
+    revisions = parse(read_yaml(Path(path)), Revisions, path)
+    given = {"models": revisions.models, "datasets": revisions.datasets}
     entries: dict[Kind, dict[str, dict[str, str]]] = {"model": {}, "dataset": {}}
     for registry in registries:
         of_kind = entries["model" if registry.kind == "models" else "dataset"]
         for slug, entry in registry.entries.items():
             for hub, revision in _REPOSITORIES:
-                if hub in entry:
-                    of_kind.setdefault(entry[hub], {}).setdefault(entry.get(revision, "main"), slug)
+                if name := getattr(entry, hub, None):
+                    of_kind.setdefault(name, {}).setdefault(getattr(entry, revision), slug)
     for key, kind in _KEYS.items():
-        for hub in given.get(key, {}):
+        for hub in given[key]:
             _check_pin(f"{path}: {key}.{hub}", hub, entries[kind])
-    return {kind: given.get(key, {}) for key, kind in _KEYS.items()}
+    return {kind: given[key] for key, kind in _KEYS.items()}
 
 
 def _check_pin(where: str, hub: str, known: Mapping[str, Mapping[str, str]]) -> None:
@@ -49,22 +49,21 @@ def _check_pin(where: str, hub: str, known: Mapping[str, Mapping[str, str]]) -> 
         )
 
 
-def asked_for(
-    entry: Mapping[str, Any], kind: Kind, record: str, pins: Pins, part: str = "texts"
-) -> Mapping[str, Any]:
+def asked_for(entry: E, kind: Kind, record: str, pins: Pins, part: str = "texts") -> E:
     """The entry as its fetching job is asked for it: with the pinned revision, or with the one that the job was last
     asked for where `record` says that this gave the pinned commit. So pinning what is there runs nothing again.
     """
-    hub, revision = _REPOSITORIES[part == "views" and "views_hub" in entry]
-    pin = pins.get(kind, {}).get(entry.get(hub, ""))
+    hub, revision = _REPOSITORIES[part == "views" and getattr(entry, "views_hub", None) is not None]
+    pin = pins.get(kind, {}).get(getattr(entry, hub, None) or "")
     if pin is None:
         return entry
+    written = getattr(entry, revision)
     if Path(record).is_file():
         for one in repositories_of(Path(record)):
             if pin in (one.commit, one.revision):
-                asked = one.revision or entry.get(revision, "main")
-                return entry if asked == entry.get(revision, "main") else {**entry, revision: asked}
-    return {**entry, revision: pin}
+                asked = one.revision or written
+                return entry if asked == written else entry.model_copy(update={revision: asked})
+    return entry.model_copy(update={revision: pin})
 
 
 def yaml_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:

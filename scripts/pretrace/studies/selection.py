@@ -1,12 +1,19 @@
 """Which part of a study runs: what the configuration selects of it, less the models that cannot be asked."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts import OF_BENCHMARKS, Artifact, Panel, require_artifact
-from pretrace.studies.registries import Registry
+from pretrace.studies.artifacts import (
+    OF_BENCHMARKS,
+    Artifact,
+    Missing,
+    Panel,
+    ShownArtifact,
+    require_artifact,
+)
+from pretrace.studies.keys import Config
+from pretrace.studies.registries import Models
 from pretrace.studies.runs import Run
 
 Pair = tuple[str, str]
@@ -14,12 +21,12 @@ Pair = tuple[str, str]
 
 def select(
     runs: list[Run],
-    artifacts: dict[str, Artifact],
+    artifacts: dict[str, ShownArtifact],
     registered: dict[str, Artifact],
-    models: Registry,
-    config: Mapping[str, Any],
+    models: Models,
+    config: Config,
     where: str,
-) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
+) -> tuple[tuple[Run, ...], dict[str, ShownArtifact]]:
     """The runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
@@ -36,43 +43,43 @@ def select(
     narrowed = chosen.keys() != artifacts.keys()
     kept = [run for run in runs if run.model not in out]
     if not kept:
-        gone: list[Panel] = [{"model": run.model, "reason": out[run.model]} for run in runs]
+        gone = [Missing(model=run.model, reason=out[run.model]) for run in runs]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(gone)}")
     if narrowed:
         kept = _serving(kept, chosen, registered)
     ran = {pair for run in kept for pair in _pairs(run)}
-    shown: dict[str, Artifact] = {}
+    shown: dict[str, ShownArtifact] = {}
     for slug, own in chosen.items():
-        if "published" in RENDERERS[registered[slug]["renderer"]].needs:
-            shown[slug] = _with_papers(own, [one for one in chosen if "paper" in registered[one]], out)
-        elif _shows_texts(registered[slug]) or "panels" not in own:
+        if "published" in RENDERERS[registered[slug].renderer].needs:
+            shown[slug] = _with_papers(own, [one for one in chosen if registered[one].paper], out)
+        elif _shows_texts(registered[slug]) or own.panels is None:
             shown[slug] = own
-        elif "paper" in registered[slug]:
-            shown[slug] = _of_paper(own, out)
+        elif registered[slug].paper:
+            shown[slug] = _of_paper(own, own.panels, out)
         elif panels := [
-            one for one in own["panels"] if _pair(one) in ran or not (narrowed or one["model"] in out)
+            panel for panel in own.panels if panel.pair in ran or not (narrowed or panel.model in out)
         ]:
-            shown[slug] = own | {"panels": panels}
+            shown[slug] = own.model_copy(update={"panels": panels})
     return tuple(kept), shown
 
 
-def left_out(models: Registry, config: Mapping[str, Any]) -> dict[str, str]:
+def left_out(models: Models, config: Config) -> dict[str, str]:
     """Models that are not asked -> why: their access ended, or they are larger than `max_parameters`."""
-    most = config.get("max_parameters")
+    most = config.max_parameters
     out = {
-        slug: f"its {entry['parameters']:.2g} parameters are more than max_parameters={most:.2g}"
+        slug: f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
         for slug, entry in models.entries.items()
-        if most is not None and entry.get("parameters", 0) > most
+        if most is not None and entry.parameters is not None and entry.parameters > most
     }
     return out | {
-        slug: entry["unavailable"] for slug, entry in models.entries.items() if "unavailable" in entry
+        slug: entry.unavailable for slug, entry in models.entries.items() if entry.unavailable is not None
     }
 
 
 def _chosen(
-    artifacts: dict[str, Artifact], registered: dict[str, Artifact], config: Mapping[str, Any], where: str
-) -> dict[str, Artifact]:
-    only, papers = config.get("only", []), config.get("papers", [])
+    artifacts: dict[str, ShownArtifact], registered: dict[str, Artifact], config: Config, where: str
+) -> dict[str, ShownArtifact]:
+    only, papers = config.only, config.papers
     if not artifacts:
         raise InputError(
             f"{where}: artifacts is empty, so that nothing would be shown. Name tables and figures of "
@@ -84,31 +91,23 @@ def _chosen(
     chosen = {
         slug: own
         for slug, own in artifacts.items()
-        if (not only or slug in only) and (not papers or registered[slug].get("paper") in (None, *papers))
+        if (not only or slug in only) and (not papers or registered[slug].paper in (None, *papers))
     }
-    if not chosen or (papers and not only and not any("paper" in registered[slug] for slug in chosen)):
+    if not chosen or (papers and not only and not any(registered[slug].paper for slug in chosen)):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
         )
     return chosen
 
 
-def _serving(runs: list[Run], chosen: dict[str, Artifact], registered: dict[str, Artifact]) -> list[Run]:
+def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict[str, Artifact]) -> list[Run]:
     """The runs that the chosen artifacts need; those of no paper need none, where there are others."""
-    wanted = {slug: own for slug, own in chosen.items() if "paper" in registered[slug]} or chosen
+    wanted = {slug: own for slug, own in chosen.items() if registered[slug].paper} or chosen
     named = {slug for run in runs for slug in run.serves}
     reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
-    every = any(
-        "panels" not in own and "unavailable" not in registered[slug] for slug, own in reading.items()
-    )
-    pairs = {
-        _pair(panel) for slug, own in reading.items() if slug not in named for panel in own.get("panels", [])
-    }
+    every = any(own.panels is None and registered[slug].unavailable is None for slug, own in reading.items())
+    pairs = {panel.pair for slug, own in reading.items() if slug not in named for panel in own.panels or ()}
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
-
-
-def _pair(panel: Panel) -> Pair:
-    return panel["model"], panel["benchmark"]
 
 
 def _pairs(run: Run) -> set[Pair]:
@@ -117,26 +116,34 @@ def _pairs(run: Run) -> set[Pair]:
 
 
 def _shows_texts(entry: Artifact) -> bool:
-    return RENDERERS[entry["renderer"]].needs == OF_BENCHMARKS
+    return RENDERERS[entry.renderer].needs == OF_BENCHMARKS
 
 
-def _with_papers(own: Artifact, of_papers: list[str], out: Mapping[str, str]) -> Artifact:
+def _with_papers(own: ShownArtifact, of_papers: list[str], out: Mapping[str, str]) -> ShownArtifact:
     """An artifact about the papers' numbers: those of the artifacts shown beside it; and the models that are not."""
-    missing: list[Panel] = [{"model": model, "reason": reason} for model, reason in out.items()]
-    return {**own, "options": {"artifacts": of_papers} | own.get("options", {}), "missing": missing}
+    missing = [Missing(model=model, reason=reason) for model, reason in out.items()]
+    options = {"artifacts": of_papers} | own.options
+    return own.model_copy(update={"options": options, "missing": missing})
 
 
-def _of_paper(own: Artifact, out: Mapping[str, str]) -> Artifact:
-    missing: list[Panel] = [
-        {**panel, "reason": out[panel["model"]]} for panel in own["panels"] if panel["model"] in out
+def _of_paper(own: ShownArtifact, panels: list[Panel], out: Mapping[str, str]) -> ShownArtifact:
+    missing = [
+        Missing(
+            model=panel.model,
+            reason=out[panel.model],
+            benchmark=panel.benchmark,
+            references=panel.references or [],
+        )
+        for panel in panels
+        if panel.model in out
     ]
-    panels = [panel for panel in own["panels"] if panel["model"] not in out]
+    left = [panel for panel in panels if panel.model not in out]
     if not missing:
         return own
-    left: Artifact = {"panels": panels} if panels else {"unavailable": _reasons(missing)}
-    return {**own, "missing": missing, **left}
+    shown = {"panels": left} if left else {"unavailable": _reasons(missing)}
+    return own.model_copy(update={"missing": missing} | shown)
 
 
-def _reasons(missing: Iterable[Panel]) -> str:
-    reasons = {panel["model"]: panel["reason"] for panel in missing}
+def _reasons(missing: Iterable[Missing]) -> str:
+    reasons = {panel.model: panel.reason for panel in missing}
     return "; ".join(f"{model}: {reason}" for model, reason in reasons.items()) + "."

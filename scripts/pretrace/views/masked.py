@@ -30,13 +30,13 @@ TRIALS = 1000
 
 
 def is_masked(checkpoint: Checkpoint) -> bool:
-    """Whether the checkpoint's configuration says that it is a masked language model."""
+    """Tell whether the checkpoint's configuration says that it is a masked language model."""
     architectures = read_json(checkpoint.path / "config.json").get("architectures") or []
     return any(name.endswith("ForMaskedLM") for name in architectures)
 
 
 def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
-    """The model in float32, in evaluation mode, its files verified; device auto is cuda if there is one."""
+    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if there is one."""
     import torch
     import transformers
 
@@ -72,12 +72,11 @@ def neighbours_by_masked_model(
     *,
     batch_tokens: int = 16384,
 ) -> list[list[str]]:
-    """For each text at most `count` different neighbours, each with 5 % of the tokens (at least one) swapped.
+    """Make at most `count` different neighbours of each text, each with 5 % of the tokens (at least one) swapped.
 
-    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one
-    seed a text; `batch_tokens` bounds how many tokens go through the model at a time, and no neighbour
-    depends on it but by rounding. Tokens beyond the model's context are not swapped. A text with few tokens
-    has fewer neighbours.
+    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed a text;
+    `batch_tokens` bounds the tokens that go through the model at a time, and changes neighbours by rounding alone.
+    Tokens beyond the model's context are not swapped. A text with few tokens has fewer neighbours.
     """
     neighbours, cut = [], 0
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
@@ -107,16 +106,16 @@ class _Encoded:
 
 def _encoded(text: str, tokenizer: Any, model: Any) -> _Encoded:
     context = min(tokenizer.model_max_length, model.config.max_position_embeddings)
-    found = tokenizer(
+    encoding = tokenizer(
         text,
         truncation=True,
         max_length=context,
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
-    indices = [i for i, special in enumerate(found["special_tokens_mask"]) if not special]
-    places = [tuple(found["offset_mapping"][i]) for i in indices]
-    return _Encoded(found["input_ids"], indices, places)
+    indices = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
+    places = [tuple(encoding["offset_mapping"][i]) for i in indices]
+    return _Encoded(encoding["input_ids"], indices, places)
 
 
 def _swaps(
@@ -151,25 +150,25 @@ def _candidates(
     ids = torch.tensor(encoded.ids, device=device)
     with torch.inference_mode():
         embedded = model.get_input_embeddings()(ids)
-        kept = _kept(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
+        noise = _noise(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
         rows = max(1, batch_tokens // len(encoded.ids))
         for start in range(0, len(encoded.indices), rows):
-            at = torch.tensor(encoded.indices[start : start + rows], device=device)
-            each = torch.arange(len(at), device=device)
-            batch = embedded.repeat(len(at), 1, 1)
-            batch[each, at] *= kept[start : start + rows] / (1 - DROPOUT)
-            logits = model(inputs_embeds=batch).logits[each, at].float()
+            places = torch.tensor(encoded.indices[start : start + rows], device=device)
+            each = torch.arange(len(places), device=device)
+            batch = embedded.repeat(len(places), 1, 1)
+            batch[each, places] *= noise[start : start + rows] / (1 - DROPOUT)
+            logits = model(inputs_embeds=batch).logits[each, places].float()
             probabilities = torch.softmax(logits, dim=-1)
             best = probabilities.topk(min(CANDIDATES, probabilities.shape[1]), dim=-1)
-            own = probabilities.gather(1, ids[at, None])
+            own = probabilities.gather(1, ids[places, None])
             yield from zip(
-                torch.cat([ids[at, None], best.indices], dim=1).tolist(),
+                torch.cat([ids[places, None], best.indices], dim=1).tolist(),
                 torch.cat([own, best.values], dim=1).tolist(),
                 strict=True,
             )
 
 
-def _kept(places: int, width: int, seed: int) -> "torch.Tensor":
+def _noise(places: int, width: int, seed: int) -> "torch.Tensor":
     """[places, width] bool: the parts of each token's embedding that stay; drawn on the CPU everywhere."""
     import torch
 

@@ -36,20 +36,19 @@ class View:
         return self.source != "text"
 
     def variants(self, text: str, seed: int) -> list[str]:
-        """Variant 0, 1, ... of one text; depends on nothing else, so only views of source "text" have it."""
+        """Make variant 0, 1, ... of one text; only views of source "text" are functions of it."""
         if self.function is None:
             raise ValueError(f"view '{self.name}' is a stored table, not a function of the text")
         return self.function(text, seed)
 
 
 class _Views(dict[str, View]):
-    """The registered views; members of a family (`delete-12`) are found without standing here."""
+    """The registered views; members of a family (`delete-12`) are made when they are looked up."""
 
     def __missing__(self, name: str) -> View:
-        found = _of_family(name)
-        if found is None:
-            raise InputError(f"there is no view '{name}': {nearest(name, self)}")
-        return found
+        if member := _of_family(name):
+            return member
+        raise InputError(f"there is no view '{name}': {nearest(name, self)}")
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and _of_family(name) is not None)

@@ -1,4 +1,4 @@
-"""Which texts of a benchmark share words with given ones."""
+"""Texts of a benchmark that share words with given ones."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,10 +14,10 @@ RUN = 13
 
 
 def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
-    """The ids of the given texts and of every text that overlaps one of them.
+    """Return the ids of the given texts and of every text that overlaps one of them.
 
-    Texts of one document overlap where they share RUN words in a row, or all words of the shorter one. Where
-    one of two texts names no document, they overlap if one contains the other. Equal texts always overlap.
+    Texts of one document overlap if they share RUN words in a row, or all words of the shorter one. If one of two texts
+    names no document, they overlap if one contains the other. Equal texts always overlap.
     """
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     by_document: dict[str, list[tuple[str, ...]]] = defaultdict(list)
@@ -27,7 +27,7 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     unnamed = _Given(by_document.pop("", []))
     named = {document: _Given(several) for document, several in by_document.items()}
     equal = set(given["text"])
-    found = set()
+    overlapping_ids = set()
     for text_id, text, document in zip(
         benchmark["text_id"], benchmark["text"], benchmark["document"], strict=True
     ):
@@ -37,8 +37,8 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
             or (document in named and named[document].shares_run(units))
             or (unnamed if document else everything).contains_or_is_in(units)
         ):
-            found.add(text_id)
-    return found
+            overlapping_ids.add(text_id)
+    return overlapping_ids
 
 
 class _Given:

@@ -1,4 +1,4 @@
-"""Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass sends."""
+"""Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass reads."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ StoredView = Mapping[str, Sequence[str]]
 
 
 def schema() -> "pa.Schema":
-    """Of results/views/{benchmark}/{view}.parquet."""
+    """Return the schema of results/views/{benchmark}/{view}.parquet."""
     import pyarrow as pa
 
     return pa.schema([("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())])
@@ -33,7 +33,7 @@ _DRAWS = 12
 def make_view(
     name: str, benchmark: "pd.DataFrame", checkpoint_json: Path, *, device: str = "auto"
 ) -> "pd.DataFrame":
-    """The table of a view that a model makes; columns as `schema()`, sorted.
+    """Make the table of a model's view; columns as `schema()`, sorted.
 
     `neighbours_by_{model}-{count}`: by masking, where the checkpoint is a masked language model, else by its
     embedding table. `synonym_by_{model}-{percent}`: by its embedding table, one of each text.
@@ -76,40 +76,42 @@ def _made(
     if view.family == "synonym":
         return made
     return [
-        [one for one in dict.fromkeys(variants) if one != text][:PARAPHRASES]
+        [variant for variant in dict.fromkeys(variants) if variant != text][:PARAPHRASES]
         for text, variants in zip(texts, made, strict=True)
     ]
 
 
 def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
-    """The table of a view in a file with the columns `id`, `text` and, optionally, `variant`.
+    """Read the table of a view in a file with the columns `id`, `text` and, optionally, `variant`.
 
     Without `variant`, a text's variants have the file's order. `InputError` names the line of a row that belongs to no
     text of the benchmark, has no text, or repeats a variant.
     """
     known = set(benchmark["text_id"])
-    found: dict[str, dict[int, str]] = {}
+    texts: dict[str, dict[int, str]] = {}
     for where, row in rows(path):
         id, text = str(row.get("id")), row.get("text")
         if id not in known:
             raise InputError(f"{where}: id '{id}' is not a text of the benchmark; give the ids of its table.")
         if not isinstance(text, str) or not text.strip():
             raise InputError(f"{where}: there is no text in column 'text'; fill it or drop the row.")
-        variant = _variant(where, row.get("variant"), len(found.get(id, {})))
-        if variant in found.setdefault(id, {}):
-            raise InputError(f"{where}: variant {variant} of '{id}' was given before; number them 0, 1, ...")
-        found[id][variant] = text
-    return _table(
-        name, {id: [by[number] for number in sorted(by)] for id, by in found.items()}, total=len(known)
-    )
+        variants = texts.setdefault(id, {})
+        number = len(variants) if row.get("variant") is None else row["variant"]
+        if not str(number).isdecimal():
+            raise InputError(f"{where}: variant is {number!r}; it must be a whole number from 0.")
+        if int(number) in variants:
+            raise InputError(f"{where}: variant {number} of '{id}' was given before; number them 0, 1, ...")
+        variants[int(number)] = text
+    ordered = {id: [text for _, text in sorted(variants.items())] for id, variants in texts.items()}
+    return _table(name, ordered, total=len(known))
 
 
 def view_of_source(
     name: str, benchmark: "pd.DataFrame", entry: Mapping[str, Any], sources: list[Path]
 ) -> "pd.DataFrame":
-    """The table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
+    """Read the table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
 
-    Raises `InputError` where the source has no such view, or variants of a text that is not the benchmark's.
+    Raises `InputError` if the source has no such view, or variants of a text that is not the benchmark's.
     """
     from pretrace.benchmarks import imported
 
@@ -123,18 +125,10 @@ def view_of_source(
     return _table(name, variants, total=len(known))
 
 
-def _variant(where: str, value: Any, following: int) -> int:
-    if value is None:
-        return following
-    if str(value).isdecimal():
-        return int(value)
-    raise InputError(f"{where}: variant is {value!r}; it must be a whole number from 0.")
-
-
 def _table(name: str, variants: Mapping[str, Sequence[str]], *, total: int) -> "pd.DataFrame":
     import pandas as pd
 
-    rows = [(id, number, text) for id, its in variants.items() for number, text in enumerate(its)]
+    rows = [(id, number, text) for id, texts in variants.items() for number, text in enumerate(texts)]
     frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
     without = total - frame["text_id"].nunique()
     log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
@@ -142,25 +136,25 @@ def _table(name: str, variants: Mapping[str, Sequence[str]], *, total: int) -> "
 
 
 def read_view(path: Path) -> StoredView:
-    """A stored view, ready to look up."""
+    """Read a stored view as a mapping from text id to variants."""
     frame = read_parquet(path).sort_values(["text_id", "variant"])
     return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
 
 
 def read_views(paths: Sequence[str | Path]) -> dict[str, StoredView]:
-    """Stored views by name: that of each file, less the study's name before a model that the study itself defines."""
+    """Read stored views by name: the file's, without the study's name before a model that the study itself defines."""
     return {re.sub("(?<=_by_)[^~]+~", "", Path(path).stem): read_view(Path(path)) for path in paths}
 
 
 def viewed(
     name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, StoredView]
 ) -> Iterator[tuple[str, str]]:
-    """(text id, text) of the target texts as the view has them: variant 0; those without one are left out."""
-    for text_id, _, text in sent(text_ids, texts, view=name, altered="", stored=stored):
+    """Yield (text id, text) of the target texts in the view, its variant 0; texts without one are left out."""
+    for text_id, _, text in rendered_texts(text_ids, texts, view=name, altered="", stored=stored):
         yield text_id, text
 
 
-def sent(
+def rendered_texts(
     text_ids: Sequence[str],
     texts: Sequence[str],
     *,
@@ -168,21 +162,20 @@ def sent(
     altered: str,
     stored: Mapping[str, StoredView],
 ) -> Iterator[tuple[str, int, str]]:
-    """(text id, variant, text) as a model reads it: each variant of the altered text of the target's view.
+    """Yield (text id, variant, text) as a model reads it: each variant of the altered text of the target's view.
 
-    The target's view is its variant 0. `stored` holds the stored views by name; of a text that they lack
-    nothing is sent. A stored altered text was made of the texts as they are: with another view of the target it
-    raises `InputError`.
+    The target's view is its variant 0. `stored` holds the stored views by name; a text that they lack is left out. A
+    stored altered text was made of the unchanged texts: with another view of the target it raises `InputError`.
     """
-    beside = VIEWS[altered or "original"]
-    if beside.materialised and view != "original":
+    alteration = VIEWS[altered or "original"]
+    if alteration.materialised and view != "original":
         raise InputError(
             f"view '{altered}' is made of the benchmark's own texts; it cannot be combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
         for seen in _variants(VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored)[:1]:
-            seed = (beside.name, view, text_id)
-            for variant, final in enumerate(_variants(beside, seen, text_id, seed, stored)):
+            seed = (alteration.name, view, text_id)
+            for variant, final in enumerate(_variants(alteration, seen, text_id, seed, stored)):
                 yield text_id, variant, final
 
 

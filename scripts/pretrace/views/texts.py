@@ -13,19 +13,19 @@ TRANSPOSED_PERCENT = 30
 
 @view("original")
 def original(text: str, seed: int) -> list[str]:
-    """The text as it is."""
+    """Return the text unchanged."""
     return [text]
 
 
 @view("lowercase")
 def lowercase(text: str, seed: int) -> list[str]:
-    """The text in lower case; equal to the text itself in scripts without case."""
+    """Write the text in lower case; scripts without case stay unchanged."""
     return [text.lower()]
 
 
 @family("delete", numbers=PERCENT, usual=(10, 15, 20))
 def delete(text: str, seed: int, percent: int) -> list[str]:
-    """The text without int(words x percent / 100) of its words, each taken with the space before it.
+    """Take int(words x percent / 100) words out of the text, each with the space before it.
 
     Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
     """
@@ -38,24 +38,24 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
 
 @family("synonym", numbers=PERCENT, usual=(10, 15, 20))
 def synonym(text: str, seed: int, percent: int) -> list[str]:
-    """The text with int(words x percent / 100) of its words replaced by WordNet synonyms.
+    """Replace int(words x percent / 100) of the text's words by WordNet synonyms, fewer if fewer have one.
 
-    Fewer where fewer words have one. Needs WordNet's data on this machine, else `InputError`. English only.
+    Needs WordNet's data on this machine, else `InputError`. English only.
     Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
     """
     from pretrace.views.wordnet import installed_wordnet
 
     wordnet, rng, spans = installed_wordnet(), random.Random(seed), word_spans(text)
-    found = {place: wordnet.synonyms(text[slice(*place)]) for place in (core(text, span) for span in spans)}
-    chosen = drawn(rng, [place for place in found if found[place]], share_of(len(spans), percent))
-    return [
-        replaced(text, {place: in_case_of(rng.choice(found[place]), text[slice(*place)]) for place in chosen})
-    ]
+    places = (core(text, span) for span in spans)
+    synonyms = {place: wordnet.synonyms(text[slice(*place)]) for place in places}
+    chosen = drawn(rng, [place for place in synonyms if synonyms[place]], share_of(len(spans), percent))
+    words = {place: in_case_of(rng.choice(synonyms[place]), text[slice(*place)]) for place in chosen}
+    return [replaced(text, words)]
 
 
 @family("transpositions", numbers=COUNT, usual=(5,))
 def transpositions(text: str, seed: int, count: int) -> list[str]:
-    """`count` copies; in each, two words change places 30 times for 100 words, at least once.
+    """Make `count` copies; in each, two words change places 30 times for 100 words, at least once.
 
     Words are what single spaces separate; Chinese ones are cut by jieba. One swap may undo another, and one that draws
     the same word three times changes nothing. A text of one word is its own copy.
@@ -79,10 +79,10 @@ def transpositions(text: str, seed: int, count: int) -> list[str]:
 
 @family("word_swaps", numbers=COUNT, usual=(25,))
 def word_swaps(text: str, seed: int, count: int) -> list[str]:
-    """`count` neighbours that need no model: in each, 5 % of the words (at least one) exchanged for others.
+    """Make `count` neighbours without a model: in each, 5 % of the words (at least one) exchanged for others.
 
-    The others are drawn from the text's own words, so that a neighbour keeps its vocabulary and loses word
-    order; a masked language model's neighbours keep both better. No variant where the text has one word.
+    The others are drawn from the text's own words, so that a neighbour keeps its vocabulary and loses word order; a
+    masked language model's neighbours keep both better. A text of one word has no variant.
     """
     rng = random.Random(seed)
     places = [place for place in (core(text, span) for span in word_spans(text)) if place[0] < place[1]]
@@ -95,7 +95,7 @@ def word_swaps(text: str, seed: int, count: int) -> list[str]:
         return replaced(text, {place: other(text[slice(*place)]) for place in chosen})
 
     def other(word: str) -> str:
-        at = rng.randrange(len(words) - 1)
-        return words[at] if at < words.index(word) else words[at + 1]
+        place = rng.randrange(len(words) - 1)
+        return words[place] if place < words.index(word) else words[place + 1]
 
     return [neighbour() for _ in range(count)]

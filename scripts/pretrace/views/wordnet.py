@@ -25,7 +25,7 @@ _ENDINGS = {
 
 
 class WordNet:
-    """An index of lemmas and their synsets; synonyms are read when they are asked for."""
+    """An index of lemmas and their synsets; synonyms are read when they are looked up."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self._data = {pos: files[f"data.{pos}"] for pos in _POS}
@@ -34,10 +34,10 @@ class WordNet:
         self._known: dict[str, list[str]] = {}
 
     def synonyms(self, word: str) -> list[str]:
-        """Single words that share a sense with `word` in any part of speech, sorted, in lower case.
+        """Look up single words that share a sense with `word` in any part of speech, sorted, in lower case.
 
-        Empty for function words, for what holds other than letters and for words that WordNet does not have.
-        An inflected form has the synonyms of its base forms, uninflected, as public code has them.
+        Empty for function words, for anything but letters and for words that WordNet does not have. An inflected form
+        has the synonyms of its base forms, uninflected, as in public code.
         """
         word = word.lower()
         if word not in self._known:
@@ -46,13 +46,13 @@ class WordNet:
 
     def _find(self, word: str) -> list[str]:
         bases = {(pos, base) for pos in _POS for base in self._bases(word, pos)}
-        found = {
+        lemmas = {
             lemma
             for pos, base in bases
             for offset in self._index[pos][base]
             for lemma in self._lemmas(pos, offset)
         }
-        return sorted(lemma for lemma in found - {word, *(base for _, base in bases)} if lemma.isalpha())
+        return sorted(lemma for lemma in lemmas - {word, *(base for _, base in bases)} if lemma.isalpha())
 
     def _bases(self, word: str, pos: str) -> list[str]:
         """`word` if the index has it, otherwise its base forms in the index."""
@@ -84,7 +84,7 @@ def _exceptions(content: bytes) -> dict[str, list[str]]:
 
 @cache
 def function_words() -> frozenset[str]:
-    """English words that carry grammar: WordNet knows some of them as units or elements (a, in, will)."""
+    """Return English words that carry grammar: WordNet has some of them as units or elements (a, in, will)."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS)
@@ -92,7 +92,7 @@ def function_words() -> frozenset[str]:
 
 @cache
 def installed_wordnet() -> WordNet:
-    """The WordNet of this machine: NLTK's data, then the system's. `InputError` where there is none."""
+    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` if there is none."""
     for place in places():
         files = _files(place)
         if files:
@@ -105,7 +105,7 @@ def installed_wordnet() -> WordNet:
 
 
 def places() -> list[Path]:
-    """Folders and archives where WordNet may lie, in the order they are tried."""
+    """List the folders and archives where WordNet may be, in the order they are tried."""
     named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     prefix = [Path(sys.prefix) / part for part in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
     system = [

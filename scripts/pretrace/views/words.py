@@ -12,12 +12,12 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def is_chinese(text: str) -> bool:
-    """Whether most letters of the text are Chinese characters, so that its words have no spaces between."""
+    """Tell whether most letters of the text are Chinese characters, so that no spaces separate its words."""
     return 2 * len(_HAN.findall(text)) > len(_LETTER.findall(text))
 
 
 def word_spans(text: str) -> list[Span]:
-    """Half-open character ranges of the words: runs without white space; Chinese ones as jieba cuts them."""
+    """Return the words' half-open character ranges: runs without white space; Chinese ones as jieba cuts them."""
     if not is_chinese(text):
         return [match.span() for match in re.finditer(r"\S+", text)]
     import jieba
@@ -27,14 +27,14 @@ def word_spans(text: str) -> list[Span]:
 
 
 def core(text: str, span: Span) -> Span:
-    """The word without the punctuation around it; an empty span where it is nothing else."""
+    """Strip the punctuation around a word; an empty span if it is nothing else."""
     match = re.fullmatch(r"([\W_]*)(.*?)[\W_]*", text[slice(*span)], flags=re.DOTALL)
     assert match is not None
     return span[0] + match.start(2), span[0] + match.end(2)
 
 
 def replaced(text: str, replacements: Mapping[Span, str]) -> str:
-    """The text with each span replaced; spans must not overlap."""
+    """Replace each span of the text; spans must not overlap."""
     parts, done = [], 0
     for (start, end), new in sorted(replacements.items()):
         parts += [text[done:start], new]
@@ -43,17 +43,17 @@ def replaced(text: str, replacements: Mapping[Span, str]) -> str:
 
 
 def in_case_of(word: str, model: str) -> str:
-    """`word` with a capital first letter, or all capitals, where `model` has them."""
+    """Write `word` with a capital first letter, or all capitals, if `model` has them."""
     if len(model) > 1 and model.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
 def share_of(count: int, percent: int) -> int:
-    """int(count x percent / 100), without the rounding of floats."""
+    """Return int(count x percent / 100), without the rounding of floats."""
     return count * percent // 100
 
 
 def drawn(rng: random.Random, population: list[Span], count: int) -> list[Span]:
-    """`count` of the population, or all where it has fewer."""
+    """Draw `count` of the population, or all if it has fewer."""
     return rng.sample(population, min(count, len(population)))

@@ -15,11 +15,11 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_yaml
 
 
-def read_prompts(path: Path) -> list[str]:
-    """The openings, in order, of a YAML file with the key `prompts`. Raises `InputError` where it has anything else."""
+def read_openings(path: Path) -> list[str]:
+    """Read the openings, in order, of a YAML file whose only key is `prompts`; `InputError` for any other file."""
     given = read_yaml(Path(path))
     prompts = given.get("prompts")
-    texts = isinstance(prompts, list) and all(isinstance(one, str) and one.strip() for one in prompts)
+    texts = isinstance(prompts, list) and all(isinstance(text, str) and text.strip() for text in prompts)
     if set(given) != {"prompts"} or not prompts or not texts:
         raise InputError(
             f"{path}: the key prompts must hold a list of texts, one for each shot, and be the only key."
@@ -27,16 +27,11 @@ def read_prompts(path: Path) -> list[str]:
     return list(prompts)
 
 
-def zero_access_shots(prompts: Sequence[str], completions: Sequence[str]) -> list[str]:
-    """A shot is a prompt followed by its completion, which brings its own leading space."""
-    return [prompt + completion for prompt, completion in zip(prompts, completions, strict=True)]
-
-
 def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.DataFrame:
-    """The shots for texts of each length in words: columns `length`, `position`, `text`.
+    """Make the shots for texts of each length in words: columns `length`, `position`, `text`.
 
-    `target` is a `models.Target`. A completion has as many tokens as a text has words (the paper's rule), or
-    fewer where the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
+    `target` is a `models.Target`. A completion has as many tokens as a text has words (the paper's rule), or fewer if
+    the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
     """
     model, tokenizer = target.load(), target.tokenizer
     openings = [list(tokenizer(prompt)["input_ids"]) for prompt in prompts]
@@ -46,7 +41,7 @@ def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)
         for length in lengths:
             whole = tokenizer.decode(ids + added[:length], skip_special_tokens=True)
-            [text] = zero_access_shots([prompt], [whole[len(prompt_text) :]])
+            text = prompt + whole[len(prompt_text) :]  # a completion brings its own leading space
             rows.append({"length": length, "position": position, "text": text})
     frame = pd.DataFrame(rows).astype({"length": "Int64"})
     return frame.sort_values(["length", "position"], ignore_index=True)

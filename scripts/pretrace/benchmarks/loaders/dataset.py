@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Required
+from typing import TYPE_CHECKING, Any, Literal
 
 from pretrace.benchmarks.loaders.local import checked, numbered
 from pretrace.benchmarks.rows import Row
@@ -20,7 +20,7 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count, Keys, Some, Unique
+from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -29,62 +29,62 @@ _LOCAL_NAMES = ("input", "text", "label", "subset", "length", "document", "id", 
 _DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
 
 
-class Split(Keys, total=False):
+class Split(Keys):
     """Values shared by all rows of a split."""
 
-    label: Literal[0, 1] | None
+    label: Literal[0, 1] | None = None
     """1 member, 0 non-member, null unknown."""
-    subset: str
+    subset: Maybe[str] = None
     """The name of a subset."""
-    length: Count
+    length: Maybe[Count] = None
     """Length in words."""
-    document: str
+    document: Maybe[str] = None
     """The document that the texts were cut from."""
 
 
-class Columns(Keys, total=False):
+class Columns(Keys):
     """The columns that are read, by what they are here."""
 
-    text: Required[str]
+    text: str
     """The text."""
-    label: str
+    label: Maybe[str] = None
     """1 member, 0 non-member, null unknown, or what `labels` says."""
-    subset: str
+    subset: Maybe[str] = None
     """The name of a subset."""
-    length: str
+    length: Maybe[str] = None
     """Length in words."""
-    document: str
+    document: Maybe[str] = None
     """The document that the text was cut from."""
-    id: str
+    id: Maybe[str] = None
     """A name for the text, unique."""
-    title: str
+    title: Maybe[str] = None
     """The document's title, for questions."""
-    author: str
+    author: Maybe[str] = None
     """The document's author, for questions."""
 
 
-class DataSet(BenchmarkEntry, total=False):
+class DataSet(BenchmarkEntry):
     """Any data set of the hub."""
 
-    files: Some[str]
+    files: Maybe[Some[str]] = None
     """A pattern of the files to fetch, for a repository with far more. Splits are then found by the files' names
     alone (default, all data files and the README)."""
-    splits: Some[Unique[str]] | Some[dict[str, Split | None]]
+    splits: Maybe[Some[Unique[str]] | Some[dict[str, Split | None]]] = None
     """Names of splits, read in this order; or a map from a split to the `label` (1, 0, null), `subset`, `length` or
     `document` of all its rows: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the only split)."""
-    columns: Columns
+    columns: Maybe[Columns] = None
     """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
     columns are not read (default, the names used in a file of your own)."""
-    shared_nonmembers: bool
+    shared_nonmembers: bool = False
     """Non-members are in every subset of the members. Set it where subsets say how often members were inserted
-    and non-members have no such number (default, false)."""
-    labels: Some[dict[str | int | bool, Literal[0, 1] | None]]
+    and non-members have no such number."""
+    labels: Maybe[Some[dict[str | int | bool, Literal[0, 1] | None]]] = None
     """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a column of classes, give the
     classes' names (default, 1 is member, 0 non-member)."""
 
 
 @loader("dataset", needs=["hub or path"], entry=DataSet)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """The rows of the entry's splits, in its order of splits and theirs of rows; those without words are left out, and
     logged.
 
@@ -97,7 +97,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
         tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
         explain_failure(f"datasets cannot read {folder}"),
     ):
-        found = _splits(folder, entry.get("hub_config"), cache)
+        found = _splits(folder, entry.hub_config, cache)
         chosen = _chosen(entry, found, folder)
         rows = [
             row for split, said in chosen.items()
@@ -105,9 +105,9 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
     texts = list(checked(rows, str(folder)))
-    if entry.get("shared_nonmembers"):
+    if entry.shared_nonmembers:
         texts = _in_every_subset(texts)
-    return numbered(texts) if "question" in entry else texts
+    return numbered(texts) if entry.question is not None else texts
 
 
 def _in_every_subset(texts: list[Text]) -> list[Text]:
@@ -124,9 +124,9 @@ def _in_every_subset(texts: list[Text]) -> list[Text]:
     ]
 
 
-def _folder(entry: Mapping[str, Any], source: Path) -> Path:
+def _folder(entry: DataSet, source: Path) -> Path:
     """The repository's files, as fetched, or the folder that the user has in their place."""
-    folder = (source.parent / entry["hub"] if source.name == MANIFEST else source).resolve()
+    folder = (source.parent / str(entry.hub) if source.name == MANIFEST else source).resolve()
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the one that holds the data set's files.")
     if odd := sorted(set("*?[]") & set(str(folder))):
@@ -166,26 +166,25 @@ def _check_inside(folder: Path, files: Iterable[str]) -> None:
             raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
 
 
-def _chosen(
-    entry: Mapping[str, Any], found: "Mapping[str, Dataset]", folder: Path
-) -> dict[str, Mapping[str, Any]]:
+def _chosen(entry: DataSet, found: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
     """Split -> what all its rows have, in the entry's order; of a data set with one split, that one."""
-    asked = entry.get("splits")
+    asked = entry.splits
     if asked is None:
         if len(found) > 1:
             raise InputError(f"{folder}: name the ones to read under splits: {', '.join(found)}.")
         return {split: {} for split in found}
     if unknown := [split for split in asked if split not in found]:
         raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], found)}")
-    return {split: (asked[split] or {}) if isinstance(asked, Mapping) else {} for split in asked}
+    rows = asked if isinstance(asked, dict) else dict.fromkeys(asked)
+    return {split: {} if values is None else values.given() for split, values in rows.items()}
 
 
 def _rows(
-    entry: Mapping[str, Any], where: str, found: "Dataset", said: Mapping[str, Any], prefix: str
+    entry: DataSet, where: str, found: "Dataset", said: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """The rows with the column names of `local`, each with its position in the source."""
     columns = _columns(entry, where, found, said)
-    labels = {str(value): label for value, label in entry["labels"].items()} if "labels" in entry else None
+    labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
     names = _names_of_classes(found, columns.get("label"))
     empty = 0
     for number, row in enumerate(found.select_columns(sorted(set(columns.values()))), start=1):
@@ -207,18 +206,17 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _columns(
-    entry: Mapping[str, Any], where: str, found: "Dataset", said: Mapping[str, Any]
-) -> dict[str, str]:
+def _columns(entry: DataSet, where: str, found: "Dataset", said: Mapping[str, Any]) -> dict[str, str]:
     """Our name -> the data set's column: those that the entry names, else those that are called as in `local`."""
     there = found.column_names
-    given: Mapping[str, str] = entry.get("columns", {name: name for name in _LOCAL_NAMES if name in there})
+    usual = {name: name for name in _LOCAL_NAMES if name in there}
+    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
     for name, column in given.items():
         if column not in there:
             raise InputError(
                 f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, there)}"
             )
-    if "columns" in entry and (twice := sorted(set(given) & set(said))):
+    if entry.columns is not None and (twice := sorted(set(given) & set(said))):
         raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
         raise InputError(

@@ -9,11 +9,11 @@ tokens). The paraphrases are the view `paraphrase`.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.sources import Text, loader, view_loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -41,14 +41,14 @@ class Passage(NamedTuple):
 
 @loader("arxivtection", needs=["question", "hub or path"])
 @loader("booktection", needs=["question", "hub or path"])
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: BenchmarkEntry, sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order. An ID is the paper's title, or of books `Title_-_Author`."""
     return [_text(one, *_title_and_author(one)) for one in _with_text(entry, sources)]
 
 
 @view_loader("arxivtection")
 @view_loader("booktection")
-def paraphrases(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def paraphrases(entry: BenchmarkEntry, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`paraphrase`: those of each passage that hold words."""
     found = {
         one.text_id: [row for row in (one.row[name] for name in _PARAPHRASES) if row and row.strip()]
@@ -81,12 +81,12 @@ def _title_and_author(one: Passage) -> tuple[str, str]:
     return title, author
 
 
-def _with_text(entry: Mapping[str, Any], sources: list[Path]) -> list[Passage]:
+def _with_text(entry: BenchmarkEntry, sources: list[Path]) -> list[Passage]:
     """The passages whose Example_A holds a word; the log names the others."""
     path = single_file(sources[0], (".csv",))
     kept: list[Passage] = []
     skipped = 0
-    for one in _passages(path, lengths=entry["source"] == "booktection"):
+    for one in _passages(path, lengths=entry.source == "booktection"):
         if (one.row["Example_A"] or "").strip():
             kept.append(one)
         else:

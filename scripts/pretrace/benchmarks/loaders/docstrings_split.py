@@ -5,9 +5,9 @@ installed packages, whose functions describe the same parameters in the same wor
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Required
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,33 +16,34 @@ from pretrace.benchmarks.loaders.sotu_split import share_of
 from pretrace.benchmarks.ngrams import within
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Keys, Some, Unique
+from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
 Window = tuple[str, int, tuple[str, ...]]
 """(module, place of its first word among the words of the module's docstrings, the words)."""
 
 
-class MaxOverlap(Keys, total=False):
+class MaxOverlap(Keys):
     """Which non-members share few n-grams with the members."""
 
-    ngram: Required[Count]
+    ngram: Count
     """Words of an n-gram."""
-    share: Required[Annotated[float, Field(ge=0, le=1)]]
+    share: Annotated[float, Field(ge=0, le=1)]
     """Share of a text's n-grams, 0 to 1."""
 
 
-class DocstringsSplit(BenchmarkEntry, total=False):
+class DocstringsSplit(BenchmarkEntry):
     """Docstrings of installed packages, split at random, as MIMIR."""
 
+    texts: Count
     packages: Some[Unique[str]]
     """Import names of installed packages. Each is a subset; its modules are the documents."""
-    max_overlap: MaxOverlap
+    max_overlap: Maybe[MaxOverlap] = None
     """`{ngram: n, share: s}` keeps only the non-members that share at most s of their n-grams of words with the
     members."""
 
 
-@loader("docstrings_split", needs=["lengths", "texts", "packages"], entry=DocstringsSplit)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+@loader("docstrings_split", needs=["lengths"], entry=DocstringsSplit)
+def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
 
     A snippet has the longest length in consecutive words of a docstring. Snippets do not overlap. A shorter text is
@@ -52,13 +53,13 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     rng = random.Random(seed)
     seen: set[tuple[str, ...]] = set()
     snippets: list[Sequence[Text]] = []
-    for number, package in enumerate(entry["packages"]):
-        quota = share_of(entry["texts"], number, len(entry["packages"]))
-        modules = _windows(package, max(entry["lengths"]), seen)
+    for number, package in enumerate(entry.packages):
+        quota = share_of(entry.texts, number, len(entry.packages))
+        modules = _windows(package, max(entry.lengths), seen)
         for label, windows in _split(modules, quota, package, rng).items():
-            snippets += [_snippet(window, entry["lengths"], label, package) for window in windows]
-    if "max_overlap" in entry:
-        snippets = within(snippets, **entry["max_overlap"])
+            snippets += [_snippet(window, entry.lengths, label, package) for window in windows]
+    if entry.max_overlap is not None:
+        snippets = within(snippets, **entry.max_overlap.given())
     return [text for snippet in snippets for text in snippet]
 
 

@@ -7,10 +7,8 @@ segments, of 1,024 and of 512 words. The authors released no texts.
 
 import heapq
 import shutil
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.gutenberg import (
     CATALOGUE,
@@ -30,7 +28,7 @@ from pretrace.runtime.files import seed_of, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import Day, Url
+from pretrace.runtime.schema import Count, Day, Hub, Url
 
 _FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
 _URLS = "urls/v1_5.txt"  # the version that OLMo-1B and -7B were trained on
@@ -38,9 +36,11 @@ _BOOKS = "/books/"
 _DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
 
 
-class DolmaBook(BenchmarkEntry, total=False):
+class DolmaBook(BenchmarkEntry):
     """Built as the paper built Dolma-Book."""
 
+    documents: Count
+    hub: Hub
     gutenberg: Url
     """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
     so that a stopped run continues."""
@@ -48,11 +48,11 @@ class DolmaBook(BenchmarkEntry, total=False):
     """The non-members are books that Project Gutenberg released on or after this day (YYYY-MM-DD)."""
 
 
-@loader("dolma_book", needs=["hub", "lengths", "gutenberg", "released_after", "documents"], entry=DolmaBook)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+@loader("dolma_book", needs=["lengths"], entry=DolmaBook)
+def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
     files = dict(files_of(sources[0]))
-    lengths = nested_lengths(entry["lengths"])
+    lengths = nested_lengths(entry.lengths)
     found = []
     for label, name in _FILES.items():
         if name not in files:
@@ -70,14 +70,14 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     return found
 
 
-def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int) -> None:
+def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
     """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
 
     Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long
     enough. What a run that was cut short has fetched is kept in `folder`; Dolma's files go when all is done.
     """
-    wanted = entry["documents"]
-    needed = SEGMENTS_NEEDED * max(entry["lengths"])
+    wanted = entry.documents
+    needed = SEGMENTS_NEEDED * max(entry.lengths)
     listed, members = _dolma(entry, folder, seed, attempts, wanted, needed)
     later = _gutenberg(entry, folder, seed, attempts, wanted, needed)
     for label, books in ((1, members), (0, later)):
@@ -92,15 +92,15 @@ def fetch_books(entry: Mapping[str, Any], folder: Path, seed: int, attempts: int
 
 
 def _gutenberg(
-    entry: Mapping[str, Any], folder: Path, seed: int, attempts: int, wanted: int, needed: int
+    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
 ) -> list[Book]:
     """Books of the catalogue in the order of their hash, fetched one by one until enough are long enough."""
     fetcher = Fetcher(attempts, PAUSE)
     catalogue = folder / "pg_catalog.csv"
     if not catalogue.exists():
-        fetcher.save(f"{entry['gutenberg'].rstrip('/')}/{CATALOGUE}", catalogue)
-    listed = released_since(catalogue, entry["released_after"])
-    log.info("%d English books were released on %s or later", len(listed), entry["released_after"])
+        fetcher.save(f"{entry.gutenberg.rstrip('/')}/{CATALOGUE}", catalogue)
+    listed = released_since(catalogue, entry.released_after)
+    log.info("%d English books were released on %s or later", len(listed), entry.released_after)
     found: list[Book] = []
     without: list[str] = []
     with Progress("Project Gutenberg", wanted, "books") as progress:
@@ -108,7 +108,7 @@ def _gutenberg(
             if len(found) == wanted:
                 break
             try:
-                text = fetch_text(entry["gutenberg"], book, folder / "gutenberg", fetcher)
+                text = fetch_text(entry.gutenberg, book, folder / "gutenberg", fetcher)
             except NotFoundError:
                 without.append(book)
                 continue
@@ -121,15 +121,15 @@ def _gutenberg(
 
 
 def _dolma(
-    entry: Mapping[str, Any], folder: Path, seed: int, attempts: int, wanted: int, needed: int
+    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
 ) -> tuple[Snapshot, list[Book]]:
     """Dolma's list of files, and the long enough books with the smallest hashes."""
-    listed = snapshot(entry["hub"], "dataset", entry.get("revision", "main"), [_URLS])
+    listed = snapshot(entry.hub, "dataset", entry.revision, [_URLS])
     if _URLS not in listed.files:
-        raise InputError(f"{entry['hub']} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
+        raise InputError(f"{entry.hub} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
     urls = [line for line in (listed.folder / _URLS).read_text(encoding="utf-8").split() if _BOOKS in line]
     if not urls:
-        raise InputError(f"{entry['hub']}: {_URLS} names no file of books ({_BOOKS}).")
+        raise InputError(f"{entry.hub}: {_URLS} names no file of books ({_BOOKS}).")
     fetcher = Fetcher(attempts)
     found: list[Book] = []
     for url in urls:

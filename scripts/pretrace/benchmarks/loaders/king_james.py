@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Required
+from typing import NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
 from pretrace.benchmarks.verses import Chapter, Verse, daily_verses, verses
@@ -18,17 +18,17 @@ from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Count
 
 
-class QuotedChapters(BenchmarkEntry, total=False):
+class QuotedChapters(BenchmarkEntry):
     """The first words of each chapter of the King James Bible."""
 
-    quoted_by: Required[str]
+    quoted_by: str
     """`chapters`, `verses`: a slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
 
 
-class QuotedVerses(QuotedChapters, total=False):
+class QuotedVerses(QuotedChapters):
     """Verses of the day in the King James Bible, against other verses of the same books."""
 
-    others: Required[Count]
+    others: Count
     """Passages with label 0 for each with label 1, drawn at random from the same book."""
 
 
@@ -49,7 +49,7 @@ class Bible(NamedTuple):
 
 
 @loader("verses", needs=["download", "lengths"], entry=QuotedVerses)
-def load_verses(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
     """A text is `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
 
     Label 1: the verses of the day. Label 0: for each of these, `others` verses of the same book, drawn at random so
@@ -58,11 +58,7 @@ def load_verses(entry: Mapping[str, Any], sources: list[Path], seed: int) -> lis
     """
     bible = _read(*sources)
     rng = random.Random(seed)
-    return [
-        text
-        for length in entry["lengths"]
-        for text in _quoted_and_others(bible, length, entry["others"], rng)
-    ]
+    return [text for length in entry.lengths for text in _quoted_and_others(bible, length, entry.others, rng)]
 
 
 def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Random) -> Iterator[Text]:
@@ -101,13 +97,13 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
 
 
 @loader("chapters", needs=["download", "lengths"], entry=QuotedChapters)
-def load_chapters(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load_chapters(entry: QuotedChapters, sources: list[Path], seed: int) -> list[Text]:
     """The first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
 
     Label 1: a verse of the day begins within these words. `sources` as in `load_verses`.
     """
     bible = _read(*sources)
-    return [text for length in entry["lengths"] for text in _openings(bible, length)]
+    return [text for length in entry.lengths for text in _openings(bible, length)]
 
 
 def _openings(bible: Bible, length: int) -> Iterator[Text]:

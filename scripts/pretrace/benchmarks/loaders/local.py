@@ -7,31 +7,31 @@ Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, Words, checked_row, rows
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Maybe
 
 
-class LocalEntry(BenchmarkEntry, total=False):
+class LocalEntry(BenchmarkEntry):
     """Keys of a benchmark of your own texts."""
 
-    known: str
+    known: Maybe[str] = None
     """`local`: a second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
 
 
 @loader("local", needs=["path"], entry=LocalEntry)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
     """Every row of the files, in their order. Raises `InputError` with file and line of the first bad row.
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
     read = texts_of(*sources)
-    return numbered(read) if "question" in entry else read
+    return numbered(read) if entry.question is not None else read
 
 
 def texts_of(path: Path, known: Path | None = None) -> list[Text]:
@@ -81,26 +81,26 @@ def texts(path: Path) -> Iterator[Text]:
     return checked(rows(path), str(path))
 
 
-class LocalText(Columns, total=False):
+class LocalText(Columns):
     """A text of your own."""
 
-    input: Words
+    input: Words = ""
     """a text with at least one word and without NUL characters"""
-    text: Words
+    text: Words = ""
     """a text with at least one word and without NUL characters"""
-    label: Label
+    label: Label = None
     """1 (member), 0 (non-member) or, where unknown, null (in CSV: empty)"""
-    subset: Name
+    subset: Name = None
     """a name, in quotes, or null"""
-    length: Length
+    length: Length = None
     """a whole number of words, 1 or more, or null"""
-    document: Name
+    document: Name = None
     """a name, in quotes, or null"""
-    id: Named
+    id: Named = ""
     """a name of its own in every row; or leave the column out"""
-    title: Name
+    title: Name = None
     """a title, in quotes, or null"""
-    author: Name
+    author: Name = None
     """a name, in quotes, or null"""
 
 

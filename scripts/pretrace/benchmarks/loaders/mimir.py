@@ -10,25 +10,26 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.hub_files import NEIGHBOUR_SUFFIX, mimir_sets
 from pretrace.benchmarks.rows import lines
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import files_of
 from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Maybe
 
+NEIGHBOUR_SUFFIX = "_neighbors_25_bert_in_place_swap"
 _CLASSES = (("train", "member", 1), ("test", "nonmember", 0))
 
 
-class Mimir(BenchmarkEntry, total=False):
+class Mimir(BenchmarkEntry):
     """MIMIR, as its authors released it."""
 
-    hub_split: str
+    hub_split: Maybe[str] = None
     """The split to read in every subset, as `ngram_7_0.2`."""
 
 
 @loader("mimir", needs=["hub"], entry=Mimir)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
     """Members, then non-members of each subset, in the files' order; a text without words is left out, and logged."""
     found = []
     for subset, name in mimir_sets(entry):
@@ -49,9 +50,9 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
 
 
 @view_loader("mimir")
-def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`neighbours-{count}`: for each text those that were made by masking, as the authors stored them."""
-    expected = entry.get("neighbours")
+    expected = entry.neighbours
     found: dict[str, list[str]] = {}
     for subset, name in mimir_sets(entry):
         for folder, kind, _ in _CLASSES:
@@ -67,6 +68,14 @@ def neighbours(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Ma
                     "%s: %d texts do not have the %s neighbours that the entry states", path, other, expected
                 )
     return {f"neighbours-{expected}": found}
+
+
+def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:
+    """Return (subset, name of its files) of an entry: its sets in one split, or one set in all its splits."""
+    if entry.hub_config is None:
+        split = "" if entry.hub_split is None else f"_{entry.hub_split}"
+        return [(subset, f"{subset}{split}") for subset in entry.subsets]
+    return [(split, f"{entry.hub_config}_{split}") for split in entry.subsets] or [("", entry.hub_config)]
 
 
 def _id(subset: str, kind: str, number: int) -> str:

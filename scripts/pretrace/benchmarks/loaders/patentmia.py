@@ -5,9 +5,7 @@ Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence
 (non-members), 5,000 each, of each page one snippet of 512 jieba words; shorter lengths are its first words.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.loaders.local import texts
@@ -16,20 +14,20 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.schema import Url
 
 
-class PatentMia(BenchmarkEntry, total=False):
+class PatentMia(BenchmarkEntry):
     """PatentMIA, as its authors released it."""
 
     url: Url
     """The archive of PatentMIA's authors."""
 
 
-@loader("patentmia", needs=["lengths", "url"], entry=PatentMia)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+@loader("patentmia", needs=["lengths"], entry=PatentMia)
+def load(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]:
     """The released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
     path = single_file(sources[0], (".jsonl",), "patent")
     cut = [(number, row.label, jieba_words(row.text)) for number, row in enumerate(texts(path))]
     return [
         Text(f"{number:05d}-{length:03d}", "".join(words[:length]), label, length=length)
         for number, label, words in cut
-        for length in entry["lengths"]
+        for length in entry.lengths
     ]

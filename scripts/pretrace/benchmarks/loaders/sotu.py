@@ -7,21 +7,35 @@ length is a snippet's first words.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.sources import Text, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
 
 
-@loader("sotu", needs=["download", "lengths", "texts", "members", "nonmembers"])
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+class TwoClasses(BenchmarkEntry):
+    """Members from some years, non-members from others."""
+
+    members: YearsOf
+    nonmembers: YearsOf
+
+
+class Sotu(TwoClasses):
+    """Snippets of each address."""
+
+    texts: Count
+
+
+@loader("sotu", needs=["download", "lengths"], entry=Sotu)
+def load(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each address, drawn at random, as texts of every length.
 
     Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
@@ -31,15 +45,15 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
         text
         for label, addresses in classes_of(entry, sources).items()
         for speech in addresses
-        for text in _snippets(speech, entry["lengths"], entry["texts"], rng, label)
+        for text in _snippets(speech, entry.lengths, entry.texts, rng, label)
     ]
 
 
-def classes_of(entry: Mapping[str, Any], sources: list[Path]) -> dict[int, list[Speech]]:
+def classes_of(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
     """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
     addresses = speeches(sources[0])
-    nonmembers = addresses_between(addresses, entry["nonmembers"]["years"], "nonmembers")
-    members = addresses_between(addresses, entry["members"]["years"], "members")
+    nonmembers = addresses_between(addresses, entry.nonmembers.years, "nonmembers")
+    members = addresses_between(addresses, entry.members.years, "members")
     return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
 
 

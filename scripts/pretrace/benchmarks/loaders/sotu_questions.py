@@ -6,21 +6,24 @@ not independent, and tests on them describe, no more.
 """
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from pretrace.benchmarks.loaders.sotu import classes_of, nested_lengths, take_turns
+from pretrace.benchmarks.loaders.sotu import TwoClasses, classes_of, nested_lengths, take_turns
 from pretrace.benchmarks.sources import Text, cut, loader
 from pretrace.benchmarks.speeches import Speech
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count
 
 
-@loader(
-    "sotu_questions",
-    needs=["download", "lengths", "members", "nonmembers", "documents", "passages", "question"],
-)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+class SotuQuestions(TwoClasses):
+    """Passages of sections of addresses."""
+
+    documents: Count
+    passages: Count
+
+
+@loader("sotu_questions", needs=["download", "lengths", "question"], entry=SotuQuestions)
+def load(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
     """`passages` of each length from each of `documents` sections of either class.
 
     Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving
@@ -31,14 +34,12 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     return [text for label, addresses in classes for text in _class(addresses, entry, rng, label=label)]
 
 
-def _class(
-    addresses: list[Speech], entry: Mapping[str, Any], rng: random.Random, *, label: int
-) -> list[Text]:
-    lengths = nested_lengths(entry["lengths"])
+def _class(addresses: list[Speech], entry: SotuQuestions, rng: random.Random, *, label: int) -> list[Text]:
+    lengths = nested_lengths(entry.lengths)
     turns = list(range(len(addresses)))
     rng.shuffle(turns)
-    sections = [(address, number) for address in turns for number in range(entry["documents"])]
-    chosen = sorted(take_turns(sections, turns, entry["documents"], rng))
+    sections = [(address, number) for address in turns for number in range(entry.documents)]
+    chosen = sorted(take_turns(sections, turns, entry.documents, rng))
     return [
         text
         for address, number in chosen
@@ -47,14 +48,14 @@ def _class(
 
 
 def _passages(
-    speech: Speech, number: int, entry: Mapping[str, Any], lengths: list[int], rng: random.Random, label: int
+    speech: Speech, number: int, entry: SotuQuestions, lengths: list[int], rng: random.Random, label: int
 ) -> list[Text]:
     words = speech.text.split()
-    size = len(words) // entry["documents"]
+    size = len(words) // entry.documents
     places = range(number * size, (number + 1) * size - lengths[-1] + 1, lengths[-1])
-    if len(places) < entry["passages"]:
+    if len(places) < entry.passages:
         raise InputError(
-            f"passages: a section of {speech.fileid} has {size} words, too few for {entry['passages']} passages of "
+            f"passages: a section of {speech.fileid} has {size} words, too few for {entry.passages} passages of "
             f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
         )
     document = f"{speech.fileid}-{number + 1}"
@@ -62,6 +63,6 @@ def _passages(
     about["title"] = f"State of the Union Address of {speech.year}"
     return [
         cut(words, start, length, text_id=f"{document}-{length:03d}-{passage:02d}", passage=passage, **about)
-        for passage, start in enumerate(sorted(rng.sample(places, entry["passages"])))
+        for passage, start in enumerate(sorted(rng.sample(places, entry.passages)))
         for length in lengths
     ]

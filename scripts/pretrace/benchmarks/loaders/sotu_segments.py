@@ -5,21 +5,27 @@ an address of n segments gives its head (segment 0), its middle (n // 2) and its
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths
 from pretrace.benchmarks.loaders.sotu_split import document_of
-from pretrace.benchmarks.sources import Text, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
+from pretrace.runtime.schema import Span
 
 SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
 
 
-@loader("sotu_segments", needs=["download", "lengths", "years"])
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+class SotuSegments(BenchmarkEntry):
+    """Segments of whole addresses."""
+
+    years: Span
+
+
+@loader("sotu_segments", needs=["download", "lengths"], entry=SotuSegments)
+def load(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
 
     An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin
@@ -28,9 +34,9 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
     is cut to whole segments of the longest length first, so that every shorter segment lies inside one of the
     longest of its subset.
     """
-    lengths = nested_lengths(entry["lengths"])
+    lengths = nested_lengths(entry.lengths)
     longest = lengths[-1]
-    found = addresses_between(speeches(sources[0]), entry["years"], "years")
+    found = addresses_between(speeches(sources[0]), entry.years, "years")
     addresses = [speech for speech in found if len(speech.text.split()) >= SEGMENTS_NEEDED * longest]
     sides = _sides(addresses, random.Random(seed))
     return [

@@ -7,61 +7,75 @@ is a snippet's first words: every length has the same snippets. Members and non-
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.loaders.sotu import Window, address_windows, addresses_between, snippet, take_turns
+from pretrace.benchmarks.loaders.sotu import (
+    TwoClasses,
+    Window,
+    address_windows,
+    addresses_between,
+    snippet,
+    take_turns,
+)
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Some, Span
+from pretrace.runtime.schema import Count, Maybe, Some, Span
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
 """Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
 
 
-class SotuSplit(BenchmarkEntry, total=False):
+class SotuSplit(BenchmarkEntry):
     """State of the Union addresses, split at random, as MIMIR."""
 
+    texts: Count
     eras: Some[list[Span]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
-    repetitions: Annotated[list[Count], Field(min_length=2)]
+    repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
     """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
     the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
 
 
-@loader("sotu_split", needs=["download", "lengths", "texts", "eras"], entry=SotuSplit)
-def load_split(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+@loader("sotu_split", needs=["download", "lengths"], entry=SotuSplit)
+def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
     every = speeches(sources[0])
     rng = random.Random(seed)
     snippets: list[Sequence[Text]] = []
-    for number, (first, last) in enumerate(entry["eras"]):
+    for number, (first, last) in enumerate(entry.eras):
         addresses = addresses_between(every, (first, last), "eras")
-        quota = share_of(entry["texts"], number, len(entry["eras"]))
-        for label, windows in _split(addresses, max(entry["lengths"]), rng).items():
+        quota = share_of(entry.texts, number, len(entry.eras))
+        for label, windows in _split(addresses, max(entry.lengths), rng).items():
             drawn = _draw(windows, quota, rng, f"era {first}-{last}")
-            snippets += _snippets(addresses, drawn, entry["lengths"], label, f"{first}-{last}")
-    if "repetitions" in entry:
-        snippets = _dosed(snippets, entry["repetitions"], rng)
+            snippets += _snippets(addresses, drawn, entry.lengths, label, f"{first}-{last}")
+    if entry.repetitions is not None:
+        snippets = _dosed(snippets, entry.repetitions, rng)
     return [text for snippet in snippets for text in snippet]
 
 
-@loader("sotu_temporal", needs=["download", "lengths", "texts", "members", "nonmembers"])
-def load_temporal(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+class SotuTemporal(TwoClasses):
+    """State of the Union addresses, split by their years."""
+
+    texts: Count
+
+
+@loader("sotu_temporal", needs=["download", "lengths"], entry=SotuTemporal)
+def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, members and non-members from different years."""
     every = speeches(sources[0])
     rng = random.Random(seed)
     texts: list[Text] = []
-    for label, which in ((1, "members"), (0, "nonmembers")):
-        addresses = addresses_between(every, entry[which]["years"], which)
-        windows = address_windows(addresses, max(entry["lengths"]))
-        drawn = _draw(windows, entry["texts"], rng, which)
-        snippets = _snippets(addresses, drawn, entry["lengths"], label, "")
+    for label, which, of_class in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
+        addresses = addresses_between(every, of_class.years, which)
+        windows = address_windows(addresses, max(entry.lengths))
+        drawn = _draw(windows, entry.texts, rng, which)
+        snippets = _snippets(addresses, drawn, entry.lengths, label, "")
         texts += [text for snippet in snippets for text in snippet]
     return texts
 

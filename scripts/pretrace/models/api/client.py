@@ -1,4 +1,4 @@
-"""Requests -> answers, each asked until it is answered once: stored answers first, the missing ones over the net."""
+"""Requests -> answers: stored ones first, the missing ones over the net, each asked until it is answered once."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class MalformedAnswerError(ValueError):
 
 
 def choice_of(body: Any) -> dict[str, Any]:
-    """The first choice of an answer, of either endpoint; `MalformedAnswerError` where there is none."""
+    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` if there is none."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise MalformedAnswerError("no choices")
@@ -46,7 +46,7 @@ class ApiClient:
         self._tally: Counter[str] = Counter()
 
     def log_tally(self) -> None:
-        """Say what was asked for, what was stored before, and what it cost."""
+        """Log how many answers were asked for and stored before, and what they cost."""
         tally = self._tally
         log.info(
             "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated), %.4f US dollars",
@@ -59,15 +59,15 @@ class ApiClient:
         read: Callable[[Body], T],
         progress: Callable[[int], None] = lambda answered: None,
     ) -> list[T]:
-        """The result of `read` for each answer, in the order of the requests; `progress` counts requests.
+        """Return the result of `read` for each answer, in the order of the requests; `progress` counts requests.
 
         Equal requests are asked once. `read` raises `MalformedAnswerError` for an answer to ask for again. Raises
-        `InputError` where the key is not set, the server refuses a request or keeps failing, or the budget
-        does not suffice: what was answered until then is stored, and the message says how much.
+        `InputError` if the key is not set, the server refuses a request or keeps failing, or the budget does not
+        suffice; the answers until then are stored, and the message counts them.
         """
         keys = [self.endpoint.key_of(request) for request in requests]
         known = self.store.known(list(dict.fromkeys(keys)))
-        missing = {key: one for key, one in zip(keys, requests, strict=True) if key not in known}
+        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
         progress(sum(key in known for key in keys))
         if missing:
             asking = _Asking(self, missing, read, Counter(keys), progress)
@@ -79,7 +79,7 @@ class ApiClient:
         return [self._read(key, read) for key in keys]
 
     def forget(self, requests: Sequence[ApiRequest]) -> None:
-        """Take the answers of these requests out of the store; what they cost stays counted."""
+        """Take the answers of these requests out of the store; their cost stays counted."""
         for request in requests:
             self.store.remove(self.endpoint.key_of(request))
 
@@ -145,7 +145,7 @@ class _Asking:
             await self._answer(client, key, request)
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
-        """Ask until there is an answer, or note why there is none."""
+        """Ask until there is an answer, or note the reason why not."""
         most = self.endpoint.cost(*self.endpoint.most(request))
         for attempt in range(self.endpoint.attempts):
             await self._pause()
@@ -161,9 +161,11 @@ class _Asking:
                     return
                 await asyncio.sleep(fault.wait(attempt))
                 continue
-            stored = self._stored(key, request, text, body)
-            self.store.add(stored, most)
-            self.answered, self.cost = self.answered + 1, self.cost + stored.cost
+            prompt, completion = _usage(body) or self.endpoint.most(request)
+            sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
+            cost = self.endpoint.cost(prompt, completion)
+            self.store.add(Answer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
+            self.answered, self.cost = self.answered + 1, self.cost + cost
             await self._settle()
             self.progress(self.copies[key])
             return
@@ -174,14 +176,24 @@ class _Asking:
             await asyncio.sleep(wait)
 
     async def _put_aside(self, most: int) -> bool:
-        """Put aside what a request can cost; where the budget lacks it, wait for what is in flight to cost less."""
+        """Put aside a request's highest cost; if the budget lacks it, wait for the requests in flight to cost less."""
         async with self._settled:
             while self._failure is None:
                 if self.store.reserve(most, self.budget):
                     self._in_flight += 1
                     return True
                 if not self._in_flight:
-                    self._fail(self._over_budget(most))
+                    spent, aside = (amount / NANO for amount in self.store.money())
+                    also = (
+                        f" and {aside:.6g} put aside for requests whose answers are not there"
+                        if aside
+                        else ""
+                    )
+                    self._fail(
+                        f"the budget is used up: of budget_usd = {self.budget / NANO:g} (config.yaml), {spent:.6g} "
+                        f"dollars are spent{also}, and the next request can cost up to {most / NANO:.6g}. Nothing "
+                        "more was asked; raise budget_usd to go on."
+                    )
                     break
                 await self._settled.wait()
         return False
@@ -190,15 +202,6 @@ class _Asking:
         async with self._settled:
             self._in_flight -= 1
             self._settled.notify_all()
-
-    def _over_budget(self, most: int) -> str:
-        spent, aside = self.store.money()
-        also = f" and {aside / NANO:.6g} put aside for requests whose answers are not there" if aside else ""
-        return (
-            f"the budget is used up: of budget_usd = {self.budget / NANO:g} (config.yaml), {spent / NANO:.6g} "
-            f"dollars are spent{also}, and the next request can cost up to {most / NANO:.6g}. Nothing more was "
-            "asked; raise budget_usd to go on."
-        )
 
     async def _post(self, client: openai.AsyncOpenAI, request: ApiRequest) -> tuple[str, Body]:
         """The answer as text and parsed; any failure is a `FailedRequestError` whose message does not hold the key."""
@@ -238,15 +241,9 @@ class _Asking:
     def _fail(self, why: str) -> None:
         self._failure = self._failure or why
 
-    def _stored(self, key: str, request: ApiRequest, text: str, body: Body) -> Answer:
-        prompt, completion = _usage(body) or self.endpoint.most(request)
-        asked = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
-        cost = self.endpoint.cost(prompt, completion)
-        return Answer(key, self.endpoint.name, asked, text, prompt, completion, cost)
-
 
 def _usage(body: Body) -> tuple[int, int] | None:
-    """(prompt, completion) tokens that the server counted, None where it does not say."""
+    """(prompt, completion) tokens that the server counted, None if it does not say."""
     try:
         usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
@@ -256,7 +253,7 @@ def _usage(body: Body) -> tuple[int, int] | None:
 
 @contextmanager
 def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
-    """A client of a registry entry's `api`, with its store open."""
+    """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
         client = ApiClient(Endpoint(name, **api), answers, budget_usd=budget_usd)
         try:

@@ -1,4 +1,4 @@
-"""One model behind an API as models.yaml describes it: where it is asked, what it offers, what it costs."""
+"""One model behind an API as models.yaml describes it: its address, its features and its price."""
 
 import math
 import os
@@ -50,11 +50,11 @@ class Endpoint:
 
     @property
     def identity(self) -> dict[str, str]:
-        """Who answers: what distinguishes stored answers beside the body."""
+        """The server and model, which distinguish stored answers besides the body."""
         return {"base_url": self.base_url.rstrip("/"), "endpoint": self.endpoint, "model": self.model}
 
     def key(self) -> str:
-        """The API key, read from the environment; "" for a server that asks for none."""
+        """Read the API key from the environment; "" for a server without one."""
         if not self.key_env:
             return ""
         key = os.environ.get(self.key_env)
@@ -66,21 +66,19 @@ class Endpoint:
         return key
 
     def key_of(self, request: ApiRequest) -> str:
-        """Hex SHA-256 of all that an answer depends on."""
+        """Return the hex SHA-256 of all that an answer depends on."""
         return digest({**self.identity, "body": dict(request.body), "again": request.again})
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
-        """In billionths of a dollar, rounded up."""
+        """Return the cost in billionths of a dollar, rounded up."""
         dollars = (prompt_tokens * self.price["input"] + completion_tokens * self.price["output"]) / 1e6
         return math.ceil(dollars * NANO)
 
     def most(self, request: ApiRequest) -> tuple[int, int]:
-        """The most (prompt, completion) tokens that a request can cost: no tokenizer here has more tokens
-        than a text has bytes.
-        """
+        """Bound a request's (prompt, completion) tokens: no tokenizer here has more tokens than a text has bytes."""
         body = request.body
         if "messages" in body:
-            prompt = sum(len(one["content"].encode()) + _MESSAGE_TOKENS for one in body["messages"])
+            prompt = sum(len(part["content"].encode()) + _MESSAGE_TOKENS for part in body["messages"])
         else:
             given = body["prompt"]  # token ids or a text
             prompt = len(given if isinstance(given, list) else given.encode()) + _MESSAGE_TOKENS

@@ -20,7 +20,7 @@ class FailedRequestError(Exception):
 
     temporary  whether asking again can help
     paid       whether the server may have counted it: it was received, and what came back was lost
-    after      seconds that the server asks to wait, None where it says nothing
+    after      seconds that the server asks to wait, None if it does not say
     """
 
     message: str
@@ -32,13 +32,13 @@ class FailedRequestError(Exception):
         return self.message
 
     def wait(self, attempt: int) -> float:
-        """Seconds before attempt number `attempt` + 1: exponential with jitter, never less than the server asks."""
+        """Return the seconds before attempt number `attempt` + 1: exponential with jitter, or the server's and more."""
         backed_off = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1)
         return backed_off if self.after is None else self.after + random.uniform(0, 0.1) * backed_off
 
 
 def fault_of(error: openai.OpenAIError) -> FailedRequestError:
-    """The fault that an error of the client means; its message may contain the server's text."""
+    """Translate an error of the client; the fault's message may contain the server's text."""
     if isinstance(error, openai.APITimeoutError):
         return FailedRequestError("timed out", paid=True)
     if isinstance(error, openai.APIConnectionError):
@@ -57,7 +57,7 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait (`Retry-After` as a number or a date), None where it does not say."""
+    """Read the seconds that a server asks to wait (`Retry-After` as a number or a date), None if it does not say."""
     value = headers.get("retry-after", "")
     with suppress(ValueError):
         return max(0.0, float(value))

@@ -54,10 +54,7 @@ class Answer:
 
 
 class AnswerStore:
-    """Use as a context manager, or `close` it.
-
-    Raises `InputError` with the remedy wherever the file cannot be read or written.
-    """
+    """Use as a context manager. Raises `InputError` with the remedy if the file cannot be read or written."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -73,9 +70,6 @@ class AnswerStore:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._database.close()
 
     @contextmanager
@@ -105,17 +99,17 @@ class AnswerStore:
             raise
 
     def known(self, keys: Sequence[str]) -> set[str]:
-        """Those of the keys that have an answer."""
-        found: set[str] = set()
+        """Return the keys with a stored answer."""
+        stored: set[str] = set()
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))
             rows = self._rows(f"SELECT key FROM answers WHERE key IN ({marks})", part)
-            found.update(key for (key,) in rows)
-        return found
+            stored.update(key for (key,) in rows)
+        return stored
 
     def answer(self, key: str) -> dict[str, Any]:
-        """The parsed answer; `KeyError` where there is none."""
+        """Return the parsed answer; `KeyError` if there is none."""
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
@@ -123,7 +117,7 @@ class AnswerStore:
         return parsed
 
     def reserve(self, cost: int, budget: int) -> bool:
-        """Put the most that a request can cost aside; false, and nothing done, where the budget lacks it.
+        """Put the most that a request can cost aside; false, and nothing done, if the budget lacks it.
 
         Both in billionths of a dollar. A request without a cost always passes.
         """
@@ -137,7 +131,7 @@ class AnswerStore:
         return True
 
     def release(self, cost: int, *, paid: bool) -> None:
-        """A request ended without an answer; `paid`: it may have cost all that was put aside."""
+        """End a request without an answer; `paid`: it may have cost all that was put aside."""
         if cost:
             with self._transaction():
                 self._move(cost, cost if paid else 0)
@@ -158,11 +152,11 @@ class AnswerStore:
         self._rows("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
 
     def money(self) -> tuple[int, int]:
-        """(spent, put aside) in billionths of a dollar."""
+        """Return (spent, put aside) in billionths of a dollar."""
         [(spent, aside)] = self._rows("SELECT spent, aside FROM money")
         return spent, aside
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Model -> (answers stored, their cost in billionths of a dollar)."""
+        """Count the stored answers of each model: model -> (answers, their cost in billionths of a dollar)."""
         rows = self._rows("SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model")
         return {model: (answers, cost) for model, answers, cost in rows}

@@ -1,4 +1,4 @@
-"""A model behind an API as a target of passes: what it reads is scored there, not here."""
+"""A model behind an API as a target of passes: the server scores what the model reads."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -43,7 +43,7 @@ def train_model(
 
 
 def tokenizer_of(tokenizer_json: Path) -> Any:
-    """The tokenizer of a model that is trained here; it begins and ends no text by itself."""
+    """Load the tokenizer of a model that is trained here; it begins and ends no text by itself."""
     return transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer_json), bos_token=SEPARATOR, eos_token=SEPARATOR
     )
@@ -56,7 +56,7 @@ def fit(
     tokenizer: Any,
     other: Sequence[str] = (),
 ) -> tuple[Any, pd.DataFrame]:
-    """A model trained from random weights as `train_model` says, and its loss curve."""
+    """Train a model from random weights as `train_model` does; the model and its loss curve."""
     sizes = {key: training[key] for key in ("width", "layers")}
     model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
     texts = training_stream(benchmark, training, other)
@@ -74,8 +74,8 @@ def continue_model(
 ) -> Checkpoint:
     """Train the checkpoint that `start` records further, in float32, and write it to `out_dir`.
 
-    Everything else as `train_model`. Raises `InputError` where the benchmark has no members, where the tokenizer
-    has no `SEPARATOR`, and where the window is longer than the model's context.
+    Everything else as `train_model`. Raises `InputError` if the benchmark has no members, if the tokenizer has no
+    `SEPARATOR`, and if the window is longer than the model's context.
     """
     torch.set_num_threads(threads)
     target = load_checkpoint(start, dtype="float32", device="cpu")
@@ -104,8 +104,6 @@ def _train(
     tokenizer: Any,
     separator: int,
 ) -> pd.DataFrame:
-    """Train in place on `texts`, those of one epoch; gives the loss curve."""
-
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
         packing = {"separator": separator, "window": training["window"], "seed": _seed(training)}

@@ -16,7 +16,7 @@ CONTEXT = 2048
 
 
 def new_model(*, vocabulary: int, width: int, layers: int, seed: int) -> transformers.GPTNeoXForCausalLM:
-    """A GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
+    """Make a GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
     torch.manual_seed(seed)
     config = transformers.GPTNeoXConfig(
         vocab_size=vocabulary,
@@ -43,8 +43,8 @@ def train(
 ) -> pd.DataFrame:
     """Train in place on `windows`, one a step, on the CPU.
 
-    Gives the curve, a row a step: `step` (from 1), `tokens` (predicted so far), `loss` (nats a token, before
-    the step), `heldout_loss` (after the step; missing between the points where it is taken).
+    Returns the curve, a row a step: `step` (from 1), `tokens` (predicted so far), `loss` (nats a token, before the
+    step), `heldout_loss` (after the step; missing between the points where it is taken).
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=len(windows))
@@ -70,7 +70,7 @@ def train(
 
 
 def mean_loss(model: Any, window: Sequence[int]) -> torch.Tensor:
-    """Mean cross-entropy (nats) of a window's tokens but the first."""
+    """Compute the mean cross-entropy (nats) of a window's tokens but the first."""
     ids = torch.tensor([window])
     logits = model(ids[:, :-1]).logits
     return torch.nn.functional.cross_entropy(logits[0], ids[0, 1:])
@@ -78,7 +78,6 @@ def mean_loss(model: Any, window: Sequence[int]) -> torch.Tensor:
 
 @torch.no_grad()
 def _loss_of(model: Any, windows: Sequence[Sequence[int]]) -> float:
-    """Mean cross-entropy (nats) of all the windows' tokens but each one's first."""
     model.eval()
     sums = [mean_loss(model, window).item() * (len(window) - 1) for window in windows]
     model.train()

@@ -28,19 +28,19 @@ def train_shadows(
     tokenizer_json: Path,
     threads: int,
 ) -> pd.DataFrame:
-    """Log-likelihoods of the benchmark's texts under `shadows` models that are trained as the model `name` is.
+    """Compute the benchmark's log-likelihoods under `shadows` models that are trained as the model `name` is.
 
     Each is trained on half of the texts of both classes (`halves`), with a seed of its own; everything else is as
     `training`, the entry of the model, says. Gives a row a text of these `lengths` (None: all) and shadow: `text_id`;
     `shadow` (from 0); `in`, whether the text was in its half; `log_likelihood`, the mean log-probability of the
-    text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` where a text
-    is not part of a text of the longest length.
+    text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` if a text is not
+    part of a text of the longest length.
     """
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     read = benchmark["length"].isin(lengths if lengths is not None else benchmark["length"]).to_numpy(bool)
-    asked = benchmark[read]
-    texts = [[tokenizer.eos_token_id, *ids] for ids in tokenizer(asked["text"].tolist())["input_ids"]]
+    rows = benchmark[read]
+    texts = [[tokenizer.eos_token_id, *ids] for ids in tokenizer(rows["text"].tolist())["input_ids"]]
     frames = []
     for shadow, half in enumerate(halves(benchmark, shadows, seed_of("shadows", training["seed"]))):
         own = {**training, "seed": seed_of("shadow", training["seed"], shadow)}
@@ -48,26 +48,25 @@ def train_shadows(
         model, _ = fit(f"shadow {shadow} of {name}", own, trained, tokenizer)
         model.eval()
         with torch.no_grad():
-            found = [-mean_loss(model, text).item() for text in texts]
-        columns = {"text_id": asked["text_id"], "shadow": shadow, "in": half[read], "log_likelihood": found}
+            scores = [-mean_loss(model, text).item() for text in texts]
+        columns = {"text_id": rows["text_id"], "shadow": shadow, "in": half[read], "log_likelihood": scores}
         frames.append(pd.DataFrame(columns))
     return pd.concat(frames, ignore_index=True)
 
 
 def halves(benchmark: pd.DataFrame, count: int, seed: int) -> list[Booleans]:
-    """For each of `count` shadows (even) which texts it is trained on: half of them, drawn as a split draws members.
+    """Draw for each of `count` shadows (even) the half of the texts that it is trained on, as a split draws members.
 
     Of a document with texts of both classes half of the texts of the longest length; documents of one class are whole
     in or out, in turn. A shorter text goes with the longest one that it is a part of. Shadows 2i and 2i + 1 have the
     opposite halves, so that each text is in half of the shadows and out of the others.
     """
     place = _containing(benchmark)
-    found: list[Booleans] = []
+    drawn: list[Booleans] = []
     for pair in range(count // 2):
-        chosen = _half(benchmark, random.Random(seed_of(seed, pair)))
-        half = np.isin(place, sorted(chosen))
-        found += [half, ~half]
-    return found
+        half = np.isin(place, sorted(_half(benchmark, random.Random(seed_of(seed, pair)))))
+        drawn += [half, ~half]
+    return drawn
 
 
 def _longest(benchmark: pd.DataFrame) -> list[int]:
@@ -76,7 +75,7 @@ def _longest(benchmark: pd.DataFrame) -> list[int]:
 
 
 def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
-    """The places of the texts of the longest length that are drawn."""
+    """Draw half of the texts of the longest length; their places."""
     documents: dict[str, list[int]] = {}
     names, labels = benchmark["document"].tolist(), benchmark["label"].tolist()
     for place in _longest(benchmark):
@@ -94,7 +93,7 @@ def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
 def _containing(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
     """For each text the place of the first text of the longest length that it is a part of."""
     texts, longest = benchmark["text"].tolist(), _longest(benchmark)
-    found = []
+    places = []
     for text, id in zip(texts, benchmark["text_id"], strict=True):
         place = next((place for place in longest if text in texts[place]), None)
         if place is None:
@@ -102,5 +101,5 @@ def _containing(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
                 f"shadow models: the text '{id}' is not part of a text of the longest length, so it is unknown "
                 "whether a shadow model was trained on it; use a benchmark whose shorter texts are parts of longer."
             )
-        found.append(place)
-    return np.array(found)
+        places.append(place)
+    return np.array(places)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ HELD_OUT_TEXTS = 40
 def training_stream(
     benchmark: pd.DataFrame, training: Mapping[str, Any], other: Sequence[str] = ()
 ) -> list[str]:
-    """The texts that are packed, exactly: one epoch's, before they are shuffled.
+    """List the texts of one epoch, before they are shuffled and packed.
 
     The distinct members of the benchmark's longest length, sorted, each as often as the table's `repetitions`
     says (default 1). With `members: false`, for a null model: as many passages of `other`, documents of neither
@@ -27,7 +28,7 @@ def training_stream(
 
 
 def held_out(benchmark: pd.DataFrame, seed: int) -> list[str]:
-    """At most 40 non-members of the longest length, whose loss is watched and never trained on."""
+    """Draw at most 40 non-members of the longest length, whose loss is watched and never trained on."""
     texts = list(_longest(benchmark, label=0))
     return random.Random(seed).sample(texts, min(HELD_OUT_TEXTS, len(texts)))
 
@@ -49,18 +50,14 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
             f"members: false needs {sum(sizes)} characters, and tokenizer_corpus has "
             f"{len(text)}; name a larger tokenizer_corpus."
         )
-    passages: list[str] = []
-    at = 0
-    for size in sizes:
-        passages.append(text[at : at + size])
-        at += size
-    return passages
+    ends = list(accumulate(sizes))
+    return [text[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def windows(
     texts: Sequence[Sequence[int]], *, separator: int, window: int, epochs: int, seed: int
 ) -> Iterator[list[int]]:
-    """Token windows of `epochs` epochs, each with every text in a new order and `separator` before each.
+    """Yield token windows of `epochs` epochs, each with every text in a new order and `separator` before each.
 
     A window holds `window` tokens to read and the one after them; the next begins at that one, so that each
     token but an epoch's first is predicted once. An epoch's last window is shorter.

@@ -1,0 +1,42 @@
+"""The model that answers questions or writes texts, opened as its entry says."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pretrace.models.api.client import connected
+from pretrace.models.tokens import load_tokenizer
+from pretrace.questions.answering import Answerer
+from pretrace.questions.over_api import ApiAnswerer
+
+
+@contextmanager
+def answerer_of(
+    entry: Mapping[str, Any],
+    name: str,
+    *,
+    model: str,
+    checkpoint_json: str | Path,
+    store: Path,
+    budget_usd: float,
+    batch_tokens: int,
+    threads: int,
+    **placement: Any,
+) -> Iterator[Answerer]:
+    """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
+
+    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is that of its tokenizer, or
+    empty. A checkpoint needs `batch_tokens`, `threads` and the `placement`: `device`, `gpus`. `name` begins log lines.
+    """
+    if "api" in entry:
+        with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
+            yield ApiAnswerer(client, load_tokenizer(Path(checkpoint_json)) if checkpoint_json else None)
+        return
+    # here, so that models behind APIs need no torch
+    from pretrace.models.settings import torch_settings
+    from pretrace.models.target import load_checkpoint
+    from pretrace.questions.local import LocalAnswerer
+
+    with torch_settings(threads):
+        yield LocalAnswerer(load_checkpoint(Path(checkpoint_json), **placement, **entry), name, batch_tokens)

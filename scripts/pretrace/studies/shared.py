@@ -1,0 +1,432 @@
+"""The shared stages of a study: files of its models, benchmarks, corpora and stored views, and parameters of jobs.
+
+A file that is not needed is [], as an input of a rule takes it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.loaders.local import LocalEntry
+from pretrace.benchmarks.loaders.patentmia import PatentMia
+from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.corpora.sources import CorpusEntry
+from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
+from pretrace.studies import plan
+from pretrace.studies.priorities import WAITED_FOR, priority
+from pretrace.studies.registries import Entry, downloads_named
+from pretrace.studies.revisions import asked_for
+from pretrace.studies.study import Study
+from pretrace.views import VIEWS
+
+File = str | list[str]
+
+PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
+"""The files of instructions for views that a model writes, by the view's family."""
+
+MEMORY, TRAINING_MEMORY = 4000, 8000
+"""MB for a model's jobs, and for the training of a whole language model, if its entry does not say."""
+
+RUNTIME = 240
+"""Minutes for a model's jobs if its entry does not say."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a study, by its slug there."""
+
+    study: Study
+    slug: str
+
+    @property
+    def entry(self) -> ModelEntry:
+        return self.study.models.entries[self.slug]
+
+    @property
+    def name(self) -> str:
+        return self.study.models.shared[self.slug]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its weights are read here."""
+        return not isinstance(self.entry, AnswersModel | ApiModel)
+
+    @property
+    def checkpoint(self) -> File:
+        """The record of its weights, if they are read here."""
+        return f"results/models/{self.name}/checkpoint.json" if self.is_local else []
+
+    @property
+    def tokenizer(self) -> File:
+        """The checkpoint whose tokenizer reads texts: of a model behind an API, the one that its entry names."""
+        slug = self.entry.tokenizer
+        return self.checkpoint if self.is_local or slug is None else Model(self.study, slug).checkpoint
+
+    @property
+    def counting(self) -> "Model":
+        """The model whose tokenizer stands for this model's in reference counts."""
+        return Model(self.study, self.entry.tokenizer or self.slug)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of a checkpoint of the user's."""
+        folder = Path(self.entry.path or "")
+        return sorted(str(path) for path in folder.glob("*") if path.is_file())
+
+    @property
+    def path(self) -> str | None:
+        return self.entry.path
+
+    @property
+    def wheel(self) -> File:
+        return downloaded(self.study, self.entry)
+
+    @property
+    def member(self) -> str | None:
+        return self.entry.member
+
+    @property
+    def curve(self) -> File:
+        """The loss curve of a model that is trained here."""
+        trained = isinstance(self.entry, TrainedModel)
+        return f"results/models/{self.name}/training.parquet" if trained else []
+
+    @property
+    def _training(self) -> Training:
+        assert isinstance(self.entry, TrainedModel)
+        return self.entry.training
+
+    @property
+    def training(self) -> dict[str, Any]:
+        return self._training.written()
+
+    @property
+    def training_texts(self) -> str:
+        return Benchmark(self.study, self._training.benchmark).table
+
+    @property
+    def start(self) -> File:
+        """The checkpoint whose weights a training starts from; [] for random weights."""
+        slug = self._training.start
+        return [] if slug is None else Model(self.study, slug).checkpoint
+
+    @property
+    def training_documents(self) -> list[str]:
+        """The corpus of a tokenizer that is trained for the model; [] if it has another model's."""
+        slug = self._training.tokenizer_corpus
+        return [] if slug is None or self.start else Corpus(self.study, slug).documents
+
+    @property
+    def trained_tokenizer(self) -> File:
+        """The tokenizer that is trained for the model."""
+        slug = self._training.tokenizer_corpus
+        if slug is None or self.start:
+            return []
+        return f"results/tokenizers/{Corpus(self.study, slug).name}-{self._training.vocabulary}.json"
+
+    @property
+    def shadows(self) -> int | None:
+        return self.entry.shadows
+
+    @property
+    def fetched(self) -> dict[str, Any]:
+        """The keys of its entry for the job that fetches it from the hub."""
+        record = f"results/models/{self.name}/checkpoint.json"
+        entry = asked_for(self.entry, "model", record, self.study.pins)
+        return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
+
+    @property
+    def may_run_code(self) -> bool:
+        """Whether its own Python files may run: its entry and the configuration must both allow it."""
+        return self.entry.remote_code and self.study.settings.trust_remote_code
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """The keys of its entry that say how it is loaded."""
+        written = self.entry.written()
+        return {
+            key: written[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in written
+        }
+
+    @property
+    def api(self) -> dict[str, Any] | None:
+        return self.entry.api.written() if isinstance(self.entry, ApiModel) else None
+
+    @property
+    def answering(self) -> dict[str, Any]:
+        """The keys of its entry that its answers and what it writes depend on."""
+        return self.loading | ({} if self.api is None else {"api": self.api})
+
+    @property
+    def max_length(self) -> int | None:
+        return self.entry.max_length
+
+    @property
+    def threads(self) -> int:
+        return self.entry.resources.threads or self.study.settings.threads
+
+    @property
+    def training_threads(self) -> int:
+        # a small model gets one thread, so that every core trains one; the weights depend on the number
+        return self.threads if self.start else 1
+
+    @property
+    def gpu(self) -> int:
+        return self.entry.resources.gpu
+
+    @property
+    def mem_mb(self) -> int:
+        return self.entry.resources.mem_mb or MEMORY
+
+    @property
+    def training_mem_mb(self) -> int:
+        return self.entry.resources.mem_mb or (TRAINING_MEMORY if self.start else MEMORY)
+
+    @property
+    def runtime(self) -> int:
+        return self.entry.resources.runtime or RUNTIME
+
+    @property
+    def priority(self) -> float:
+        return priority(self.study, WAITED_FOR, "models", self.slug)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark of a study, by its slug there."""
+
+    study: Study
+    slug: str
+
+    @property
+    def entry(self) -> BenchmarkEntry:
+        return self.study.benchmarks.entries[self.slug]
+
+    @property
+    def name(self) -> str:
+        return self.study.benchmarks.shared[self.slug]
+
+    @property
+    def table(self) -> str:
+        return f"results/benchmarks/{self.name}.parquet"
+
+    @property
+    def written(self) -> dict[str, Any]:
+        return self.entry.written()
+
+    @property
+    def prefixes(self) -> File:
+        """The shots drawn from it, if its entry says that there are any."""
+        return [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
+
+    @property
+    def prefix(self) -> dict[str, Any] | None:
+        return None if self.entry.prefix is None else self.entry.prefix.plain()
+
+    @property
+    def _answering(self) -> list[tuple[str, str]]:
+        """The pairs whose answers a benchmark without texts is gathered from."""
+        return [pair for pair in plan.question_pairs(self.study) if pair[1] == self.slug]
+
+    @property
+    def asked_models(self) -> list[str]:
+        return [model for model, _ in self._answering]
+
+    @property
+    def answers(self) -> list[str]:
+        models = [Model(self.study, slug).name for slug in self.asked_models]
+        return [f"results/answers/{model}/{self.name}/{self.study.name}.parquet" for model in models]
+
+    @property
+    def split(self) -> str:
+        """The benchmark whose draws it shares, so that a part of the texts is read after the same shots."""
+        return self.entry.split or self.name
+
+    @property
+    def question(self) -> str | None:
+        return self.entry.question
+
+    @property
+    def priority(self) -> float:
+        return priority(self.study, WAITED_FOR, "benchmarks", self.slug)
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether its texts are fetched from the hub, or from the web."""
+        return self.entry.hub is not None or isinstance(self.entry, PatentMia)
+
+    @property
+    def fetches_views(self) -> bool:
+        return self.entry.neighbours is not None and self.entry.path is None
+
+    @property
+    def source(self) -> File:
+        """The files with its texts: the user's own, fetched ones, or of a downloaded package."""
+        if self.is_fetched and self.entry.path is None:
+            return self.record("texts")
+        return source(self.study, self.entry)
+
+    def record(self, part: str) -> str:
+        """The record of the files fetched for its `texts` or its `views`."""
+        return f"results/downloads/{self.name}/{part}/files.json"
+
+    def fetched(self, part: str) -> dict[str, Any]:
+        """The keys of its entry for the job that fetches its `texts` or its `views`."""
+        return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written()
+
+
+@dataclass(frozen=True)
+class StoredView:
+    """A view of a benchmark that is a stored table, by its name in the shared stages."""
+
+    benchmark: Benchmark
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Its benchmark and itself, in the shared stages."""
+        return f"{self.benchmark.name}/{self.name}"
+
+    @property
+    def benchmark_name(self) -> str:
+        return self.benchmark.name
+
+    @property
+    def texts(self) -> str:
+        return self.benchmark.table
+
+    @property
+    def priority(self) -> float:
+        return self.benchmark.priority
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether a file has it: one that the benchmark's entry names, or one released with its texts."""
+        return self.name in self.benchmark.entry.views or self.writer is None
+
+    @property
+    def writer(self) -> Model | None:
+        """The model that makes or writes it."""
+        if self.name in self.benchmark.entry.views:
+            return None
+        study = self.benchmark.study
+        name = VIEWS[self.name].model or self.name.partition("_by_")[2]
+        return Model(study, study.models.slug_of(name)) if name else None
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether a model behind an API writes it."""
+        return self.writer is not None and not self.writer.is_local
+
+    @property
+    def source(self) -> File:
+        """The file that has it: its own, a fetched one, or the one with the texts."""
+        if not self.is_imported:
+            return []
+        if self.name in self.benchmark.entry.views:
+            return self.benchmark.entry.views[self.name]
+        return self.benchmark.record("views") if self.benchmark.fetches_views else self.benchmark.source
+
+    @property
+    def checkpoint(self) -> File:
+        return self.writer.checkpoint if self.writer else []
+
+    @property
+    def prompts(self) -> File:
+        """The instructions to a model that writes it."""
+        if self.is_imported or VIEWS[self.name].family not in PROMPTS:
+            return []
+        return str(self.benchmark.study.folder / "prompts" / PROMPTS[VIEWS[self.name].family])
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What makes it: the benchmark's entry for an imported view, else what a model's answers depend on."""
+        return self.writer.answering if self.writer else self.benchmark.written
+
+    @property
+    def threads(self) -> int:
+        return self.writer.threads if self.writer and self.writer.is_local else 1
+
+    @property
+    def gpu(self) -> int:
+        return self.writer.gpu if self.writer else 0
+
+    @property
+    def mem_mb(self) -> int:
+        return self.writer.mem_mb if self.writer else MEMORY
+
+    @property
+    def runtime(self) -> int:
+        return self.writer.runtime if self.writer else RUNTIME
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A reference corpus of a study, by its slug there."""
+
+    study: Study
+    slug: str
+
+    @property
+    def entry(self) -> CorpusEntry:
+        return self.study.corpora.entries[self.slug]
+
+    @property
+    def name(self) -> str:
+        return self.study.corpora.shared[self.slug]
+
+    @property
+    def written(self) -> dict[str, Any]:
+        return self.entry.written()
+
+    @property
+    def shards(self) -> int:
+        return self.entry.shards
+
+    @property
+    def priority(self) -> float:
+        return priority(self.study, WAITED_FOR, "corpora", self.slug)
+
+    @property
+    def max_tokens(self) -> int | None:
+        return self.entry.max_tokens
+
+    @property
+    def source(self) -> File:
+        return source(self.study, self.entry)
+
+    @property
+    def documents(self) -> list[str]:
+        return [f"results/corpora/{self.name}/documents/{shard}.parquet" for shard in range(self.shards)]
+
+    @property
+    def records(self) -> list[str]:
+        """The records of its files on the hub, if it is read from there."""
+        from_hub = self.entry.source == "hub"
+        return [self.record(shard) for shard in range(self.shards)] if from_hub else []
+
+    def record(self, shard: int | str) -> str:
+        return f"results/corpora/{self.name}/commits/{shard}.json"
+
+    def fetched(self, shard: str) -> dict[str, Any]:
+        """The keys of its entry for the job that fetches a shard from the hub."""
+        return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written()
+
+    def counts(self, tokenizer: str) -> str:
+        """Its counts by the tokenizer of a model, given by the model's shared name."""
+        return f"results/corpora/{self.name}/counts/{tokenizer}.parquet"
+
+
+def source(study: Study, entry: Entry) -> File:
+    """Return the user's own files that an entry names, or else the downloaded ones."""
+    if entry.path is None:
+        return downloaded(study, entry)
+    known = entry.known if isinstance(entry, LocalEntry) else None
+    return entry.path if known is None else [entry.path, known]
+
+
+def downloaded(study: Study, entry: Entry) -> File:
+    """Return the downloaded file that an entry reads, or several, or none."""
+    slugs = dict.fromkeys(downloads_named(entry).values())
+    files = [f"results/downloads/{study.downloads[slug].file}" for slug in slugs]
+    return files[0] if len(files) == 1 else files
