@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pretrace.evaluation.extraction import summary, windows_of
 from pretrace.models.tokens import load_decoder
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 
@@ -11,8 +12,7 @@ with job_log(snakemake.log[0]):
     extraction = snakemake.params.extraction
     benchmark = read_parquet(snakemake.input.benchmark)
     windows = windows_of(
-        read_json(snakemake.input.manifest),
-        Path(snakemake.params.store),
+        PassIndex(read_json(snakemake.input.manifest), Path(snakemake.params.store)),
         benchmark,
         extraction,
         load_decoder(Path(snakemake.input.checkpoint)),

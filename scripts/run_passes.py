@@ -8,13 +8,14 @@ from pretrace.passes.job import run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
+from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views
 
 with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
     run(
-        snakemake.params.requests,
+        [PassRequest.from_json(request) for request in snakemake.params.requests],
         benchmark=benchmark,
         names=dict(snakemake.wildcards),
         target=load_checkpoint(

@@ -3,23 +3,22 @@
 from pathlib import Path
 
 from pretrace import methods
+from pretrace.passes.index import PassIndex
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
 
 with job_log(snakemake.log[0]):
-    references = zip(snakemake.params.references, snakemake.input.references, strict=True)
-    counts = zip(snakemake.params.corpora, snakemake.input.counts, strict=True)
-    shadows = zip(snakemake.params.shadows, snakemake.input.shadows, strict=True)
+    manifest = read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}
     benchmark = read_parquet(snakemake.input.benchmark)
     inputs = methods.Inputs(
-        manifest=read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []},
-        store=Path(snakemake.params.store),
-        benchmark=benchmark,
-        references={slug: read_json(path) for slug, path in references},
-        counts={slug: Path(path) for slug, path in counts},
-        shadows={slug: Path(path) for slug, path in shadows},
+        PassIndex(manifest, Path(snakemake.params.store)),
+        benchmark,
+        files={
+            need: {name: Path(path) for name, path in files.items()}
+            for need, files in snakemake.params.inputs.items()
+        },
         prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,

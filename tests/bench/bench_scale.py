@@ -83,6 +83,7 @@ def write_pass(folder: Path) -> None:
 
 def score(folder: Path, methods: Sequence[str] = METHODS, file: str = "scores.parquet") -> None:
     from pretrace import methods as library
+    from pretrace.passes.index import PassIndex
     from pretrace.questions.scoring import with_documents
     from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 
@@ -90,7 +91,7 @@ def score(folder: Path, methods: Sequence[str] = METHODS, file: str = "scores.pa
     run |= {"methods": [{"method": id} for id in methods]}
     benchmark = read_parquet(folder / "benchmark.parquet")
     scores = library.score(
-        [run], manifest=read_json(folder / "manifest.json"), store=folder / "store", benchmark=benchmark
+        [run], library.Inputs(PassIndex(read_json(folder / "manifest.json"), folder / "store"), benchmark)
     )
     scores = with_documents(scores, benchmark, [run], answers=None, calibrations=None)
     write_parquet_parts(folder / file, scores)

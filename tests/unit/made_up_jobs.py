@@ -6,8 +6,9 @@ import torch
 
 from pretrace.models.target import load_checkpoint
 from pretrace.passes import job
-from pretrace.passes.manifest import PLAIN, read
+from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import Request
+from pretrace.views.readings import PassKey, PassRequest
 
 TEXTS = [
     "The state of the union is strong.",
@@ -18,13 +19,15 @@ TEXTS = [
     "the people of the United States",
 ]
 
+PLAIN = {"altered": "", "prefix": "", "draw": None, "shots": None, "inner_start": False, "windows": None}
+
 NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 
 
 def request(**changes):
     """A pass over the texts as they are, log-probabilities alone, but for the changes."""
     plain = {"view": "original", "start_token": "tokenizer", "statistics": "logprobs"}
-    return plain | PLAIN | {"subsets": None, "lengths": None} | changes
+    return PassRequest.from_json(plain | PLAIN | {"subsets": None, "lengths": None} | changes)
 
 
 def full_request(**changes):
@@ -74,8 +77,8 @@ def runner(tiny_checkpoint, folder):
 
 def rows(job, manifest, start_token="tokenizer", **at):
     """The rows that a job stored of a pass, as dictionaries."""
-    plain = {"view": "original", "subset": "", "length": None}
-    return read(manifest, job.store, start_token=start_token, **(plain | at)).to_pylist()
+    plain = PLAIN | {"view": "original", "start_token": start_token, "subset": "", "length": None}
+    return PassIndex(manifest, job.store).read(PassKey.from_json(plain | at)).to_pylist()
 
 
 def requests_of(texts, inner=()):

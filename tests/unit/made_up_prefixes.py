@@ -11,6 +11,7 @@ from pretrace.evaluation.cells import evaluation_sets, scores_of
 from pretrace.evaluation.curves import density_curves, roc_curves
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.tokens import Passes, shifts
+from pretrace.passes.index import PassIndex
 from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
@@ -82,7 +83,8 @@ def make_study(folder: Path) -> Results:
         read, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
         evaluation_sets=sets, pooled=True,
     )  # fmt: skip
-    passes = Passes(manifest(folder, benchmark), folder / "store", benchmark, sets, 60, "tiny on eras")
+    index = PassIndex(manifest(folder, benchmark), folder / "store")
+    passes = Passes(index, benchmark, sets, 60, "tiny on eras")
     statistics = {
         "shift": made_up_results.statistic("shift", shifts(passes)),
         "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),

@@ -17,10 +17,12 @@ from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
+from pretrace.passes.index import PassIndex
 from pretrace.render.registry import SUFFIXES, check
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
+from pretrace.views.readings import PassKey, Reading
 
 MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = "tiny-135m", "speeches", "other_speeches", 64, "<|endoftext|>"
 MEMBERS = NONMEMBERS = 160
@@ -201,7 +203,7 @@ def pass_table(seed: int = 5) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-READING = {"view": "original", "start_token": TOKEN}
+READING = Reading("original", TOKEN)
 
 
 def statistic(name: str, rows: Any) -> pd.DataFrame:
@@ -210,17 +212,18 @@ def statistic(name: str, rows: Any) -> pd.DataFrame:
     return typed_statistic(frame, STATISTICS[name].columns)
 
 
+class IndexOf(PassIndex):
+    """A pass index whose passes a function reads."""
+
+    def __init__(self, manifest: dict[str, Any], read: Callable[[PassKey], pa.Table]) -> None:
+        super().__init__(manifest, Path())
+        self.__dict__["read"] = read
+
+
 def passes(table: pd.DataFrame) -> Passes:
     """The passes whose one stored table is this."""
-    return Passes(
-        {"views": [VIEW]},
-        None,
-        texts_frame(),
-        [EvaluationSet()],
-        200,
-        "made up",
-        lambda *_, **__: pa.Table.from_pandas(table),
-    )
+    index = IndexOf({"views": [VIEW]}, lambda _: pa.Table.from_pandas(table))
+    return Passes(index, texts_frame(), [EvaluationSet()], 200, "made up")
 
 
 def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:

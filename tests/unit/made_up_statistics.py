@@ -13,12 +13,13 @@ SPEECH = "My fellow citizens, the state of our Union is strong. The state of our
 
 def text_of(**statistics: Any) -> TokenStatistics:
     plain = {"text", "neighbours", "shadows", "continuations"}
-    lists = {name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain}
+    lists: dict[str, Any] = {
+        name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain
+    }
     if "neighbours" in statistics:
         lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
     if "shadows" in statistics:
-        within, without = statistics["shadows"]
-        lists["shadows"] = np.array(within, dtype=float), np.array(without, dtype=float)
+        lists["inputs"] = {"shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]}
     lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
     given = {"text": statistics.get("text", SPEECH), "continuations": statistics.get("continuations")}
     return TokenStatistics(**given | lists)

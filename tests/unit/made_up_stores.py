@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.methods import Inputs, TokenStatistics, score
-from pretrace.runtime.files import sha256_file, write_parquet
+from pretrace.passes.index import PassIndex
+from pretrace.runtime.files import sha256_file, write_json, write_parquet
 
 VOCABULARY = 20
 
@@ -30,6 +31,14 @@ class Store:
         self.manifest: dict[str, Any] = {
             "study": "test", "model": model, "benchmark": "made_up", "vocabulary": VOCABULARY, "views": []
         }  # fmt: skip
+
+    @property
+    def passes(self) -> PassIndex:
+        return PassIndex(self.manifest, self.folder)
+
+    def manifest_file(self) -> Path:
+        write_json(self.folder / f"{self.model}.json", self.manifest)
+        return self.folder / f"{self.model}.json"
 
     def row(self, id: str, altered: str = "", variant: int = 0) -> dict[str, Any]:
         rng = np.random.default_rng([*id.encode(), *self.model.encode(), *altered.encode(), variant])
@@ -86,7 +95,7 @@ def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
-    parts = score(list(runs), Inputs(store.manifest, store.folder, store.benchmark, **more))
+    parts = score(list(runs), Inputs(store.passes, store.benchmark, **more))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -47,7 +47,7 @@ def planned(study: Study) -> None:
     plan = Plan(study)
     for run in study.runs:
         pair = plan.pair(run.model, run.benchmark)
-        for parameters in (pair.pass_requests, pair.answer_requests, pair.views_scored):
+        for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
             assert isinstance(parameters, list)
     for artifact in study.artifacts:
         assert isinstance(plan.artifact(artifact).reads, list)

@@ -19,7 +19,7 @@ from spoiling import JUNK, damaged, refuses, seeds, spoiled
 import tiny_models
 from pretrace.models.api.client import MalformedAnswerError, _usage
 from pretrace.models.checkpoint import register_local
-from pretrace.passes.alignment import echo_of
+from pretrace.passes.echo import echo_of
 from pretrace.passes.job import run
 from pretrace.questions.over_api import _letter_of_logprobs, _letter_of_text, reply_of
 

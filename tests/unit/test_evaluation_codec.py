@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from made_up_results import IndexOf
 
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.codec import hurt_texts, is_hurt
 from pretrace.evaluation.tokens import Passes
+from pretrace.views.readings import PassKey
 
 ALONE = [-3, -2.5, -2, -1.8, -1.5, -1.2, -2.2, -1, -0.9, -0.8, -0.5, -0.4, -2]
 GIVEN = [-2, -2, -1.5, -1, -1, -1, -2, -0.9, -0.8, -0.7, -0.6, -0.7, -0.1]
@@ -44,9 +46,10 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         for kind, shots, draw in kinds for length in (64, 32)
     ]  # fmt: skip
 
-    def read(*_: Any, prefix: str, shots: int | None, length: int, **__: Any) -> pa.Table:
-        seen[prefix] = shots or 0
-        here = benchmark[benchmark["length"].eq(length)]
+    def read(key: PassKey) -> pa.Table:
+        prefix = key.reading.shots.prefix.name if key.reading.shots else ""
+        seen[prefix] = key.reading.shots.count if key.reading.shots else 0
+        here = benchmark[benchmark["length"].eq(key.slice.length)]
         values = []
         for name, label in zip(here["text_id"], here["label"], strict=True):
             own = {"member": 1, "nonmember": 0}.get(prefix) == (None if pd.isna(label) else label)
@@ -56,7 +59,7 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         cut = here["text_id"].eq("cut") & (prefix != "")
         return pa.table({"text_id": here["text_id"], "logprobs": values, "truncated": cut})
 
-    of = Passes({"views": views}, None, benchmark, [EvaluationSet()], 100, "tiny on eras", read)
+    of = Passes(IndexOf({"views": views}, read), benchmark, [EvaluationSet()], 100, "tiny on eras")
     return [row for row in hurt_texts(of) if row["length"] is None]
 
 

@@ -24,6 +24,7 @@ from pretrace.evaluation.tokens import (
     token_curves,
     tokens_of,
 )
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
 
@@ -66,7 +67,7 @@ def test_surprising_tokens_are_those_below_both_thresholds():
         ("unknown", [-1.0], [0.1]),
     ]
     table = pd.DataFrame(rows, columns=["text_id", "logprobs", "entropies"])
-    tokens = tokens_of(made_up.passes(table), made_up.texts_frame(), **made_up.READING)
+    tokens = tokens_of(made_up.passes(table), made_up.texts_frame(), made_up.READING)
     assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
@@ -90,7 +91,8 @@ def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
     ids = set(benchmark.loc[kept | benchmark["label"].eq(1), "text_id"])
     sets = [EvaluationSet(), EvaluationSet("without_prefixes", 0, ids), EvaluationSet("balanced", 1, ids)]
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
-    rows = pd.DataFrame(shifts(Passes(manifest, tmp_path / "store", benchmark, sets, 100, "tiny on eras")))
+    of = Passes(PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras")
+    rows = pd.DataFrame(shifts(of))
     assert set(rows["subset"]) == {"", "early", "late"}
     assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, "no shots of the other draw"
     here = kept.to_numpy(dtype=bool)
@@ -108,8 +110,8 @@ def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
     benchmark = made_up_prefixes.texts()
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
     twice = manifest | {"views": manifest["views"][:1] + manifest["views"]}
-    with pytest.raises(InputError, match="tiny on eras: there is more than one such pass"):
-        list(shifts(Passes(twice, tmp_path / "store", benchmark, [EvaluationSet()], 100, "tiny on eras")))
+    with pytest.raises(InputError, match=r"have 'original, start token .* twice"):
+        list(shifts(Passes(PassIndex(twice, tmp_path), benchmark, [EvaluationSet()], 100, "tiny on eras")))
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():

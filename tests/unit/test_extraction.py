@@ -19,6 +19,7 @@ from pretrace.evaluation.extraction import (
     windows_of,
 )
 from pretrace.models.tokens import load_decoder, load_tokenizer, start_token_ids
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
 TEXT = "The state of the union is strong, and the people of the United States know it. " * 3
@@ -64,7 +65,7 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
     benchmark = benchmark_of([TEXT, "A"])
     manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
     cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    found = windows_of(manifest, job.store, benchmark, cut, load_decoder(tiny_checkpoint(kind)))
+    found = windows_of(PassIndex(manifest, job.store), benchmark, cut, load_decoder(tiny_checkpoint(kind)))
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)
@@ -101,7 +102,7 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     manifest = job(whole_requests(start_token), kind=kind, benchmark=benchmark, max_length=max_length)
     context, stride = 5, 3
     asked = extraction(start_token, suffix=size, context=context, stride=stride)
-    found = windows_of(manifest, job.store, benchmark, asked, load_decoder(tiny_checkpoint(kind)))
+    found = windows_of(PassIndex(manifest, job.store), benchmark, asked, load_decoder(tiny_checkpoint(kind)))
     ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
     start = list(start_token_ids(tokenizer, start_token))
     room = (max_length or tiny_models.CONTEXT) - len(start)
@@ -146,7 +147,7 @@ def test_a_context_that_no_token_past_the_models_context_has_is_refused(job):
     with pytest.raises(
         InputError, match=r"exceed the model's context of 48 tokens.* Give context: 24 at most"
     ):
-        windows_of(manifest, job.store, benchmark, extraction(suffix=2, context=25), list)
+        windows_of(PassIndex(manifest, job.store), benchmark, extraction(suffix=2, context=25), list)
 
 
 def test_only_the_texts_that_the_run_reads_have_windows(job):
@@ -154,7 +155,7 @@ def test_only_the_texts_that_the_run_reads_have_windows(job):
     benchmark = pd.concat([texts[0], texts[1].assign(text_id="other")], ignore_index=True)
     manifest = job(whole_requests(), benchmark=benchmark)
     asked = extraction(suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}])
-    found = windows_of(manifest, job.store, benchmark, asked, lambda ids: ["words"] * len(ids))
+    found = windows_of(PassIndex(manifest, job.store), benchmark, asked, lambda ids: ["words"] * len(ids))
     assert set(found["text_id"]) == {"other"}
 
 
@@ -211,10 +212,10 @@ def test_texts_without_a_window_are_an_error_that_says_what_to_do(job):
         InputError,
         match=r"texts: no text has a window.* 10 tokens, prefix and suffix .* give longer texts, or lower these",
     ):
-        windows_of(manifest, job.store, benchmark, extraction(prefix=PREFIX, suffix=SUFFIX), str)
+        windows_of(PassIndex(manifest, job.store), benchmark, extraction(prefix=PREFIX, suffix=SUFFIX), str)
     manifest = job(whole_requests(), benchmark=benchmark)
     with pytest.raises(InputError, match=r"takes 9 tokens, context and suffix of the run's extraction"):
-        windows_of(manifest, job.store, benchmark, extraction(context=5, suffix=4), str)
+        windows_of(PassIndex(manifest, job.store), benchmark, extraction(context=5, suffix=4), str)
 
 
 def windows_table(*documents):

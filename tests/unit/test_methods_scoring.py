@@ -53,8 +53,8 @@ def test_lowercase_reads_the_altered_pass(store: Store) -> None:
 
 def test_ref_has_a_row_for_each_reference_model(store: Store) -> None:
     others = {name: Store(store.folder, name, store.benchmark).add() for name in ("small", "other")}
-    references = {name: other.manifest for name, other in others.items()}
-    scores = score_of(store, a_run("ref", "loss", references=list(others)), references=references)
+    references = {name: other.manifest_file() for name, other in others.items()}
+    scores = score_of(store, a_run("ref", "loss", references=list(others)), files={"reference": references})
     ref = scores[scores["method"] == "ref"].set_index(["reference", "id"])["score"]
     assert len(ref) == 40
     for (reference, id), value in ref.items():
@@ -66,7 +66,7 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(store: S
     counted = {"web": {0: 5, 3: 2}, "books": {7: 100}}
     counts = {corpus: counts_file(tmp_path / f"{corpus}.parquet", found) for corpus, found in counted.items()}
     run = a_run({"method": "dc_pdd", "parameters": {"a": 10}}, corpora=["web", "books"])
-    scores = score_of(store, run, counts=counts).set_index(["reference", "id"])["score"]
+    scores = score_of(store, run, files={"frequencies": counts}).set_index(["reference", "id"])["score"]
     assert len(scores) == 40
     for (corpus, id), value in scores.items():
         found = counted[corpus]

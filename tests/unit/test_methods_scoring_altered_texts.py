@@ -1,6 +1,8 @@
 """Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
 
 import zlib
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -9,10 +11,13 @@ import pandas as pd
 import pytest
 from made_up_stores import Store, a_run, mean_logprob, score_of
 
+from pretrace.methods import INPUTS, METHODS, NEEDS, Inputs, TokenStatistics, input_kind, method, obstacle
+from pretrace.methods.inputs import Complete
 from pretrace.methods.scoring import COLUMNS
-from pretrace.runtime.files import seed_of, write_parquet
+from pretrace.runtime.files import read_json, seed_of, write_json, write_parquet
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
+from pretrace.views.readings import PassKey
 
 
 def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
@@ -47,7 +52,9 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
         for shadow in range(4) for place, id in enumerate(ids[:-1])
     ]  # fmt: skip
     write_parquet(tmp_path / "shadows.parquet", pd.DataFrame(rows))
-    scores = score_of(store, a_run("rmia", shadows=["pico"]), shadows={"pico": tmp_path / "shadows.parquet"})
+    scores = score_of(
+        store, a_run("rmia", shadows=["pico"]), files={"shadows": {"pico": tmp_path / "shadows.parquet"}}
+    )
     assert set(scores["reference"]) == {"pico"}
     assert "rmia (pico): no score for 1 texts of made_up: missing: log-likelihoods" in log_lines.text
     for id, value in scores.set_index("id")["score"].items():
@@ -57,6 +64,56 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
             for kind in (True, False)
         ]
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
+
+
+def test_samples_are_scored_without_a_pass_of_the_model(
+    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
+) -> None:
+    texts = benchmark_table.set_index("text_id")["text"]
+    rows = [(id, number, text) for id, text in texts[:-1].items() for number in (1, 0)]
+    write_parquet(tmp_path / "view.parquet", pd.DataFrame(rows, columns=["text_id", "variant", "text"]))
+    view = "continuations_by_tiny-2"
+    files = {"continuations": {view: tmp_path / "view.parquet"}}
+    store = Store(tmp_path, "tiny", benchmark_table)
+    store.manifest = {"views": []}  # as of a pair without passes
+    scores = score_of(store, a_run("samia", continuations=[view]), files=files)
+    assert scores["reference"].unique().tolist() == [view]
+    assert scores["score"].eq(1).all(), "the samples are the texts themselves"
+    assert len(scores) == len(texts) - 1
+    assert f"samia ({view}): no score for 1 texts of made_up: missing: samples of how" in log_lines.text
+
+
+@pytest.fixture
+def seasons() -> Iterator[None]:
+    """A method with a kind of input of its own."""
+
+    @input_kind("season", "the season in which a text was written", noun="almanac", example="YEAR")
+    def season(inputs: Inputs, plain: PassKey, year: str) -> Complete:
+        seasons = inputs.opened("season", year, read_json) or {}
+        return lambda id, text: replace(text, inputs={"season": seasons.get(id)})
+
+    @method("warmth", needs=("logprobs", "season"))
+    def warmth(text: TokenStatistics) -> float:
+        return float(text.inputs["season"])
+
+    yield
+    for table, key in ((INPUTS, "season"), (NEEDS, "season"), (METHODS, "warmth")):
+        del table[key]
+
+
+@pytest.mark.usefixtures("seasons")
+def test_a_method_takes_a_new_kind_of_input_by_name(
+    store: Store, tmp_path: Path, log_lines: pytest.LogCaptureFixture
+) -> None:
+    ids = store.benchmark["text_id"].tolist()
+    write_json(tmp_path / "1934.json", {id: place for place, id in enumerate(ids[:-1])})
+    run, files = a_run("warmth", inputs={"season": ["1934"]}), {"season": {"1934": tmp_path / "1934.json"}}
+    scores = score_of(store, run, files=files)
+    assert scores["reference"].unique().tolist() == ["1934"]
+    assert scores["score"].tolist() == list(range(len(ids) - 1))
+    assert "warmth (1934): no score for 1 texts of made_up: missing: the season in which" in log_lines.text
+    hindered = obstacle("warmth", a_run(), language="en")
+    assert hindered == ("the run names no almanac", "add inputs: {season: [YEAR]} to the run")
 
 
 def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.methods import Inputs, inputs, score, scoring
 from pretrace.methods.inputs import PassReader
-from pretrace.passes.manifest import read_batches
 from pretrace.passes.requests import STATISTICS
 from pretrace.runtime.files import sha256_file, write_parquet
 from pretrace.views.prefixes import draw_prefixes
+from pretrace.views.readings import PassKey, Reading
 
 
 @pytest.fixture
@@ -33,11 +34,13 @@ def everything(tmp_path):
     run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["word_swaps-3"],
                 draws=[0, 1])  # fmt: skip
     given = {
-        "references": {"small": small.manifest},
-        "counts": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+        "files": {
+            "reference": {"small": small.manifest_file()},
+            "frequencies": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+        },
         "prefixes": draw_prefixes(benchmark, pool=2, draws=2, seed=0),
     }
-    return lambda: list(score([run], Inputs(store.manifest, tmp_path, benchmark, language="en", **given)))
+    return lambda: list(score([run], Inputs(store.passes, benchmark, language="en", **given)))
 
 
 def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monkeypatch):
@@ -52,8 +55,9 @@ def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monk
     pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole)
 
 
-def reader(store, rows, **coordinates):
-    return PassReader(read_batches(store.manifest, store.folder, coordinates, rows))
+def reader(store, rows, altered=""):
+    key = PassKey(Reading("original", "none", altered), Slice("", 32))
+    return PassReader(store.passes.batches(key, rows))
 
 
 def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
@@ -94,7 +98,7 @@ def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypat
     entry["sha256"] = sha256_file(tmp_path / entry["file"])
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)
     tracemalloc.start()
-    parts = score([a_run("loss", "min_k")], Inputs(store.manifest, tmp_path, benchmark))
+    parts = score([a_run("loss", "min_k")], Inputs(store.passes, benchmark))
     assert sum(len(part) for part in parts) == 11 * texts
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -12,9 +12,7 @@ from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
 from pretrace.passes import job
-from pretrace.passes.alignment import Echo, after, span_of
-from pretrace.passes.echo import echo_target
-from pretrace.passes.probe import Probe
+from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_table
 
@@ -30,8 +28,8 @@ TEXTS = [
 ]
 
 
-def some_shots(at):
-    return ["A number of texts.", "120 members were there.\n"][: at["shots"]]
+def some_shots(key):
+    return ["A number of texts.", "120 members were there.\n"][: key.reading.shots.count]
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from made_up_jobs import expected_statistics, rows
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.models.tokens import load_tokenizer
 from pretrace.passes.engine import Engine
+from pretrace.passes.index import PassIndex
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError
+from pretrace.views.readings import PassKey
 
 TEXTS = [
     "The state of the union is strong.",
@@ -25,10 +28,11 @@ POOL = ["A number of texts.", "what the model has seen", "120 members were there
 NO_PREFIX = {"prefix": "", "draw": None, "shots": None}
 
 
-def shots(at):
+def shots(key):
     """The pool of each kind and draw, whatever the subset and length."""
-    texts = POOL[at["draw"] :] + POOL[: at["draw"]]
-    return texts if at["prefix"].startswith("nonmember") else [text.upper() for text in texts]
+    shots = key.reading.shots
+    texts = POOL[shots.draw :] + POOL[: shots.draw]
+    return texts if shots.prefix.kind == "nonmember" else [text.upper() for text in texts]
 
 
 def request(**changes):
@@ -50,8 +54,7 @@ def stored(job, *, max_length=None, **changes):
     """The rows of a pass with a prefix, as dictionaries."""
     asked = request(**changes)
     manifest = job([asked], max_length=max_length)
-    places = {key: asked[key] for key in ("prefix", "draw", "shots", "inner_start")}
-    return rows(job, manifest, asked["start_token"], **places)
+    return PassIndex(manifest, job.store).read(PassKey(asked.reading, Slice("", None))).to_pylist()
 
 
 @pytest.fixture
@@ -159,11 +162,11 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
         key(dtype="bfloat16"),
     ]
     assert len({usual, *others}) == 1 + len(others)
-    assert job([request()], shots=lambda at: [*shots(at)[:2], "another third"])["views"][0]["file"] == usual
-    assert job([request()], shots=lambda at: ["another first", POOL[1]])["views"][0]["file"] != usual
+    assert job([request()], shots=lambda key: [*shots(key)[:2], "another third"])["views"][0]["file"] == usual
+    assert job([request()], shots=lambda key: ["another first", POOL[1]])["views"][0]["file"] != usual
     # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
     cut = {
-        job([request()], shots=lambda at, of=of: of)["views"][0]["file"] for of in (["%&", "$"], ["%", "&$"])
+        job([request()], shots=lambda key, of=of: of)["views"][0]["file"] for of in (["%&", "$"], ["%", "&$"])
     }
     assert len(cut) == 2
 

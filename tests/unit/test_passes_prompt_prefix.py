@@ -8,6 +8,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from pretrace.passes.prompt_prefix import prompt_prefix_of
+from pretrace.views.readings import Prefix, Shots
 from tiny_models import tiny_tokenizer
 
 SHOTS = ["the state of house", "people of the Union", "the state"]
@@ -24,8 +25,8 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
 
 
 def prompt_prefix(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
-    at = {"prefix": prefix, "draw": 0, "shots": 3, "inner_start": False}
-    found = prompt_prefix_of(at, (), tokenizer=tokenizer, shots=lambda _: SHOTS, context=context, longest=1)
+    shots = Shots(Prefix.named(prefix), draw=0, count=3)
+    found = prompt_prefix_of(shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1)
     assert found.shots is not None
     return found.shots
 

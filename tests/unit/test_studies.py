@@ -68,10 +68,10 @@ def test_altered_views_are_read_only_where_a_method_needs_them(load):
         "a control always stands beside"
     )
     requests = plan.pass_requests(loaded, "smollm2-135m", "sotu")
-    assert [request["statistics"] for request in requests if not request["altered"]] == ["full", "full"]
-    lowered = [request for request in requests if request["altered"] == "lowercase"]
-    assert [request["lengths"] for request in lowered] == [[32]]
-    assert {request["statistics"] for request in lowered} == {"logprobs"}
+    assert [request.statistics for request in requests if not request.reading.altered] == ["full", "full"]
+    lowered = [request for request in requests if request.reading.altered == "lowercase"]
+    assert [request.lengths for request in lowered] == [(32,)]
+    assert {request.statistics for request in lowered} == {"logprobs"}
 
 
 def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
@@ -79,7 +79,7 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
     loaded = load(study(models=models, runs=[RUN | {"references": ["tiny"], "methods": ["ref"]}]))
     assert plan.pass_pairs(loaded) == [("smollm2-135m", "sotu"), ("tiny", "sotu")]
     (request,) = plan.pass_requests(loaded, "tiny", "sotu")
-    assert request["statistics"] == "logprobs"
+    assert request.statistics == "logprobs"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,8 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         (study(runs=[RUN | {"methods": [{"surp": {"epsilon": 1}}]}]), ["methods.0", "epsilon", "mean 'eps'"]),
         (study(runs=[RUN | {"methods": [{"surp": {"eps": "two"}}]}]), ["methods.0", "'eps'", "a number"]),
         (study(runs=[RUN | {"views": ["orignal"]}]), ["runs.0.views", "did you mean 'original'"]),
+        (study(runs=[RUN | {"inputs": {"shadow": ["x"]}}]), ["runs.0.inputs", "did you mean 'shadows'"]),
+        (study(runs=[RUN | {"inputs": {"reference": ["x"]}}]), ["inputs.reference", "references: [MODEL]"]),
         (study(runs=[RUN | {"lengths": [65]}]), ["runs.0.lengths", "65", "[32]"]),
         (study(runs=[RUN | {"lengths": "64"}]), ["runs.0.lengths", "'64'", "a list is needed"]),
         (study(study="my study"), ["study", "my study", "right form"]),
@@ -189,7 +191,8 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     runs = [SHOTS | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
     loaded = load(study(runs=runs))
     asked = plan.pass_requests(loaded, "smollm2-135m", "sotu_shots")
-    prefixed = {(one["prefix"], one["shots"], one["draw"]) for one in asked if one["prefix"]}
+    shots = [request.reading.shots for request in asked if request.reading.shots]
+    prefixed = {(each.prefix.name, each.count, each.draw) for each in shots}
     # the first draw, and the six of the placebos behind three draws in all
     draws = (0, *range(3, 9))
     assert prefixed == set(product(("member", "nonmember"), (3, 7), draws))

@@ -4,7 +4,7 @@ import pytest
 from made_up_jobs import benchmark_of
 from made_up_studies import RUN, load_written, study
 
-from pretrace.passes.requests import expand
+from pretrace.passes.requests import passes_of
 from pretrace.runtime.errors import InputError
 from pretrace.studies import plan
 from pretrace.studies.rules import Plan
@@ -26,8 +26,8 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
     assert (run.extraction.plain(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(found.artifacts) == ["extraction", "extraction_map"]
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
-    assert [request["windows"] for request in requests] == [None, "past_context"]
-    assert {(request["statistics"], request["view"]) for request in requests} == {("top40", "original")}
+    assert [request.reading.windows for request in requests] == [None, "past_context"]
+    assert {(request.statistics, request.reading.view) for request in requests} == {("top40", "original")}
     assert [kind for kind, *_ in Plan(found).artifact("extraction").reads] == ["extraction", "benchmarks"]
 
 
@@ -36,16 +36,16 @@ def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_pa
         found = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
         assert found.runs[0].extraction.plain() == CUT | {"suffix": 30, "stride": stride}
         [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
-        assert (request["windows"], request["statistics"]) == ([50, 30, stride], "top40")
+        assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 
 
 def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}, "methods": ["loss"]}]))
     requests = plan.pass_requests(found, "smollm2-135m", "sotu")
     benchmark = benchmark_of(["a text"], length=32)
-    plain, past = expand(requests, benchmark, {})
-    assert (plain.coordinates["windows"], plain.statistics) == (None, "top40")
-    assert past.coordinates["windows"] == "past_context"
+    plain, past = passes_of(requests, benchmark, {})
+    assert (plain.key.reading.windows, plain.statistics) == (None, "top40")
+    assert past.key.reading.windows == "past_context"
     assert {"results_auc", "extraction"} <= found.artifacts.keys()
 
 

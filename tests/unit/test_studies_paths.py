@@ -57,9 +57,12 @@ def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     assert pair.passes == "results/passes/smollm2-135m/sotu/mine.json"
     assert pair.completions == "results/completions/smollm2-135m/sotu/mine.parquet"
     assert pair.prefixes_read == "results/prefixes/sotu.parquet"
-    assert pair.counts == ["results/corpora/docstrings/counts/smollm2-135m.parquet"]
-    referring = load(RUN | {"methods": ["ref"], "references": ["tiny"]})
-    assert Plan(referring).pair(*PAIR).reference_passes == ["results/passes/mine~tiny/sotu/mine.json"]
+    counts = "results/corpora/docstrings/counts/smollm2-135m.parquet"
+    assert pair.method_inputs["frequencies"] == {"docstrings": counts}
+    referring = Plan(load(RUN | {"methods": ["ref"], "references": ["tiny"]})).pair(*PAIR)
+    manifest = "results/passes/mine~tiny/sotu/mine.json"
+    assert referring.method_inputs["reference"] == {"tiny": manifest}
+    assert referring.method_input_files == [manifest]
 
 
 def test_a_pair_is_found_by_its_slugs_and_by_its_names_in_the_shared_stages(load):
@@ -197,8 +200,8 @@ SHADOWED = {
 def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_lengths_of_its_runs(load):
     loaded = load(SHADOWED | {"lengths": [64]}, SHADOWED | {"model": "pico-en-small", "lengths": [32]})
     shadows = "results/mine/shadows/pico-en-small/sotu_split.parquet"
-    assert Plan(loaded).pair("pico-en-small-null", "sotu_split").shadow_likelihoods == [shadows]
-    assert Plan(loaded).pair("pico-en-small", "sotu_split").shadow_likelihoods == [shadows]
+    for model in ("pico-en-small-null", "pico-en-small"):
+        assert Plan(loaded).pair(model, "sotu_split").method_inputs["shadows"] == {"pico-en-small": shadows}
     assert Plan(loaded).pair("pico-en-small", "sotu_split").shadowed_lengths == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert Plan(every).pair("pico-en-small", "sotu_split").shadowed_lengths is None

@@ -6,19 +6,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.overlap import overlapping
-from pretrace.views.prefixes import (
-    COLUMNS,
-    SEPARATORS,
-    balanced,
-    draw_prefixes,
-    excluded,
-    shots,
-    shots_reader,
-)
+from pretrace.views.prefixes import COLUMNS, balanced, draw_prefixes, excluded, shot_texts, shots_reader
+from pretrace.views.readings import SEPARATORS, PassKey, Reading, Shots
 
 
 def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -115,7 +109,7 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=3, draws=4, seed=0)
     for draw in range(4):
-        assert len(set(shots(prefixes, table, draw, "", None, "member", 3))) == 3
+        assert len(set(shot_texts(Shots(Prefix("member"), draw, 3), Slice("", None), table, prefixes))) == 3
         # every copy of a drawn text leaves the evaluation
         assert len(excluded(prefixes, table, draw)) == 3 * 4 + 3
     assert not prefixes["text_id"].str.startswith("u").any()
@@ -138,14 +132,14 @@ def test_without_a_class_there_is_no_prefix() -> None:
 def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> None:
     write_parquet(tmp_path / "prefixes.parquet", PREFIXES)
     read = shots_reader(TABLE, tmp_path / "prefixes.parquet", None, {})
-    at = {"view": "original", "subset": "", "length": 64, "prefix": "nonmember", "draw": 1}
     drawn = PREFIXES[PREFIXES["draw"].eq(1) & PREFIXES["kind"].eq("nonmember") & PREFIXES["length"].eq(64)]
     seven = TABLE.set_index("text_id")["text"][drawn.sort_values("position")["text_id"]].tolist()
     for count in range(1, 8):
-        assert shots(PREFIXES, TABLE, 1, "", 64, "nonmember", count) == seven[:count]
-        assert read(at | {"shots": count}) == seven[:count]
+        asked = Shots(Prefix("nonmember"), draw=1, count=count)
+        assert shot_texts(asked, Slice("", 64), TABLE, PREFIXES) == seven[:count]
+        assert read(PassKey(Reading("original", "none", shots=asked), Slice("", 64))) == seven[:count]
     with pytest.raises(InputError, match="8 nonmember shots of length 64 are asked for, and draw 1 has 7"):
-        shots(PREFIXES, TABLE, 1, "", 64, "nonmember", 8)
+        shot_texts(Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES)
 
 
 def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
@@ -222,23 +216,24 @@ def test_a_prefix_is_named_by_what_it_is() -> None:
 
 
 def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> None:
-    plain = shots(PREFIXES, TABLE, 0, "", 32, "member", 2)
-    assert shots(PREFIXES, TABLE, 0, "", 32, "member", 2, view="delete-10") == plain
-    manipulated = (PREFIXES, TABLE, 0, "", 32, "member;manipulate_prefix=true", 2)
+    place = (Slice("", 32), TABLE, PREFIXES)
+    plain = shot_texts(Shots(Prefix("member"), 0, 2), *place)
+    assert shot_texts(Shots(Prefix("member"), 0, 2), *place, view="delete-10") == plain
+    manipulated = (Shots(Prefix("member", manipulated=True), 0, 2), *place)
     drawn = PREFIXES[PREFIXES["draw"].eq(0) & PREFIXES["kind"].eq("member") & PREFIXES["length"].eq(32)]
-    assert shots(*manipulated, view="delete-10") == [
+    assert shot_texts(*manipulated, view="delete-10") == [
         VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
         for id, text in zip(drawn["text_id"][:2], plain, strict=True)
     ]
     with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
-        shots(*manipulated, view="paraphrase", stored={"paraphrase": {}})
+        shot_texts(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
 
 def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
     made = pd.DataFrame(
         [{"length": n, "position": i, "text": f"event {i} in {n}"} for n in (32, 64) for i in (1, 0, 2)]
     )
-    asked = (PREFIXES, TABLE, 0, "", 64, "zero_access", 2)
-    assert shots(*asked, completions=made) == ["event 0 in 64", "event 1 in 64"]
+    asked = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
+    assert shot_texts(*asked, completions=made) == ["event 0 in 64", "event 1 in 64"]
     with pytest.raises(InputError, match="completions are not among the inputs"):
-        shots(*asked)
+        shot_texts(*asked)

@@ -2,11 +2,9 @@ rule score_methods:
     input:
         manifest=pair.passes,
         benchmark=pair.texts,
-        references=pair.reference_passes,
-        counts=pair.counts,
-        shadows=pair.shadow_likelihoods,
         prefixes=pair.prefixes,
-        views=pair.views_scored,
+        views=pair.views_read,
+        inputs=pair.method_input_files,
         answers=pair.answers,
         calibration=pair.calibration,
     output:
@@ -19,9 +17,7 @@ rule score_methods:
     params:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,
-        references=pair.references,
-        corpora=pair.corpora,
-        shadows=pair.shadows,
+        inputs=pair.method_inputs,
         language=pair.language,
         store="results/passes/store",
     script:

@@ -12,7 +12,8 @@ from statistics import median
 
 from pretrace.benchmarks.loaders.local import located
 from pretrace.benchmarks.ngrams import ngrams, ngrams_of_all, overlap
-from pretrace.benchmarks.sources import Part, Text
+from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 
 WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
@@ -219,17 +220,13 @@ def _repeats(side: Side) -> list[str]:
     ]
 
 
-def _places(texts: Iterable[Text]) -> set[Part]:
-    return {(text.subset, text.length) for text in texts}
-
-
 def _without_counterpart(suspects: Side, known: Side) -> list[str]:
     """The remark about suspects whose subset and length no known text has; an error if that leaves none."""
-    there = _places(known.texts)
-    lost = [text for text in suspects.texts if (text.subset, text.length) not in there]
+    there = {text.slice for text in known.texts}
+    lost = [text for text in suspects.texts if text.slice not in there]
     if not lost:
         return []
-    places = _named(_places(lost))
+    places = _named({text.slice for text in lost})
     said = f"there are no {known.name} of their subset and length"
     if len(lost) == len(suspects.rows):
         raise InputError(
@@ -242,11 +239,12 @@ def _without_counterpart(suspects: Side, known: Side) -> list[str]:
     ]
 
 
-def _named(places: Iterable[Part]) -> str:
+def _named(places: Iterable[Slice]) -> str:
     listed = sorted(places, key=str)
     named = [
-        f"{'without length' if length is None else f'of length {length}'}{f' in subset {subset!r}' if subset else ''}"
-        for subset, length in listed[:5]
+        f"{'without length' if place.length is None else f'of length {place.length}'}"
+        f"{f' in subset {place.subset!r}' if place.subset else ''}"
+        for place in listed[:5]
     ]
     return ", ".join([*named, *(["..."] if len(listed) > 5 else [])])
 
@@ -340,15 +338,15 @@ def _least_p(suspects: Side, held_out: Side) -> list[str]:
     return [f"{suspects.file}: {few}. {remedy}"] if few else []
 
 
-def _strata(side: Side) -> Counter[frozenset[Part]]:
+def _strata(side: Side) -> Counter[frozenset[Slice]]:
     """Number of documents by their subsets and lengths; a text without a document is one."""
-    places: dict[str, set[Part]] = defaultdict(set)
+    places: dict[str, set[Slice]] = defaultdict(set)
     for text in side.texts:
-        places[text.document or text.text_id].add((text.subset, text.length))
+        places[text.document or text.text_id].add(text.slice)
     return Counter(map(frozenset, places.values()))
 
 
-def _few_documents(suspected: Counter[frozenset[Part]], held_out: Counter[frozenset[Part]]) -> str:
+def _few_documents(suspected: Counter[frozenset[Slice]], held_out: Counter[frozenset[Slice]]) -> str:
     counts = suspected.total(), held_out.total()
     if min(counts) >= FEWEST_OF_CORPUS:
         return ""

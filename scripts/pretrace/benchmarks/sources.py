@@ -1,13 +1,13 @@
 """The texts that loaders return, and the loaders by source."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.schema import (
     Count,
     Hub,
@@ -49,31 +49,15 @@ class Text:
     author: str = ""
     passage: int | None = None
 
+    @property
+    def slice(self) -> Slice:
+        return Slice(self.subset, self.length)
+
 
 def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
     """`length` of a document's words from `start` on; `about` has the text's other fields, its id and label."""
     text = " ".join(words[start : start + length])
     return Text(text=text, length=length, span=(start, start + length), **about)
-
-
-Part = tuple[str, int | None]
-"""A subset and a length of a benchmark."""
-
-
-def chosen_parts(parts: Iterable[Part], asked: Mapping[str, Any]) -> list[Part]:
-    """Those that the `subsets` and `lengths` of a run or request choose, each None for all.
-
-    Raises `InputError` where one of them is not there.
-    """
-    parts = list(parts)
-    chosen = parts
-    for place, key in enumerate(("subsets", "lengths")):
-        wanted, there = asked.get(key), {str(part[place]) for part in parts}
-        for value in wanted or ():
-            if str(value) not in there:
-                raise InputError(f"the benchmark has no {key[:-1]} '{value}': {nearest(str(value), there)}")
-        chosen = [part for part in chosen if wanted is None or part[place] in wanted]
-    return chosen
 
 
 class Prefix(Keys):

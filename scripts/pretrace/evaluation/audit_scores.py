@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.selection import variant_of
-from pretrace.methods.registry import REFERENCES
+from pretrace.methods.registry import INPUTS
 from pretrace.questions.documents import document_units
 from pretrace.questions.known import METHODS, is_control, is_question, parse_setting
 from pretrace.runtime.logs import log
@@ -30,11 +30,11 @@ class ScoredBenchmark:
 
 def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The start token and the references that count where a pair's runs name several: the first of each kind."""
-    first = [next((run[kind][0] for run in runs if run.get(kind)), "") for kind in REFERENCES.values()]
+    first = {next((name for run in runs for name in kind.names(run)), "") for kind in INPUTS.values()}
     asking = [run["paraphraser"] for run in runs if run.get("questions")]
     return {
         "start_token": runs[0]["start_token"],
-        "references": {*first, ""},
+        "references": first | {""},
         "paraphraser": asking[0] if asking else None,
     }
 

@@ -1,13 +1,14 @@
 """CoDeC: the share of texts that context of their own class makes less likely, as a description without a p."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.tokens import Passes, Row
-from pretrace.views.prefixes import KINDS, SEPARATORS, START_TOKEN, Prefix
+from pretrace.views.readings import KINDS, Prefix, Reading, Shots
 
 CODEC = "codec"
 
@@ -33,23 +34,25 @@ def hurt_texts(passes: Passes) -> Iterator[Row]:
             groups.append(({"subset": subset, "length": None}, [texts for _, texts in parts]))
         for place, tables in groups:
             readings = [
-                {str(reading["start_token"]) for reading in passes.readings(texts)} for texts in tables
+                {reading for reading in passes.readings(texts) if reading.view == "original"}
+                for texts in tables
             ]
-            for start_token in sorted(set.intersection(*readings)):
-                for row in _hurt_of(passes, tables, {"view": "original", "start_token": start_token}):
-                    yield place | {"start_token": start_token} | row
+            shared = set.intersection(*readings)
+            for reading in sorted(shared, key=lambda reading: reading.start_token):
+                for row in _hurt_of(passes, tables, reading):
+                    yield place | {"start_token": reading.start_token} | row
 
 
-def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Row) -> Iterator[Row]:
+def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Row]:
     stored = [_stored(passes, texts, reading, kind) for texts in tables for kind in KINDS]
     if not (common := set.intersection(*stored)):
         return
-    shots, separator = min(common)
+    count, separator = min(common)
     for kind, label in KINDS.items():
-        prefix = {"prefix": Prefix(kind, separator).name, "draw": 0, "shots": shots, "inner_start": False}
-        hurt = [value for texts in tables for value in _hurt(passes, texts, label, reading, prefix)]
+        given = replace(reading, shots=Shots(Prefix(kind, separator), draw=0, count=count))
+        hurt = [value for texts in tables for value in _hurt(passes, texts, label, reading, given)]
         if hurt:
-            yield {"label": label, "shots": shots, "n": len(hurt), "value": sum(hurt) / len(hurt)}
+            yield {"label": label, "shots": count, "n": len(hurt), "value": sum(hurt) / len(hurt)}
 
 
 def is_hurt(alone: Floats, given: Floats) -> bool:
@@ -57,18 +60,20 @@ def is_hurt(alone: Floats, given: Floats) -> bool:
     return bool(given[LEFT_OUT:-1].mean() < alone[LEFT_OUT:-1].mean())
 
 
-def _stored(passes: Passes, texts: pd.DataFrame, reading: Row, kind: str) -> set[tuple[int, str]]:
-    """Return (shots, separator) of the passes after shots of this kind."""
-    separators = {Prefix(kind, separator).name: separator for separator in (*SEPARATORS, START_TOKEN)}
-    entries = passes.entries(texts, **reading, draw=0, inner_start=False)
+def _stored(passes: Passes, texts: pd.DataFrame, reading: Reading, kind: str) -> set[tuple[int, str]]:
+    """Return (number of shots, separator) of the passes after shots of this kind."""
+    readings = {key.reading for key in passes.keys(texts)}
+    drawn = [other.shots for other in readings if other.shots and replace(other, shots=None) == reading]
     return {
-        (entry["shots"], separators[entry["prefix"]]) for entry in entries if entry["prefix"] in separators
+        (shots.count, shots.prefix.separator)
+        for shots in drawn
+        if shots == Shots(Prefix(kind, shots.prefix.separator), draw=0, count=shots.count)
     }
 
 
-def _hurt(passes: Passes, texts: pd.DataFrame, label: int, reading: Row, prefix: Row) -> list[bool]:
-    """Return `is_hurt` of each text of this label after the prefix."""
-    frames = [passes.rows(texts, **reading, **given) for given in ({"prefix": ""}, prefix)]
+def _hurt(passes: Passes, texts: pd.DataFrame, label: int, reading: Reading, given: Reading) -> list[bool]:
+    """Return `is_hurt` of each text of this label after the shots of the reading `given`."""
+    frames = [passes.rows(texts, how) for how in (reading, given)]
     whole = [frame[~frame["truncated"]].set_index("text_id")["logprobs"] for frame in frames]
     pairs = pd.concat(whole, axis=1, keys=["alone", "given"], join="inner")
     pairs = pairs[pairs.index.isin(texts.loc[texts["label"].eq(label).fillna(False), "text_id"])]

@@ -8,18 +8,19 @@ a sum over the tokens of one pass.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import log
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.evidence import empirical_p
-from pretrace.passes.manifest import PLAIN, read_batches
-from pretrace.passes.requests import PAST_CONTEXT, TOP
+from pretrace.passes.index import PassIndex
+from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log as logger
+from pretrace.views.readings import PAST_CONTEXT, PassKey, Reading, Windows
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
@@ -56,33 +57,29 @@ _NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "tok
 
 
 def windows_of(
-    manifest: dict[str, Any],
-    store: Path,
-    benchmark: pd.DataFrame,
-    extraction: Mapping[str, Any],
-    decode: Decode,
+    index: PassIndex, benchmark: pd.DataFrame, extraction: Mapping[str, Any], decode: Decode
 ) -> pd.DataFrame:
-    """The table of `WINDOWS` from the passes that a manifest names, in the order of the texts.
+    """The table of `WINDOWS` from stored passes, in the order of the texts.
 
     `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
     all of the text before them. Raises `InputError` where no text is long enough for a window.
     """
     texts = benchmark.set_index("text_id")[[*CELL, "document", "label"]]
     measured = _cut_windows if "prefix" in extraction else _windows_in_context
-    parts = list(measured(manifest, store, extraction, decode))
+    parts = list(measured(index, extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if frame.empty:
         before, keys = _least_before(extraction)
         raise InputError(
-            f"{manifest['benchmark']}: no text has a window. A window takes {before + extraction['suffix']} tokens, "
-            f"{keys} and suffix of the run's extraction together: give longer texts, or lower these."
+            f"{index.manifest['benchmark']}: no text has a window. A window takes {before + extraction['suffix']} "
+            f"tokens, {keys} and suffix of the run's extraction together: give longer texts, or lower these."
         )
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
     frame = frame.sort_values([*CELL, "document", "text_id", "at"], ignore_index=True)[WINDOWS]
     logger.info(
         "%s: %d windows in %d texts; %d windows repeat their own text",
-        manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
+        index.manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
     )  # fmt: skip
     return frame
 
@@ -93,13 +90,12 @@ def _least_before(extraction: Mapping[str, Any]) -> tuple[int, str]:
     return extraction[key], key
 
 
-def _cut_windows(
-    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], decode: Decode
-) -> Iterator[pd.DataFrame]:
+def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode) -> Iterator[pd.DataFrame]:
     """The windows that were read after a prefix of their own."""
-    cut = [extraction[key] for key in ("prefix", "suffix", "stride")]
-    for at in _passes(manifest, extraction, cut):
-        for batch in read_batches(manifest, store, at, _ROWS_AT_ONCE):
+    cut = Windows(*(extraction[key] for key in Windows._fields))
+    reading = Reading("original", extraction["start_token"], windows=cut)
+    for texts in _slices(index, extraction, reading):
+        for batch in index.batches(PassKey(reading, texts), _ROWS_AT_ONCE):
             rows = batch.to_pandas()
             numbers = {key: np.stack(rows[key].to_list()).astype(kind) for key, kind in _NUMBERS.items()}
             about = {
@@ -115,47 +111,42 @@ def _cut_windows(
 
 
 def _windows_in_context(
-    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], decode: Decode
+    index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 ) -> Iterator[pd.DataFrame]:
     """The windows of the texts as they were read, each after all that is before it."""
-    for at in _passes(manifest, extraction, None):
-        beyond = _past_context(manifest, store, extraction, at)
-        for batch in read_batches(manifest, store, at, _ROWS_AT_ONCE):
+    reading = Reading("original", extraction["start_token"])
+    for texts in _slices(index, extraction, reading):
+        beyond = _past_context(index, extraction, texts)
+        for batch in index.batches(PassKey(reading, texts), _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
                 windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
                 if len(windows):
                     yield windows
 
 
-def _passes(
-    manifest: dict[str, Any], extraction: Mapping[str, Any], windows: list[int] | str | None
-) -> Iterator[dict[str, Any]]:
-    """The coordinates of the passes over the texts that the runs with `extraction` read."""
-    wanted = PLAIN | {"view": "original", "windows": windows, "start_token": extraction["start_token"]}
-    for entry in manifest["views"]:
-        is_asked = any(
-            all(part[f"{key}s"] is None or entry[key] in part[f"{key}s"] for key in CELL)
-            for part in extraction["parts"]
-        )
-        if is_asked and all(entry[key] == value for key, value in wanted.items()):
-            yield wanted | {key: entry[key] for key in CELL}
+def _slices(index: PassIndex, extraction: Mapping[str, Any], reading: Reading) -> list[Slice]:
+    """The slices with such a pass that the runs with `extraction` read."""
+    return [
+        texts
+        for stored, texts in index.rows
+        if stored == reading and any(texts.is_among(**part) for part in extraction["parts"])
+    ]
 
 
 def _past_context(
-    manifest: dict[str, Any], store: Path, extraction: Mapping[str, Any], at: Mapping[str, Any]
+    index: PassIndex, extraction: Mapping[str, Any], texts: Slice
 ) -> dict[str, list[dict[str, Any]]]:
-    """Text id -> the stretches of the texts of a plain pass that are longer than the model's context, in order.
+    """Text id -> the stretches of the texts of a slice that are longer than the model's context, in order.
 
     Raises `InputError` where they have fewer tokens before them than the run asks for.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
-    place = {key: at[key] for key in CELL}
-    for past in _passes(manifest, extraction, PAST_CONTEXT):
-        if place != {key: past[key] for key in CELL}:
-            continue
-        for batch in read_batches(manifest, store, past, _ROWS_AT_ONCE):
-            for row in batch.to_pandas().to_dict("records"):
-                rows.setdefault(row["text_id"], []).append(row)
+    past = PassKey(Reading("original", extraction["start_token"], windows=PAST_CONTEXT), texts)
+    batches = index.batches(past, _ROWS_AT_ONCE) if past in index.rows else ()
+    for batch in batches:
+        for row in batch.to_pandas().to_dict("records"):
+            rows.setdefault(row["text_id"], []).append(row)
+    manifest = index.manifest
     if rows and extraction["context"] > manifest["context"] // 2:
         raise InputError(
             f"extraction: context is {extraction['context']}, and texts of {manifest['benchmark']} exceed the model's "

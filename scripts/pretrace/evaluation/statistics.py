@@ -88,11 +88,12 @@ class StatisticInputs:
     @cached_property
     def passes(self) -> "Passes":
         from pretrace.evaluation.tokens import Passes
+        from pretrace.passes.index import PassIndex
         from pretrace.runtime.files import read_json
 
         manifest = read_json(self.files["passes"]) if "passes" in self.files else {"views": []}
         name = f"{self.model} on {self.benchmark_name}"
-        return Passes(manifest, self.store, self.benchmark, self.sets, self.resamples, name)
+        return Passes(PassIndex(manifest, self.store), self.benchmark, self.sets, self.resamples, name)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Results read from passes: how far a prefix shifts log-likelihoods, and which tokens are surprising."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
@@ -16,11 +16,10 @@ from pretrace.evaluation.significance import percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics
 from pretrace.methods.surp import surprising
-from pretrace.passes.manifest import read
-from pretrace.passes.requests import COORDINATES
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-from pretrace.views.prefixes import KINDS, Prefix
+from pretrace.views.readings import KINDS, PassKey, Reading, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -38,13 +37,11 @@ Row = dict[str, Any]
 class Passes:
     """The passes of a model over a benchmark; `name` begins errors, `resamples` are those of intervals."""
 
-    manifest: Mapping[str, Any]
-    store: Path | None
+    index: PassIndex
     benchmark: pd.DataFrame
     sets: Sequence[EvaluationSet]
     resamples: int
     name: str
-    read: Callable[..., Any] = read
 
     def places(self) -> Iterator[tuple[Row, pd.DataFrame]]:
         """Yield subset and length of each part of the benchmark, with its texts; all of several subsets are "" too."""
@@ -55,49 +52,46 @@ class Passes:
             for (subset, length), texts in table.groupby(["subset", "length"], dropna=False, sort=True):
                 yield {"subset": subset, "length": length}, self.benchmark.loc[texts.index]
 
-    def entries(self, texts: pd.DataFrame, **wanted: Any) -> list[Row]:
-        """Return the manifest's entries of the texts, one for each of their subsets, whose keys are as `wanted`."""
-        length = texts["length"].iloc[0]
-        wanted |= {"altered": "", "windows": None, "length": None if pd.isna(length) else int(length)}
+    def keys(self, texts: pd.DataFrame) -> list[PassKey]:
+        """Return the passes over the texts as their views have them, one for each of their subsets and readings."""
+        slices = _slices(texts)
         return [
-            entry
-            for entry in self.manifest["views"]
-            if entry["subset"] in set(texts["subset"])
-            and all(entry.get(key) == value for key, value in wanted.items())
+            key
+            for key in self.index.rows
+            if key.slice in slices and not key.reading.altered and key.reading.windows is None
         ]
 
-    def subsets_read(self, texts: pd.DataFrame) -> set[str]:
-        """Return the subsets of the texts that the model read in any way."""
-        return {entry["subset"] for entry in self.entries(texts)}
+    def complete(self, texts: pd.DataFrame) -> list[Reading]:
+        """Return the readings of every subset of the texts that the model read in any way."""
+        slices: dict[Reading, set[Slice]] = {}
+        for key in self.keys(texts):
+            slices.setdefault(key.reading, set()).add(key.slice)
+        every = set().union(*slices.values())
+        return [reading for reading, read in slices.items() if read == every]
 
-    def readings(self, texts: pd.DataFrame) -> list[Row]:
-        """Return view and start token of each pass without a prefix over all the texts that were read."""
-        subsets: dict[tuple[str, str], set[str]] = {}
-        for entry in self.entries(texts, prefix=""):
-            subsets.setdefault((entry["view"], entry["start_token"]), set()).add(entry["subset"])
-        complete = [reading for reading, read in subsets.items() if read == self.subsets_read(texts)]
-        return [{"view": view, "start_token": start_token} for view, start_token in sorted(complete)]
+    def readings(self, texts: pd.DataFrame) -> list[Reading]:
+        """Return the complete readings without shots, by view and start token."""
+        plain = [reading for reading in self.complete(texts) if reading.shots is None]
+        return sorted(plain, key=lambda reading: (reading.view, reading.start_token))
 
-    def rows(self, texts: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-        """Return the stored rows of the one pass of each subset; raises if there is none, or several."""
-        entries = self.entries(texts, **wanted)
-        subsets = [entry["subset"] for entry in entries]
-        if not entries or len(set(subsets)) < len(subsets):
-            raise InputError(
-                f"{self.name}: there is {'more than one' if entries else 'no'} such pass ({wanted})"
-            )
-        frames = []
-        for entry in entries:
-            at = {key: entry[key] for key in COORDINATES if key in entry}
-            frames.append(self.read(self.manifest, self.store, **at).to_pandas())
-        frame = pd.concat(frames, ignore_index=True)
+    def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+        """Return the stored rows of the passes over the texts that have tokens; raises if there is no pass."""
+        keys = [key for key in self.keys(texts) if key.reading == reading]
+        if not keys:
+            raise InputError(f"{self.name}: there is no such pass ({reading})")
+        frame = pd.concat([self.index.read(key).to_pandas() for key in keys], ignore_index=True)
         return frame[frame["logprobs"].map(len) > 0]
 
-    def log_likelihoods(self, texts: pd.DataFrame, **wanted: Any) -> "pd.Series[float]":
+    def log_likelihoods(self, texts: pd.DataFrame, reading: Reading) -> "pd.Series[float]":
         """Return the mean log-probability (nats) of each text that has tokens, by text id."""
-        frame = self.rows(texts, **wanted)
+        frame = self.rows(texts, reading)
         means = [float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]]
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
+
+
+def _slices(texts: pd.DataFrame) -> set[Slice]:
+    length = texts["length"].iloc[0]
+    return {Slice(str(subset), None if pd.isna(length) else int(length)) for subset in set(texts["subset"])}
 
 
 def shifts(passes: Passes) -> Iterator[Row]:
@@ -114,21 +108,21 @@ def shifts(passes: Passes) -> Iterator[Row]:
             (chosen.name, chosen.draw): text_weights(own, passes.resamples, seed) for chosen, own in evaluated
         }
         for reading in passes.readings(texts):
-            plain = passes.log_likelihoods(texts, **reading, prefix="")
-            for prefix in _prefixes(passes, texts, reading):
-                name = Prefix(prefix["prefix"], prefix["separator"]).name
-                drawn = {
-                    "prefix": name,
-                    "draw": prefix["draw"],
-                    "shots": prefix["shots"],
-                    "inner_start": False,
-                }
-                given = passes.log_likelihoods(texts, **reading, **drawn)
+            plain = passes.log_likelihoods(texts, reading)
+            for shots in drawn_shots(passes, texts, reading):
+                given = passes.log_likelihoods(texts, replace(reading, shots=shots))
+                prefix: Row = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
+                prefix |= {"draw": shots.draw, "shots": shots.count}
                 for chosen, own in evaluated:
-                    if chosen.draw in (None, prefix["draw"]):
-                        about = place | reading | prefix | {"evaluation_set": chosen.name}
+                    if chosen.draw in (None, shots.draw):
+                        about = place | condition(reading) | prefix | {"evaluation_set": chosen.name}
                         for row in _distances(own, plain, given, weights[chosen.name, chosen.draw]):
                             yield about | row
+
+
+def condition(reading: Reading) -> Row:
+    """Return the columns of a statistic that say how texts without shots are read."""
+    return {"view": reading.view, "start_token": reading.start_token}
 
 
 def _labelled(texts: pd.DataFrame, chosen: EvaluationSet) -> pd.DataFrame:
@@ -136,16 +130,14 @@ def _labelled(texts: pd.DataFrame, chosen: EvaluationSet) -> pd.DataFrame:
     return labelled if chosen.ids is None else labelled[labelled["text_id"].isin(chosen.ids)]
 
 
-def _prefixes(passes: Passes, texts: pd.DataFrame, reading: Row) -> list[Row]:
-    """Return kind, separator, draw and shots of each drawn prefix that all the texts are read after."""
-    subsets: dict[tuple[Any, ...], set[str]] = {}
-    for entry in passes.entries(texts, **reading, inner_start=False):
-        prefix = Prefix.named(entry["prefix"]) if entry["prefix"] else None
-        if prefix and prefix.kind in KINDS and not prefix.manipulated:
-            key = (prefix.kind, prefix.separator, entry["draw"], entry["shots"])
-            subsets.setdefault(key, set()).add(entry["subset"])
-    keys = sorted(key for key, read in subsets.items() if read == passes.subsets_read(texts))
-    return [dict(zip(("prefix", "separator", "draw", "shots"), key, strict=True)) for key in keys]
+def drawn_shots(passes: Passes, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
+    """Return the shots that are drawn from the benchmark and that all the texts are read after, in a fixed order."""
+    given = [other.shots for other in passes.complete(texts) if replace(other, shots=None) == reading]
+    drawn = [shots for shots in given if shots and shots.prefix.kind in KINDS]
+    plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
+    return sorted(
+        plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
+    )
 
 
 def _distances(
@@ -216,20 +208,20 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     frames = [pd.DataFrame()]
     for place, texts in passes.places():
         for reading in passes.readings(texts):
-            entries = passes.entries(texts, **reading, prefix="")
-            if all(entry["statistics"] != "logprobs" for entry in entries):
-                tokens = tokens_of(passes, texts, **reading)
+            rows = [passes.index.rows[key] for key in passes.keys(texts) if key.reading == reading]
+            if all(row["statistics"] != "logprobs" for row in rows):
+                tokens = tokens_of(passes, texts, reading)
                 parts = [*_shares(tokens), *_points(tokens), *_means(tokens)]
-                frames += [part.assign(**place, **reading) for part in parts]
+                frames += [part.assign(**place, **condition(reading)) for part in parts]
     return pd.concat(frames, ignore_index=True)
 
 
-def tokens_of(passes: Passes, texts: pd.DataFrame, **reading: str) -> dict[int, Tokens]:
+def tokens_of(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
     """Return the tokens of members (1) and non-members (0); raises if either class has none.
 
     Which tokens are surprising `methods.surp.surprising` says, at SURP's default setting.
     """
-    frame = passes.rows(texts, **reading, prefix="")
+    frame = passes.rows(texts, reading)
     texts = texts[texts["label"].notna()].set_index("text_id")
     frame = frame[frame["text_id"].isin(texts.index)]
     if frame["entropies"].isna().any():

@@ -9,7 +9,7 @@ import pkgutil
 
 from pretrace.methods.inputs import Inputs
 from pretrace.methods.needs import Chosen, altered_views, most_shots, obstacle, prefix_needs, prefix_passes
-from pretrace.methods.registry import METHODS, NEEDS, Method, find, method
+from pretrace.methods.registry import INPUTS, METHODS, NEEDS, Method, find, input_kind, method
 from pretrace.methods.settings import (
     cross_fitted,
     empty_score,
@@ -20,31 +20,14 @@ from pretrace.methods.settings import (
 )
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 
+importlib.import_module(f"{__name__}.kinds")  # before the methods that need them
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "METHODS",
-    "NEEDS",
-    "Chosen",
-    "Inputs",
-    "LabelledTexts",
-    "Method",
-    "TokenStatistics",
-    "altered_views",
-    "cross_fitted",
-    "empty_score",
-    "find",
-    "is_limit",
-    "method",
-    "most_shots",
-    "obstacle",
-    "parse_setting",
-    "prefix_needs",
-    "prefix_passes",
-    "score",
-    "setting_name",
-    "settings",
+    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views",
+    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method", "most_shots", "obstacle",
+    "parse_setting", "prefix_needs", "prefix_passes", "score", "setting_name", "settings",
 ]  # fmt: skip

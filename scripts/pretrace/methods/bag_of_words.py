@@ -18,7 +18,7 @@ _TEXTS_AT_ONCE = 10_000
 
 
 def word_counts(texts: Sequence[str], language: str) -> Any:
-    """How often each word and pair of words occurs in each text: a sparse matrix [texts, distinct words and pairs].
+    """Count each word and pair of words in each text: a sparse matrix [texts, distinct words and pairs].
 
     Word 1-2-grams, lower-cased; Chinese words by jieba. Columns are hashes in ascending order, so no word is stored: a
     vocabulary of 10^6 texts of 30 words would take 8 GB, these counts take 8 bytes a word.
@@ -67,7 +67,7 @@ def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
 
 
 def words_of(text: str, language: str) -> Sequence[str]:
-    """The words of a text in their order: split at white space, Chinese ones by jieba."""
+    """Return the words of a text in their order: split at white space, Chinese ones by jieba."""
     return _chinese_words(text) if _is_chinese(language) else text.split()
 
 

@@ -41,7 +41,7 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
 
 
 def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, float]:
-    """Decision values minus the mean of others, where there are any."""
+    """Return decision values minus the mean of others, if there are any."""
     mean = float(np.mean(list(others.values()))) if others else 0.0
     return {id: decision - mean for id, decision in decisions.items()}
 
@@ -49,7 +49,7 @@ def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, fl
 def decision_values(
     texts: LabelledTexts, counts: Any, test: np.ndarray, train: np.ndarray
 ) -> dict[str, float]:
-    """Decision values of the texts at `test` by a classifier of those at `train`: id -> decision value."""
+    """Return id -> decision value of the texts at `test`, by a classifier of the texts at `train`."""
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -61,9 +61,9 @@ def decision_values(
     if not of_train.nnz:
         log.info("blind: no score for %d texts: the texts to learn from hold no word", len(test))
         return {}
-    learned, asked = word_weights(of_train, counts[test])
+    learned, tested = word_weights(of_train, counts[test])
     # the same sums on every machine, and no threads that wait for each other
     with threadpool_limits(limits=1):
         classifier = LogisticRegression(C=10, max_iter=2000).fit(learned, labels)
-        decisions = classifier.decision_function(asked)
+        decisions = classifier.decision_function(tested)
     return {texts.ids[i]: float(decision) for i, decision in zip(test, decisions, strict=True)}

@@ -1,5 +1,5 @@
-"""What scores are made of: passes of the model and of reference models, the benchmark, its views and prefixes,
-corpus counts; and from them the statistics of each text."""
+"""The inputs of scores: the model's passes, the benchmark, its views and shots, further inputs by kind; and from them
+the statistics of each text."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
-from pretrace.methods.plan import Key, TextGroup
 from pretrace.methods.registry import Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import of_length, shots
+from pretrace.views.prefixes import shot_texts
+from pretrace.views.readings import PassKey, Prefix, Shots
 from pretrace.views.stored import StoredView, viewed
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ Row = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
 Complete = Callable[[str, Any], TokenStatistics]
-"""Adds to a text's statistics, by its id, what a method needs besides, if it is there; for methods that read no pass,
-makes them."""
+"""(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
+there are none in place of the statistics."""
 
-_NO_IDS, _NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
+Opened = TypeVar("Opened")
 
 FIELDS = {
     "frequencies": "log_frequencies",
@@ -44,8 +44,20 @@ FIELDS = {
 """Needs -> the field of TokenStatistics or LabelledTexts, where it has another name."""
 
 
+class ScoreKey(NamedTuple):
+    """A method, the reference it uses ("" without) and the draw of its shots (None without).
+
+    `inner_start`: the start token is repeated between shots and text, and is scored.
+    """
+
+    method: str
+    reference: str
+    draw: int | None
+    inner_start: bool = False
+
+
 class PassReader(dict[str, list[Row]]):
-    """Text id -> the rows of its variants, in order, of some of a cell's texts at a time; see `step`.
+    """Text id -> the rows of its variants, in order, of some of a slice's texts at a time; see `step`.
 
     A pass of 10^6 texts is never in memory as a whole. Its file is ordered by text id.
     """
@@ -55,7 +67,7 @@ class PassReader(dict[str, list[Row]]):
         self._ahead: list[tuple[str, int, Row]] = []
 
     def step(self, last: str) -> None:
-        """Go on to the texts up to the id `last`: to those that follow the last step's."""
+        """Go on to the texts after the last step's, up to the id `last`."""
         while not self._ahead or self._ahead[-1][0] <= last:
             batch = next(self._batches, None)
             if batch is None:
@@ -71,7 +83,7 @@ class PassReader(dict[str, list[Row]]):
         del self._ahead[:reached]
 
     def only(self, id: str) -> Row | None:
-        """The row of a text, in a pass over the texts themselves; None where it has none."""
+        """Return the row of a text, in a pass over the texts themselves; None if it has none."""
         rows = self.get(id, [])
         if len(rows) > 1:
             raise ValueError(f"{id}: more than one variant of a text in a pass over the text itself")
@@ -99,7 +111,7 @@ def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
 
 
 def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
-    """The lists of a column as arrays; None for each row where the pass did not store the column."""
+    """Return the lists of a column as arrays; None for each row if the pass did not store the column."""
     lists = batch[column]
     if len(lists) == lists.null_count:
         return [None] * len(lists)
@@ -117,169 +129,118 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
 class Inputs:
     """The inputs of a model's scores on a benchmark, and the number of texts without a needed input."""
 
-    manifest: dict[str, Any]
-    """The reader of the model's passes in `store`."""
-    store: Path
+    passes: PassIndex
+    """The passes of the model."""
     benchmark: "pd.DataFrame"
-    references: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    """The manifests of reference models by slug."""
-    counts: Mapping[str, Path] = field(default_factory=dict)
-    """Token counts of corpora by slug, by this model's tokenizer."""
-    shadows: Mapping[str, Path] = field(default_factory=dict)
-    """Tables of `models.training.train_shadows` by the slug of the model."""
+    files: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs have for them."""
     prefixes: "pd.DataFrame | None" = None
     """The shots drawn from the benchmark."""
     views: Mapping[str, StoredView] = field(default_factory=dict)
-    """The stored views among the runs' target views, by name."""
+    """The stored views among the views of the texts, by name."""
     language: str = ""
     """The benchmark's language tag."""
     unscored: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _frequencies: dict[str, Floats] = field(default_factory=dict)
-    _under_shadows: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
-    _open: dict[tuple[Any, ...], PassReader] = field(default_factory=dict)
-    _texts: dict[TextGroup, "pd.DataFrame"] = field(default_factory=dict)
+    _opened: dict[Path, Any] = field(default_factory=dict)
+    _readers: dict[tuple[int, PassKey], PassReader] = field(default_factory=dict)
+    _texts: dict[PassKey, "pd.DataFrame"] = field(default_factory=dict)
 
     def statistics(
-        self, cell: TextGroup, methods: Sequence[Method]
+        self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Text id -> its statistics, with those of the altered texts that the methods need, or why it has none.
+        """Yield some texts at a time by id: their statistics with altered texts, or the reason why there are none.
 
-        Some texts at a time, by id; every pass that is open goes along.
+        Every open pass goes along.
         """
         if not methods:
             return
-        frame = self.texts(cell)
-        rows = self.rows(cell)
+        frame = self.texts(plain)
+        rows = self.rows(plain)
         needs = {need for method in methods for need in method.needs}
         altered = {
-            need: self.rows(cell, altered=view) for need, view in ALTERED_VIEWS.items() if need in needs
+            need: self.rows(plain.changed(altered=view))
+            for need, view in ALTERED_VIEWS.items()
+            if need in needs
         }
-        absent = f"no pass over view {cell.view}, start token {cell.start_token}"
+        absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
-            for reader in self._open.values():
+            for reader in self._readers.values():
                 reader.step(part["text_id"].iloc[-1])
             texts: dict[str, TokenStatistics | str] = {}
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    beside: dict[str, Any] = {need: each.logprobs(id) for need, each in altered.items()}
-                    row = replace(row, text=text or ABSENT, **beside)
+                    logprobs: dict[str, Any] = {need: reader.logprobs(id) for need, reader in altered.items()}
+                    row = replace(row, text=text or ABSENT, **logprobs)
                 texts[id] = row
             yield texts
-        self._open.clear()
+        self._readers.clear()
 
     def completion(
-        self, method: Method, cell: TextGroup, key: Key, passes: Mapping[str, tuple[str, int]]
+        self, method: Method, plain: PassKey, key: ScoreKey, passes: Mapping[str, tuple[Prefix, int]]
     ) -> Complete:
-        """Adds a method's extra inputs to a text's statistics; `passes` as `needs.prefix_passes` gives them."""
-        if "reference" in method.needs:
-            rows = self.rows(cell, reference=key.reference)
-            return lambda id, text: replace(
-                text, reference=rows.logprobs(id), aligned_reference=_aligned(text, rows.only(id))
-            )
-        if "neighbours" in method.needs:
-            variants = self.rows(cell, altered=key.reference)
-            return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
-        if "continuations" in method.needs:
-            frame, samples = self.texts(cell), self.views.get(key.reference, {})
-            texts = dict(zip(frame["text_id"], frame["text"], strict=True))
-            return lambda id, _: TokenStatistics(
-                texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
-            )
-        if "frequencies" in method.needs and (frequencies := self.frequencies(key.reference)) is not None:
-            return lambda id, text: replace(text, log_frequencies=frequencies[text.token_ids])
-        if "shadows" in method.needs:
-            under_shadows = self.under_shadows(key.reference)
-            return lambda id, text: replace(text, shadows=under_shadows.get(id, ABSENT))
+        """Return what adds a method's further inputs to a text's statistics; `passes` as `needs.prefix_passes`."""
+        if method.input:
+            complete: Complete = method.input.complete(self, plain, key.reference)
+            return complete
         given = {
-            FIELDS[need]: self.rows(cell, prefix=prefix, draw=key.draw, shots=count)
+            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw or 0, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
         return lambda id, text: _after_prefixes(id, text, given)
 
-    def rows(self, cell: TextGroup, *, reference: str = "", **beside: Any) -> PassReader:
-        """A pass over the cell's texts by the model or a reference; `beside`: what its coordinates have besides.
+    def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
+        """Return the reader of a pass by the model, or by that of another `index`; empty if there is no such pass.
 
-        One reader for all who ask for it, from the pass's start; an empty one where no manifest holds such a pass.
+        All who ask for a pass share one reader.
         """
-        from pretrace.passes.manifest import PLAIN, read_batches
+        index = self.passes if index is None else index
+        if (id(index), key) not in self._readers:
+            batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
+            self._readers[id(index), key] = PassReader(batches)
+        return self._readers[id(index), key]
 
-        named = {
-            "view": cell.view,
-            "start_token": cell.start_token,
-            "subset": cell.subset,
-            "length": cell.length,
-        }
-        at = PLAIN | named | {"inner_start": cell.inner_start and "prefix" in beside} | beside
-        key = (reference, *at.values())
-        if key not in self._open:
-            manifest = self.references.get(reference, {"views": []}) if reference else self.manifest
-            there = any(at.items() <= entry.items() for entry in manifest["views"])
-            batches = read_batches(manifest, self.store, at, ROWS_AT_ONCE) if there else iter(())
-            self._open[key] = PassReader(batches)
-        return self._open[key]
+    def opened(self, need: str, name: str, read: Callable[[Path], Opened]) -> Opened | None:
+        """Return what `read` makes of the file of an input, once a job; None if the job has no such file."""
+        path = self.files.get(need, {}).get(name)
+        if path is None:
+            return None
+        if path not in self._opened:
+            self._opened[path] = read(path)
+        opened: Opened = self._opened[path]
+        return opened
 
-    def frequencies(self, corpus: str) -> Floats | None:
-        """[V] ln q of each token id, V the size of the model's output layer; None without counts of that
-        corpus."""
-        from pretrace.corpora.counts import log_frequencies
-
-        if corpus in self.counts and corpus not in self._frequencies:
-            self._frequencies[corpus] = log_frequencies(self.counts[corpus], self.manifest["vocabulary"])
-        return self._frequencies.get(corpus)
-
-    def under_shadows(self, model: str) -> dict[str, tuple[Floats, Floats]]:
-        """Text id -> its log-likelihoods under the shadow models of a model: trained on it, and not."""
-        if model in self.shadows and model not in self._under_shadows:
-            table = read_parquet(self.shadows[model])
-            within, without = (
-                dict(table["log_likelihood"][table["in"].eq(side)].groupby(table["text_id"]).agg(np.array))
-                for side in (True, False)
-            )
-            self._under_shadows[model] = {id: (within[id], without[id]) for id in within}
-        return self._under_shadows.get(model, {})
-
-    def texts(self, cell: TextGroup) -> "pd.DataFrame":
-        """The benchmark's rows of a cell by text id; `text` as the cell's view has it, "" where it has none."""
-        if cell not in self._texts:
-            here = self.benchmark["subset"].eq(cell.subset) & of_length(self.benchmark, cell.length)
-            frame = self.benchmark[here].sort_values("text_id")
-            if cell.view != "original":
-                seen = dict(viewed(cell.view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+    def texts(self, plain: PassKey) -> "pd.DataFrame":
+        """Return a slice's rows of the benchmark by text id; `text` as the view has it, "" where it has none."""
+        if plain not in self._texts:
+            frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
+            view = plain.reading.view
+            if view != "original":
+                seen = dict(viewed(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
                 frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
-            self._texts[cell] = frame
-        return self._texts[cell]
+            self._texts[plain] = frame
+        return self._texts[plain]
 
-    def shots(self, cell: TextGroup, draw: int, prefix: str, count: int) -> tuple[str, ...]:
-        """The texts of the first `count` shots of a draw."""
-        return tuple(shots(self.prefixes, self.benchmark, draw, cell.subset, cell.length, prefix, count))
+    def shot_texts(self, plain: PassKey, shots: Shots) -> tuple[str, ...]:
+        """Return the texts of shots that are drawn from the benchmark."""
+        return tuple(shot_texts(shots, plain.slice, self.benchmark, self.prefixes))
 
     def stream(self) -> tuple[str, ...]:
-        """The texts that a model trained on the benchmark's members reads in an epoch."""
+        """Return the texts that a model trained on the benchmark's members reads in an epoch."""
         from pretrace.models.training.stream import training_stream
 
         return tuple(training_stream(self.benchmark, {}))
 
-    def log_unscored(self) -> None:
+    def log_unscored(self, benchmark: str) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):
-            log.info("%s: no score for %d texts of %s: %s", method, texts, self.manifest["benchmark"], reason)
+            log.info("%s: no score for %d texts of %s: %s", method, texts, benchmark, reason)
 
 
 def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassReader]) -> TokenStatistics:
-    found = {field: reader.only(id) for field, reader in given.items()}
-    rows = {field: row for field, row in found.items() if isinstance(row, TokenStatistics)}
+    rows = {
+        field: row for field, reader in given.items() if isinstance(row := reader.only(id), TokenStatistics)
+    }
     used = [row.shots_used for row in rows.values() if row.shots_used is not None]
     logprobs: dict[str, Any] = {field: row.logprobs for field, row in rows.items()}
     return replace(text, shots_used=min(used, default=None), **logprobs)
-
-
-def _aligned(text: TokenStatistics, row: Row | None) -> Floats:
-    """The log-probabilities of another model's row of the text, if its tokens are known to be the same."""
-    if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
-        return ABSENT
-    return row.logprobs if np.all(row.token_ids >= 0) else ABSENT
-
-
-def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...]:
-    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or ABSENT

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pretrace.methods.registry import REFERENCES, find
+from pretrace.methods.registry import find
 from pretrace.methods.settings import settings
 from pretrace.runtime.schema import Keys
-from pretrace.views import Prefix
+from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 ALTERED_VIEWS = {"lowercase": "lowercase"}
 """Needs that a further view of the text answers -> the name of that view."""
@@ -43,19 +43,18 @@ def obstacle(
     full_vocabulary: bool = True,
     log_probabilities: bool = True,
 ) -> Obstacle | None:
-    """Why a run cannot have rows of the method `id`; None where it can.
+    """Return why a run cannot have rows of the method `id`; None if it can.
 
-    `run`: what it names under the keys of `REFERENCES`. `language` is a language tag ("en", "zh-Hans") or "" where it
-    is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false for models
-    that return log-probabilities alone, `log_probabilities` for those that return none of a text's own tokens.
+    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
+    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false
+    for models that return log-probabilities alone, `log_probabilities` for those that return none of a text's tokens.
     """
     needs = set(find(id).needs)
     if find(id).reads_passes and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
-    lacking = [need for need in sorted(needs & REFERENCES.keys()) if not run.get(REFERENCES[need])]
-    if lacking:
-        words, example = _WORDS[lacking[0]]
-        return Obstacle(f"the run names no {words}", f"add {REFERENCES[lacking[0]]}: [{example}] to the run")
+    kind = find(id).input
+    if kind and not kind.names(run):
+        return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
     if needs & PREFIXES.keys() and not has_prefixes:
         return Obstacle(
             "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
@@ -67,36 +66,26 @@ def obstacle(
     return None
 
 
-_WORDS = {
-    "frequencies": ("corpus", "CORPUS"),
-    "reference": ("reference model", "MODEL"),
-    "neighbours": ("view of neighbours", "word_swaps-25"),
-    "continuations": ("view of continuations", "continuations_by_MODEL-10"),
-    "shadows": ("model with shadow models", "MODEL"),
-}
-assert _WORDS.keys() == REFERENCES.keys()
-
-
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
-    """The further views that these methods need beside the target text; `neighbours`: those the run names."""
+    """Return the altered forms of the text that these methods need; `neighbours`: those that the run names."""
     needs = {need for id in ids for need in find(id).needs}
     fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
     return fixed | (set(neighbours) if "neighbours" in needs else set())
 
 
-def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """Need -> (name of the prefix, shots) of one setting of a method; empty for methods without a prefix."""
+def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
+    """Return need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
     method = find(id)
     values = method.defaults | dict(params)
     passes = {}
     for need in (need for need in PREFIXES if need in method.needs):
         zero_access = need == "member_prefix" and values.get("access") == "zero"
         prefix = Prefix(
-            "zero_access" if zero_access else PREFIXES[need],
+            ZERO_ACCESS if zero_access else PREFIXES[need],
             str(values.get("separator", "none")),
             bool(values.get("manipulate_prefix", False)) and not zero_access,
         )
-        passes[need] = (prefix.name, int(values["shots"]))
+        passes[need] = (prefix, int(values["shots"]))
     return passes
 
 
@@ -109,15 +98,20 @@ class Chosen(Keys):
 
 def most_shots(methods: Iterable[Chosen]) -> int:
     """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
-    taking = [one for one in methods if PREFIXES.keys() & set(find(one.method).needs)]
-    every = [params for one in taking for params in settings(one.method, one.parameters)]
-    return max((int(str(params["shots"])) for params in every), default=0)
+    counts = (
+        int(str(params["shots"]))
+        for chosen in methods
+        if PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+    )
+    return max(counts, default=0)
 
 
-def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[str, int]]:
-    """Return the (prefix, shots) whose passes a run's methods need.
+def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
+    """Return the (prefix, number of shots) whose passes a run's methods need.
 
-    Each is a pass request of its own with that `prefix` and `shots`, in every draw and view of the run.
+
+    Each is a reading of its own in every draw and view of the run.
     Methods that read texts alone need the shots, and no pass.
     """
     return {

@@ -43,7 +43,7 @@ def ngram_coverage(
 
 
 def span_lengths(words: list[str], source: str) -> list[int]:
-    """For each word the most words of a run around it that the source has too, 0 below `SHORTEST`."""
+    """Return for each word the most words of a run around it that the source has too, 0 below `SHORTEST`."""
     lengths = [0] * len(words)
     for start in range(len(words)):
         end = start + SHORTEST
@@ -51,10 +51,10 @@ def span_lengths(words: list[str], source: str) -> list[int]:
             continue
         while end < len(words) and " ".join(words[start : end + 1]) in source:
             end += 1
-        lengths[start:end] = [max(one, end - start) for one in lengths[start:end]]
+        lengths[start:end] = [max(length, end - start) for length in lengths[start:end]]
     return lengths
 
 
 def covered(spans: list[int], length: int) -> float:
-    """The share of the words that lie in a span of `length` words or more."""
+    """Return the share of the words that lie in a span of `length` words or more."""
     return sum(span >= max(length, SHORTEST) for span in spans) / max(len(spans), 1)

@@ -21,27 +21,63 @@ NEEDS: dict[str, str] = {
     "ranks": "how many tokens are likelier than the scored ones (full vocabulary)",
     "top40": "the probabilities of the 40 likeliest tokens together (full vocabulary)",
     "lowercase": "log-probabilities of the lower-cased text",
-    "reference": "log-probabilities of the text under the reference model",
     "aligned_reference": "log-probabilities of the same tokens under a reference model with the same tokenizer",
-    "frequencies": "token frequencies of the reference corpus",
-    "neighbours": "log-probabilities of the text's neighbours",
-    "continuations": "samples of how the model continues the text's first half",
-    "shadows": "log-likelihoods of the text under shadow models, trained on it and not",
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
     "stream": "the members that a controlled model is trained on, each as often as it is",
 }
-"""The words for what a method can ask for."""
+"""The words for what a method can ask for; each kind of input adds its own."""
 
-REFERENCES = {
-    "frequencies": "corpora",
-    "reference": "references",
-    "neighbours": "neighbours",
-    "continuations": "continuations",
-    "shadows": "shadows",
-}
-"""Needs that a score's `reference` names -> the key of a run that lists what there is."""
+
+@dataclass(frozen=True)
+class InputKind:
+    """An input that runs name; each score of a method that needs it names one of them as its `reference`.
+
+    need             the word that methods ask for it by, and the key of its files in a job
+    noun, example    what a run lacks without it, and an entry of its list, for messages
+    key              the key of a run that lists the names; "" for `inputs: {need: [...]}`
+    without_passes   whether its methods read no log-probabilities of the run's model
+    complete         (the job's inputs, a plain pass, a name) -> a function that adds the input to a text's statistics
+    """
+
+    need: str
+    noun: str
+    example: str
+    key: str
+    without_passes: bool
+    complete: Callable[..., Any] = field(repr=False)
+
+    @property
+    def remedy(self) -> str:
+        """What to add to a run so that it has the input."""
+        listed = f"{self.need}: [{self.example}]"
+        return f"{self.key}: [{self.example}]" if self.key else f"inputs: {{{listed}}}"
+
+    def names(self, run: Mapping[str, Any]) -> list[str]:
+        """Return the names that a run, as jobs get it, lists of the input."""
+        return list(run.get(self.key, ()) if self.key else run.get("inputs", {}).get(self.need, ()))
+
+
+INPUTS: dict[str, InputKind] = {}
+
+
+def input_kind(
+    need: str, meaning: str, *, noun: str, example: str, key: str = "", without_passes: bool = False
+) -> Callable[[F], F]:
+    """Register a kind of input under the word `need`, which methods ask for it by; `meaning` says it in a log.
+
+    The function gets the job's `Inputs`, the key of the plain pass over the texts, and a name that the run lists. It
+    returns a function that adds the input to a text's statistics: (text id, statistics) -> statistics. A kind without
+    a key of its own has the file `results/STUDY/NEED/NAME/BENCHMARK.parquet`, which a rule makes.
+    """
+
+    def register(function: F) -> F:
+        NEEDS[need] = meaning
+        INPUTS[need] = InputKind(need, noun, example, key, without_passes, function)
+        return function
+
+    return register
 
 
 @dataclass(frozen=True)
@@ -67,13 +103,18 @@ class Method:
 
     @property
     def scope(self) -> str:
-        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a cell."""
+        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a slice."""
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
     def reads_passes(self) -> bool:
-        """Whether a score is made of log-probabilities."""
-        return self.scope == "text" and "continuations" not in self.needs
+        """Tell whether a score is made of log-probabilities."""
+        return self.scope == "text" and not (self.input and self.input.without_passes)
+
+    @property
+    def input(self) -> InputKind | None:
+        """The kind of input that its scores name as their reference."""
+        return next((INPUTS[need] for need in self.needs if need in INPUTS), None)
 
 
 METHODS: dict[str, Method] = {}
@@ -176,9 +217,9 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
     for need in entry.needs:
         if need not in NEEDS:
             raise InputError(f"{where}: unknown need '{need}': {nearest(need, NEEDS)}")
-    if len(REFERENCES.keys() & set(entry.needs)) > 1:
+    if len(INPUTS.keys() & set(entry.needs)) > 1:
         raise InputError(
-            f"{where}: a score names one reference; it cannot need several of {', '.join(REFERENCES)}."
+            f"{where}: a score names one reference; it cannot need several of {', '.join(INPUTS)}."
         )
     for name in named:
         if name not in entry.defaults:
@@ -198,7 +239,7 @@ def _check(entry: Method, named: Sequence[str], where: str) -> None:
 
 
 def find(id: str) -> Method:
-    """The method of that id that scores texts; an unknown one is an error that names the nearest."""
+    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
     if id not in METHODS:
         raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
     return METHODS[id]

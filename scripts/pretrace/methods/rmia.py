@@ -1,7 +1,34 @@
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 
-from pretrace.methods.registry import method
+from pretrace.methods.inputs import Complete, Inputs
+from pretrace.methods.registry import input_kind, method
 from pretrace.methods.statistics import Floats, TokenStatistics
+from pretrace.runtime.files import read_parquet
+from pretrace.views.readings import PassKey
+
+
+@input_kind(
+    "shadows", "log-likelihoods of the text under shadow models, trained on it and not",
+    noun="model with shadow models", example="MODEL", key="shadows",
+)  # fmt: skip
+def shadows(inputs: Inputs, plain: PassKey, model: str) -> Complete:
+    """Add [in, out] float64: LL(x) under the shadow models that were trained on the text, and under the others."""
+    by_text = inputs.opened("shadows", model, _by_text) or {}
+    return lambda id, text: replace(text, inputs={"shadows": by_text.get(id)})
+
+
+def _by_text(path: Path) -> Mapping[str, tuple[Floats, Floats]]:
+    """Read a table of `models.training.shadows`: text id -> [in, out]."""
+    table = read_parquet(path)
+    within, without = (
+        dict(table["log_likelihood"][table["in"].eq(side)].groupby(table["text_id"]).agg(np.array))
+        for side in (True, False)
+    )
+    return {id: (within[id], without[id]) for id in within}
 
 
 @method("rmia", needs=("logprobs", "shadows"))
@@ -13,7 +40,7 @@ def rmia(text: TokenStatistics) -> float:
 
     Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML 2024.
     """
-    trained_on_it, not_trained = map(_log_mean, text.shadows)
+    trained_on_it, not_trained = map(_log_mean, text.inputs["shadows"])
     return text.log_likelihood - float(np.logaddexp(trained_on_it, not_trained) - np.log(2))
 
 

@@ -3,17 +3,20 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.methods.inputs import FIELDS, Inputs
-from pretrace.methods.needs import prefix_passes
-from pretrace.methods.plan import Key, Settings, TextGroup, Wanted, plan, whole_numbers
-from pretrace.methods.registry import NEEDS, Method, find
+from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
+from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
+from pretrace.methods.needs import PREFIXES, obstacle, prefix_passes
+from pretrace.methods.registry import NEEDS, Method, Value, find
+from pretrace.methods.settings import setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
+from pretrace.views.readings import PassKey, Prefix, Reading, Shots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +28,14 @@ COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
 _ROWS = 1 << 18
 """Of one part of the table, if a setting has fewer texts."""
 
+Settings = dict[str, dict[str, Value]]
+"""Name of a setting -> its parameters."""
+
+Wanted = dict[ScoreKey, Settings]
+
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
-    """The scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
+    """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
     rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
@@ -36,26 +44,67 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     start = time.monotonic()
     scores, texts = 0, set[str]()
     planned = plan(runs, inputs.benchmark, inputs.language, has_prefixes=inputs.prefixes is not None)
-    for cell, wanted in planned.items():
-        for block in _blocks(cell, wanted, inputs):
+    for plain, wanted in planned.items():
+        for block in _blocks(plain, wanted, inputs):
             if block.ids:
                 yield from _frames(block)
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(
-            Block(TextGroup("", "", "", None), Key("", "", None), [""], [], [], np.empty((0, 1)))
-        )
-    inputs.log_unscored()
+        nothing = PassKey(Reading("", ""), Slice("", None))
+        yield from _frames(Block(nothing, ScoreKey("", "", None), [""], [], [], np.empty((0, 1))))
+    inputs.log_unscored(runs[0]["benchmark"])
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
+
+
+def plan(
+    runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
+) -> dict[PassKey, Wanted]:
+    """Return the settings to score for each plain pass over the texts, sorted and without repeats.
+
+    A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
+    one that needs prefixes with each draw. A method that cannot apply to a run is left out, and the log says why.
+    """
+    slices = slices_of(benchmark)
+    planned: dict[PassKey, Wanted] = {}
+    for run in runs:
+        wanted = _wanted(run, language, has_prefixes)
+        for view in run["views"]:
+            for slice in chosen_slices(slices, run.get("subsets"), run.get("lengths")):
+                plain = PassKey(Reading(view, run["start_token"]), slice)
+                for key, named in wanted.items():
+                    planned.setdefault(plain, {}).setdefault(key, {}).update(named)
+    return {
+        plain: {key: dict(sorted(named.items())) for key, named in sorted(planned[plain].items())}
+        for plain in sorted(planned, key=lambda key: (key.reading.view, key.reading.start_token, key.slice))
+    }
+
+
+def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted:
+    wanted: Wanted = {}
+    for request in run["methods"]:
+        id = request["method"]
+        hindered = obstacle(id, run, language=language, has_prefixes=has_prefixes)
+        if hindered:
+            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
+            continue
+        named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
+        method = find(id)
+        references = method.input.names(run) if method.input else [""]
+        draws = [(None, False)]
+        if PREFIXES.keys() & set(method.needs):
+            draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
+        for reference, (draw, inner_start) in product(references, draws):
+            wanted.setdefault(ScoreKey(id, reference, draw, inner_start), {}).update(named)
+    return wanted
 
 
 @dataclass(frozen=True)
 class Block:
-    """Scores [texts, settings] of one method in one cell; `shots_used` by text, None without a prefix."""
+    """Scores [texts, settings] of one method over a slice; `shots_used` by text, None without a prefix."""
 
-    cell: TextGroup
-    key: Key
+    plain: PassKey
+    key: ScoreKey
     settings: list[str]
     ids: list[str]
     shots_used: list[int | None]
@@ -63,7 +112,7 @@ class Block:
 
 
 def _frames(block: Block) -> Iterator["pd.DataFrame"]:
-    """The block's rows, setting by setting, in parts of whole settings."""
+    """Yield the block's rows, setting by setting, in parts of whole settings."""
     import pandas as pd
 
     at_once = max(1, _ROWS // max(1, len(block.ids)))
@@ -76,8 +125,8 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
                 "id": block.ids * len(settings),
                 "method": block.key.method,
                 "setting": np.repeat(np.array(settings, dtype=object), len(block.ids)),
-                "view": block.cell.view,
-                "start_token": block.cell.start_token,
+                "view": block.plain.reading.view,
+                "start_token": block.plain.reading.start_token,
                 "draw": pd.array([block.key.draw] * rows, dtype="Int64"),
                 "reference": block.key.reference,
                 "shots_used": pd.array(block.shots_used * len(settings), dtype="Int64"),
@@ -87,17 +136,17 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
         yield frame.astype({name: str for name in ("unit", "id", *KEYS) if name != "draw"})
 
 
-def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
+def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
     methods = {key.method: find(key.method) for key in wanted}
     groups = [
         (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
     ]
     scored = [
         None if methods[key.method].scope == "benchmark"
-        else _TextScores(methods[key.method], cell, key, group, inputs)
+        else _TextScores(methods[key.method], plain, key, group, inputs)
         for key, group in groups
     ]  # fmt: skip
-    for texts in inputs.statistics(cell, [m for m in methods.values() if m.scope == "text"]):
+    for texts in inputs.statistics(plain, [m for m in methods.values() if m.scope == "text"]):
         for text_scores in scored:
             if text_scores:
                 text_scores.add(texts)
@@ -105,28 +154,30 @@ def _blocks(cell: TextGroup, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
         block = (
             text_scores.block()
             if text_scores
-            else _benchmark_block(methods[key.method], cell, key, group, inputs)
+            else _benchmark_block(methods[key.method], plain, key, group, inputs)
         )
         _check_finite(block)
         yield block
 
 
 def _by_prefix(method: Method, named: Settings) -> list[Settings]:
-    """The settings in groups that read the same passes."""
-    groups: dict[tuple[tuple[str, int], ...], Settings] = {}
+    """Group the settings that read the same passes."""
+    groups: dict[tuple[tuple[Prefix, int], ...], Settings] = {}
     for name, params in named.items():
         groups.setdefault(tuple(prefix_passes(method.id, params).values()), {})[name] = params
     return list(groups.values())
 
 
 class _TextScores:
-    """The scores of a method, in settings that read the same passes, of the texts of a cell that were added."""
+    """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
-    def __init__(self, method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> None:
+    def __init__(
+        self, method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs
+    ) -> None:
         passes = prefix_passes(method.id, next(iter(named.values())))
-        self._complete = inputs.completion(method, cell, key, passes)
+        self._complete = inputs.completion(method, plain, key, passes)
         self._label = f"{method.id} ({key.reference})" if key.reference else method.id
-        self._method, self._cell, self._key, self._named = method, cell, key, named
+        self._method, self._plain, self._key, self._named = method, plain, key, named
         self._unscored = inputs.unscored
         self._ids: list[str] = []
         self._used: list[int | None] = []
@@ -148,26 +199,27 @@ class _TextScores:
         self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
-        """Why the method cannot score a text, or ""."""
+        """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
         for need in self._method.needs:
-            if getattr(text, FIELDS.get(need, need)) is None:
+            if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
                 return f"missing: {NEEDS[need]}"
         return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""
 
     def block(self) -> Block:
         scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
-        return Block(self._cell, self._key, list(self._named), self._ids, self._used, scores)
+        return Block(self._plain, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, cell: TextGroup, key: Key, named: Settings, inputs: Inputs) -> Block:
-    """A method without a model reads the texts as the cell's view has them, and the shots as they are."""
-    frame = inputs.texts(cell)
+def _benchmark_block(method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
+    """Score texts, as the view has them, by a method without a model; shots are as they are."""
+    frame = inputs.texts(plain)
     if absent := int(frame["text"].eq("").sum()):
-        inputs.unscored[method.id, f"no text of view {cell.view}"] += absent
+        inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent
         frame = frame[frame["text"].ne("")]
     passes = prefix_passes(method.id, next(iter(named.values())))
+    shots = {need: Shots(prefix, key.draw or 0, count) for need, (prefix, count) in passes.items()}
     texts = LabelledTexts(
         ids=frame["text_id"].tolist(),
         texts=frame["text"].tolist(),
@@ -175,21 +227,22 @@ def _benchmark_block(method: Method, cell: TextGroup, key: Key, named: Settings,
         folds=frame["fold"].astype(int).tolist(),
         language=inputs.language,
         stream=inputs.stream() if "stream" in method.needs else (),
-        **{FIELDS[need]: inputs.shots(cell, key.draw or 0, *prefix) for need, prefix in passes.items()},
+        **{FIELDS[need]: inputs.shot_texts(plain, drawn) for need, drawn in shots.items()},
     )
     columns = [method.function(texts, **params) for params in named.values()]
     ids = [id for id in texts.ids if all(id in column for column in columns)]
     if len(ids) < len(frame):
         inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
     scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
-    shots = max((count for _, count in passes.values()), default=None)
-    return Block(cell, key, list(named), ids, [shots] * len(ids), scores)
+    used = max((drawn.count for drawn in shots.values()), default=None)
+    return Block(plain, key, list(named), ids, [used] * len(ids), scores)
 
 
 def _check_finite(block: Block) -> None:
+    reading = block.plain.reading
     for row, column in np.argwhere(~np.isfinite(block.scores))[:1]:
         raise InputError(
             f"{block.key.method} (setting '{block.settings[column]}'): the score of text '{block.ids[row]}' "
-            f"is {block.scores[row, column]} (view {block.cell.view}, start token {block.cell.start_token}). "
+            f"is {block.scores[row, column]} (view {reading.view}, start token {reading.start_token}). "
             "A method must give every text a finite number."
         )

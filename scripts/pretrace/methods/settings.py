@@ -10,7 +10,7 @@ from pretrace.runtime.errors import InputError, nearest
 
 
 def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:
-    """Every setting of a method, the first parameter varying slowest; the parameters are checked at once.
+    """Return every setting of a method, the first parameter varying slowest; the parameters are checked at once.
 
     `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
     others keep theirs, and costly ones their default.
@@ -23,7 +23,7 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[d
 
 
 def setting_name(id: str, params: Mapping[str, Any]) -> str:
-    """`key=value;key=value`: grid parameters always, any other only when it is not at its default.
+    """Return `key=value;key=value`: grid parameters always, any other only if it is off its default.
 
     Parameters that are not given are at their defaults. Numbers by `format(x, "g")`, booleans in lower case.
     """
@@ -34,7 +34,7 @@ def setting_name(id: str, params: Mapping[str, Any]) -> str:
 
 
 def parse_setting(id: str, setting: str) -> dict[str, Value]:
-    """The parameters, all of them, that `setting_name` wrote."""
+    """Return all the parameters that `setting_name` wrote."""
     method = _find(id)
     params = dict(method.defaults)
     for part in setting.split(";") if setting else []:
@@ -46,18 +46,18 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
 
 
 def written_parameters(setting: str) -> dict[str, str]:
-    """`a=0.01;upper_bound=false` as a mapping of strings, empty for the empty setting."""
+    """Return `a=0.01;upper_bound=false` as a mapping of strings."""
     return dict(part.split("=", 1) for part in setting.split(";")) if setting else {}
 
 
 def empty_score(id: str, setting: str) -> float | None:
-    """The score that a setting gives a text with nothing to score; None where there is no such thing."""
+    """Return the score that a setting gives a text with nothing to score; None for other methods."""
     name = _find(id).empty_parameter
     return float(parse_setting(id, setting)[name]) if name else None
 
 
 def is_limit(id: str, name: str, value: float) -> bool:
-    """Whether a parameter's range ends at a value, so that no grid goes beyond it: `k` of 1, one shot."""
+    """Return whether a parameter's range ends at a value, so that no grid goes beyond it: `k` of 1, one shot."""
     kind = _find(id).types[name]
     if get_origin(kind) is not Annotated:
         return False
@@ -66,12 +66,12 @@ def is_limit(id: str, name: str, value: float) -> bool:
 
 
 def cross_fitted(id: str) -> bool:
-    """Whether the method learns a text's score from the labels of the other folds' texts."""
+    """Return whether the method learns a text's score from the labels of the other folds' texts."""
     return _find(id).cross_fitted
 
 
 def _find(id: str) -> Method | QuestionMethod:
-    """Of either kind."""
+    """Look up a text or question method by id."""
     return QUESTION_METHODS.get(id) or find(id)
 
 
@@ -81,11 +81,11 @@ def _values(method: Method | QuestionMethod, name: str, value: Any) -> tuple[Val
         raise InputError(
             f"parameter '{name}' of method '{method.id}': the list is empty. Give at least one value."
         )
-    return tuple(dict.fromkeys(_value(method, name, one) for one in values))
+    return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
 
 def _value(method: Method | QuestionMethod, name: str, value: Any) -> Value:
-    """The value in the parameter's own type, or an error that says what would be right."""
+    """Return the value in the parameter's own type; `InputError` says what would be right."""
     where = f"parameter '{name}' of method '{method.id}'"
     if name not in method.defaults:
         raise InputError(f"method '{method.id}' has no parameter '{name}': {nearest(name, method.defaults)}")

@@ -1,6 +1,7 @@
 """The input of a method: the token statistics of one text, or the labelled texts of a benchmark."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor, inf
 from typing import Annotated, Any, Literal
@@ -48,8 +49,7 @@ class TokenStatistics:
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
                     tokens, the first too, after a prefix of non-members
     given_member    the same after a prefix of members
-    shadows         [in, out] float64, LL(x) under the shadow models that were trained on the text, and under those
-                    that were not
+    inputs          further kinds of input, by the word that a method needs them by
     shots_used      number of shots that fitted into the model's context; of two prefixes the smaller
     """
 
@@ -69,7 +69,7 @@ class TokenStatistics:
     continuations: tuple[str, ...] = ABSENT
     given_nonmember: Floats = ABSENT
     given_member: Floats = ABSENT
-    shadows: tuple[Floats, Floats] = ABSENT
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     shots_used: int | None = None
 
     @cached_property
@@ -96,7 +96,7 @@ class TokenStatistics:
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """The texts of one (subset, length) cell of a benchmark; labels: 1 member, 0 non-member, None unknown.
+    """The texts of a slice of a benchmark; labels: 1 member, 0 non-member, None unknown.
 
     given_nonmember, given_member: the shots of one draw, for a method that needs prefixes.
     stream: the whole benchmark's members, each as often as a controlled model reads it in an epoch.
@@ -113,7 +113,7 @@ class LabelledTexts:
 
 
 def withheld_words(text: str, *, like: str = "") -> list[str]:
-    """The second half of a text in words, or what a sample that begins with the first half has in its place.
+    """Return the second half of a text in words, or what a sample that begins with the first half has in its place.
 
     The cut is after round(half of the words) of the text (`like`, for a sample), with halves rounded to even. SaMIA's
     code cuts by the benchmark's nominal length, which is the same where texts have as many words.
@@ -126,15 +126,16 @@ def mean(values: Floats) -> float:
 
 
 def mean_of_lowest(ascending: Floats, share: float) -> float:
-    """Mean of the lowest `share` of the values, at least one. The 1e-9 mends 0.29 * 100 = 28.999..."""
+    """Return the mean of the lowest `share` of the values, at least one."""
+    # the 1e-9 mends 0.29 * 100 = 28.999...
     return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
 
 
 def window_means(values: Floats, window: int) -> Floats:
-    """[n - window + 1], the mean of each window of successive values; the values themselves if they are fewer."""
+    """Return [n - window + 1], the mean of each window of successive values; fewer values are returned as they are."""
     return np.convolve(values, np.ones(window) / window, mode="valid") if window <= len(values) else values
 
 
 def loss_ratio(log_likelihood: float, other: float) -> float:
-    """L / L', from two log-likelihoods; never a division by 0."""
+    """Return L / L' from two log-likelihoods; never divides by 0."""
     return max(-log_likelihood, SMALLEST_LOSS) / max(-other, SMALLEST_LOSS)

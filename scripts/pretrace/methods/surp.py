@@ -26,5 +26,5 @@ def surp(
 
 
 def surprising(text: TokenStatistics, eps: float, percentile: int) -> npt.NDArray[np.bool_]:
-    """[n], which tokens are surprising; both inequalities are strict."""
+    """Return [n], which tokens are surprising; both inequalities are strict."""
     return (text.entropies < eps) & (text.logprobs < text.percentiles[percentile])

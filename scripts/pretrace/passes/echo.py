@@ -5,25 +5,231 @@ token_logprobs: [null, ...], top_logprobs}. Where the entry names the model's to
 exactly those that a local pass reads; else the text itself is, and the tokens' ids stay unknown (-1).
 """
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
-from pretrace.models.api.client import ApiClient
+from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.target import ApiTarget, CodePoints
 from pretrace.models.target import Target
 from pretrace.models.tokens import SERVER_START
-from pretrace.passes.alignment import Echo, after, echo_of, span_of
-from pretrace.passes.probe import Probe, Prompt, echo_request
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
 
+_BYTES = re.compile(r"\\x([0-9a-f]{2})")
+_GARBLED = "\ufffd"  # what servers put for a token that is a part of a character
 _UNKNOWN = -1  # the id of a token whose tokenizer is not known
+
+TEXTS = (
+    "The quick brown fox jumps over the lazy dog. The capital of France is",
+    "One, two, three, four, five,",
+    "It was the best of times, it was the",
+)
+_CANDIDATES = 2  # of the most probable next tokens, so that an unlikely one is compared as well
+_TOLERANCE = 0.1, 0.02  # nats, and relative: reduced precision differs between batches
+_TOP = 5  # as many as every API gives
+
+Prompt = str | list[int]
+
+
+@dataclass(frozen=True)
+class Echo:
+    """`pieces`: the tokens as text; `logprobs` in nats, NaN where there is none (the first token)."""
+
+    pieces: list[str]
+    logprobs: list[float]
+
+
+def echo_of(body: Mapping[str, Any]) -> Echo:
+    """Return the tokens and log-probabilities of an answer of the completions endpoint.
+
+    Raises:
+        MalformedAnswerError: they are missing, or one but the first is not a number.
+    """
+    try:
+        echoed = body["choices"][0]["logprobs"]
+        pieces, logprobs = list(echoed["tokens"]), echoed["token_logprobs"]
+        values = [math.nan if value is None else float(value) for value in logprobs]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MalformedAnswerError("no log-probabilities of the prompt's tokens") from error
+    if len(values) != len(pieces) or not all(isinstance(piece, str) for piece in pieces):
+        raise MalformedAnswerError("tokens and log-probabilities do not pair")
+    if not all(map(math.isfinite, values[1:])):
+        raise MalformedAnswerError("a token after the first has no log-probability")
+    return Echo(pieces, values)
+
+
+def span_of(echo: Echo, text: str, *, tokens: int | None = None) -> slice | None:
+    """Return the tokens that spell `text`, without a start token before it and the one token generated after it.
+
+    `tokens`: how many they must be, if that is known. None if no tokens spell it.
+    """
+    size = len(echo.pieces)
+    for first in (0, 1):
+        for stop in (size - 1, size):
+            counted = tokens is None or stop - first == tokens
+            if counted and first <= stop and _spell(echo.pieces[first:stop], text):
+                return slice(first, stop)
+    return None
+
+
+def _spell(pieces: list[str], text: str) -> bool:
+    """Compare up to the space that some tokenizers put first; if characters are garbled, by all others."""
+    if any(_GARBLED in piece for piece in pieces) or _GARBLED in text:
+        return _ascii("".join(pieces)) == _ascii(text)
+    spelled = b"".join(map(_as_bytes, pieces))
+    return spelled in (text.encode(), b" " + text.encode())
+
+
+def _ascii(text: str) -> str:
+    return "".join(character for character in text if character.isascii()).lstrip(" ")
+
+
+def _as_bytes(piece: str) -> bytes:
+    """Return the bytes of a piece; one that is not text by itself is written as `bytes:\\xe2\\x80`."""
+    if piece.startswith("bytes:\\x"):
+        return bytes(int(value, 16) for value in _BYTES.findall(piece))
+    return piece.encode()
+
+
+def after(echo: Echo, span: slice, text: str) -> int:
+    """Return the first token that holds a character of `text`; the tokens of the span spell a prefix, then `text`.
+
+    Raises:
+        InputError: characters are garbled, so that no token's place is known.
+    """
+    pieces = echo.pieces[span]
+    if any(_GARBLED in piece for piece in pieces):
+        raise InputError(
+            "the API garbles tokens that are a part of a character, so that the border between a prefix and its "
+            "text is unclear; name the model's tokenizer in its entry, or leave out methods with a prefix."
+        )
+    ends = list(accumulate(len(_as_bytes(piece)) for piece in pieces))
+    # a space that the tokenizer puts first belongs to the prompt prefix
+    opened = ends[-1] - len(text.encode())
+    return span.start + sum(end <= opened for end in ends)
+
+
+def echo_request(prompt: Prompt) -> ApiRequest:
+    """Ask for the echo of a prompt; one token is generated and not used, because not every server takes none."""
+    return ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True})
+
+
+class Probe:
+    """Finds out whether an API's prompt scoring can be believed, by asking for one number in two ways.
+
+    The log-probability of a token after a text is what generation says before it makes a token, and what the
+    echo of text and token says of that token. A server whose list is shifted by a token (as llama-cpp-python's is
+    for a prompt without a start token), that ignores `echo`, or that scores another text gives two numbers.
+    `tokenizer`: the model's own where token ids are sent, None where texts are.
+    """
+
+    def __init__(self, client: ApiClient, tokenizer: Any | None) -> None:
+        self._client, self._tokenizer = client, tokenizer
+        self._asked: list[ApiRequest] = []
+
+    def check(self, start: Ids = ()) -> bool:
+        """Return whether the server itself puts a start token before a text; ids are sent after those of `start`.
+
+        Raises `InputError` with what is wrong, where the server's numbers do not agree or cannot be compared;
+        its answers are then forgotten, so that it is asked again when it is mended.
+        """
+        try:
+            starts = [starts for text in TEXTS for starts in self._compared(text, start)]
+            if not starts:
+                raise InputError(self._says("gives no next token that could be compared."))
+        except InputError:
+            self._client.forget(self._asked)
+            raise
+        log.info("%s: echo and generation agree on %d tokens", self._client.endpoint.name, len(starts))
+        return any(starts)
+
+    def _compared(self, text: str, start: Ids) -> list[bool]:
+        """Return for each token compared after the text whether it follows a start token."""
+        prompt: Prompt = text if self._tokenizer is None else [*start, *self._ids(text)]
+        starts: list[bool] = []
+        for piece, generated in self._following(prompt):
+            longer = self._longer(prompt, piece)
+            if longer is None or len(starts) == _CANDIDATES:
+                continue
+            echo = self._echo(longer)
+            span = span_of(echo, text + piece, tokens=len(longer) - len(start) if self._tokenizer else None)
+            if span is None:
+                raise InputError(self._says(f"does not echo what it is sent, but the tokens {echo.pieces}."))
+            if echo.pieces[span.stop - 1] == piece:  # else text and token became other tokens
+                self._compare(text, piece, generated, echo.logprobs[span.stop - 1])
+                starts.append(span.start > 0)
+        return starts
+
+    def _compare(self, text: str, piece: str, generated: float, echoed: float) -> None:
+        absolute, relative = _TOLERANCE
+        if math.isclose(generated, echoed, abs_tol=absolute, rel_tol=relative):
+            return
+        raise InputError(
+            self._says(
+                f"does not score prompts rightly: after '{text}' it generates '{piece}' with log-probability "
+                f"{generated:.3f}, and echoes it with {echoed:.3f}. Its list is probably shifted by a token, as "
+                "llama-cpp-python shifts it where a prompt has no start token: set start_token in the run, or use "
+                "a server that scores prompts rightly."
+            )
+        )
+
+    def _ids(self, text: str) -> list[int]:
+        assert self._tokenizer is not None
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _longer(self, prompt: Prompt, piece: str) -> Prompt | None:
+        """Return the prompt with one more token, None if the tokenizer has no token of that text."""
+        if isinstance(prompt, str):
+            return prompt + piece
+        ids = self._ids(piece)
+        return [*prompt, *ids] if len(ids) == 1 else None
+
+    def _following(self, prompt: Prompt) -> list[tuple[str, float]]:
+        """Return (token, log-probability) of the most probable next tokens that are plain text, best first."""
+        request = ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": _TOP})
+        choice = self._choice(request)
+        try:
+            top = {piece: float(value) for piece, value in choice["logprobs"]["top_logprobs"][0].items()}
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise InputError(
+                self._says(
+                    "gives no `logprobs.top_logprobs` of the next token, so its echo cannot be checked."
+                )
+            ) from None
+        plain = {piece: value for piece, value in top.items() if piece.strip() and piece.isascii()}
+        return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
+
+    def _echo(self, prompt: Prompt) -> Echo:
+        choice = self._choice(echo_request(prompt))
+        try:
+            return echo_of({"choices": [choice]})
+        except MalformedAnswerError as error:
+            raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None
+
+    def _choice(self, request: ApiRequest) -> dict[str, Any]:
+        self._asked.append(request)
+        (choice,) = self._client.ask([request], choice_of)
+        return choice
+
+    def _says(self, what: str) -> str:
+        endpoint = self._client.endpoint
+        return (
+            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the model has no gray-box methods: "
+            "leave `echo` out of its entry to ask it questions only."
+        )
 
 
 def echo_target(client: ApiClient, tokenizer: Target | None, max_length: int | None = None) -> ApiTarget:
-    """The target of passes by an API.
+    """Return the target of passes by an API.
 
     `tokenizer`: the local model that has the same one. Where none is known, a probe finds out whether the server
     puts a start token first.
@@ -53,21 +259,21 @@ class EchoScorer:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """For each request, float32 [1, scored tokens]: log-probabilities in nats.
+        """Return for each request float32 [1, scored tokens]: log-probabilities in nats.
 
         Raises `InputError` where full-vocabulary statistics are asked for, and where a probe shows that the
         server does not score prompts, or shifts what it gives.
         """
         if statistics != "logprobs":
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
-        asked = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
-        progress(len(window) - len(asked), 0)
+        scored = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
+        progress(len(window) - len(scored), 0)
         values = [np.zeros((1, 0), dtype=np.float32)] * len(window)
-        if asked:
+        if scored:
             self._check(prompt_prefix.start)
-            prompts = [echo_request(self._prompt(window[index], prompt_prefix)) for index in asked]
+            prompts = [echo_request(self._prompt(window[index], prompt_prefix)) for index in scored]
             echoes = self._target.client.ask(prompts, echo_of, lambda answers: progress(answers, 0))
-            for index, echo in zip(asked, echoes, strict=True):
+            for index, echo in zip(scored, echoes, strict=True):
                 values[index] = self._values(echo, window[index], prompt_prefix)
             progress(0, sum(value.shape[1] for value in values))
         return values
@@ -75,22 +281,22 @@ class EchoScorer:
     def tokenised(
         self, window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
     ) -> list[Request]:
-        """The requests in the API's tokens, where only it knows them: their number is that of the values."""
+        """Return the requests in the API's tokens, as many as values, where only it knows them."""
         if self._target.knows_ids:
             return window
-        found = []
+        requests = []
         for request, value in zip(window, values, strict=True):
             size = value.shape[1] + (not prompt_prefix.ids) if request.n_tokens else 0
             unknown = np.full(size, _UNKNOWN, dtype=np.int32)
-            found.append(Request(request.text_id, request.variant, unknown, size))
-        return found
+            requests.append(Request(request.text_id, request.variant, unknown, size))
+        return requests
 
     @property
     def _name(self) -> str:
         return self._target.client.endpoint.name
 
     def _check(self, start: Ids) -> None:
-        """Once for each start: some servers are right only with a start token."""
+        """Probe once for each start: some servers are right only with a start token."""
         if start in self._checked:
             return
         tokenizer = self._target.tokenizer if self._target.knows_ids else None
@@ -119,7 +325,7 @@ class EchoScorer:
         return np.array([values], dtype=np.float32)
 
     def _first_of_ids(self, echo: Echo, request: Request, prompt_prefix: PromptPrefix) -> int:
-        """The place of the first scored token, once the echo is seen to be of the ids that were sent."""
+        """Return the place of the first scored token; raises if the echo is not of the ids that were sent."""
         ids = [*prompt_prefix.ids, *request.tokens.tolist()][len(prompt_prefix.start) :]
         text = self._target.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
         if self._span(echo, text, len(ids)).start != len(prompt_prefix.start):
@@ -138,5 +344,5 @@ class EchoScorer:
 
 
 def _text(ids: Sequence[int]) -> str:
-    """The text that code points stand for; the server's own start token is not sent."""
+    """Return the text of code points; the server's own start token is not sent."""
     return "".join(chr(id) for id in ids if id != SERVER_START)

@@ -15,7 +15,8 @@ _IN_WORDS = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """CUDA has an exception of its own; the CPU's allocator and cuBLAS say it in words."""
+    """Return whether an error says that memory ran out."""
+    # CUDA has an exception of its own; the CPU's allocator and cuBLAS say it in words
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return any(words in str(error) for words in _IN_WORDS)
@@ -24,7 +25,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def attempt(
     compute: Callable[Arguments, Computed], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Computed | None:
-    """The result of `compute`, or None if memory runs out."""
+    """Return the result of `compute`, or None if memory runs out."""
     try:
         return compute(*args, **kwargs)
     except (RuntimeError, MemoryError) as error:
@@ -36,7 +37,7 @@ def attempt(
 def smaller_budget(
     batch_tokens: int, *, items: int, longest: int, device: torch.device, name: str, alone: str
 ) -> int:
-    """The token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
+    """Return the token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
 
     Raises `InputError`, with `alone` as what is wrong, where one item by itself does not fit.
     """

@@ -1,9 +1,9 @@
-"""The ids that a model reads before every text of a part: the start token, then the shots.
+"""The ids that a model reads before every text of a pass: the start token, then the shots.
 
 Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -12,24 +12,17 @@ from typing import Any
 from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import SEPARATORS, START_TOKEN, Prefix
+from pretrace.views.readings import SEPARATORS, START_TOKEN, Shots
 
 Ids = tuple[int, ...]
 
 _BORDER = "\n"
 """Merges with nothing in tokenizers that prepend a space, so that what follows is tokenised as behind other text."""
 
-Shots = Callable[[dict[str, Any]], Sequence[str]]
-"""Coordinates of a prefixed part (`requests.COORDINATES`) -> the texts of its shots, first to last.
-
-Called with `prefix`, `draw`, `shots`, `view`, `subset` and `length` among the coordinates; gives at least
-`shots` texts, and for fewer shots the first of those for more.
-"""
-
 
 @dataclass(frozen=True)
 class PromptPrefix:
-    """The ids before a text; the same for all texts of a part.
+    """The ids before a text; the same for all texts of a pass.
 
     start  ids of the start token, never scored
     shots  ids of each shot that is used, in order; None without a prefix
@@ -55,9 +48,9 @@ class PromptPrefix:
 
 
 def prompt_prefix_of(
-    at: dict[str, Any], start: Ids, *, tokenizer: Any, shots: Shots | None, context: int | None, longest: int
+    shots: Shots, start: Ids, *, tokenizer: Any, texts: Sequence[str], context: int | None, longest: int
 ) -> PromptPrefix:
-    """The prompt prefix of the prefixed part at these coordinates, whose longest text has `longest` tokens.
+    """Return the ids of shots, given their `texts`; `longest`: tokens of the longest text that follows them.
 
     Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
     as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more
@@ -65,54 +58,50 @@ def prompt_prefix_of(
     so tokenising them separately follows the borders of the texts.
 
     If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All
-    texts of a part have the same prefix, so their scores are comparable.
+    texts of a pass have the same prefix, so their scores are comparable.
     """
-    if shots is None:
-        name = f"prefix '{at['prefix']}', draw {at['draw']}"
-        raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
-    texts = list(shots(at))[: at["shots"]]
-    inner = start if at["inner_start"] else ()
-    separator = Prefix.named(at["prefix"]).separator
-    if separator == START_TOKEN:
-        encoded = _ended(texts, start, at["prefix"], tokenizer)
+    texts = list(texts)[: shots.count]
+    inner = start if shots.inner_start else ()
+    if shots.prefix.separator == START_TOKEN:
+        encoded = _ended(texts, start, shots.prefix.name, tokenizer)
     else:
-        encoded = _encoded(texts, SEPARATORS[separator], tokenizer)
+        encoded = _encoded(texts, SEPARATORS[shots.prefix.separator], tokenizer)
     for used in encoded:
         if context is None or len(start) + len(inner) + sum(map(len, used)) + longest <= context:
             break
     if len(used) < len(texts):
         log.warning(
             "prefix '%s' (draw %s): %d of %d shots fit into the context of %s tokens beside texts of up to %d",
-            at["prefix"], at["draw"], len(used), len(texts), context, longest,
+            shots.prefix.name, shots.draw, len(used), len(texts), context, longest,
         )  # fmt: skip
     return PromptPrefix(start, used, inner if used else ())
 
 
 def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """As `_encoded`, with `end`, which is never scored, behind every shot."""
+    """Return the same as `_encoded`, with `end`, which is never scored, after every shot."""
     if not end or SERVER_START in end:
         raise InputError(
             f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
             "start_token in the run and, for an API, tokenizer in the model's entry, or choose another separator."
         )
-    ids = [(*one, *end) for one in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    ids = [(*shot, *end) for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]]
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
 def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """The shots' ids, then without the first shot, without the first two, ..., and none at last.
+    """Return the token ids of every suffix of the shots, longest first.
 
     Tokenizers such as Llama's put a space before any text that they are given: only the first shot keeps it.
     """
 
-    def ids(of: list[str]) -> list[Ids]:
-        found = tokenizer(of, add_special_tokens=False, return_attention_mask=False, verbose=False)
-        return [tuple(one) for one in found["input_ids"]]
+    def ids(texts: list[str]) -> list[Ids]:
+        encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        return [tuple(text) for text in encoded["input_ids"]]
 
     border = ids([_BORDER])[0]
 
-    def behind_text(of: list[str]) -> list[Ids]:
-        return [one[len(border) :] for one in ids([_BORDER + text for text in of])]
+    def behind_text(texts: list[str]) -> list[Ids]:
+        return [text[len(border) :] for text in ids([_BORDER + text for text in texts])]
 
     opening = ids(texts)
     prepends = ids(["x"]) != behind_text(["x"])

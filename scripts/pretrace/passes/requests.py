@@ -1,19 +1,19 @@
-"""Pass requests -> parts of one subset and length -> exact requests, token by token, and their key."""
+"""Pass requests -> passes over slices -> exact requests, token by token, and their key."""
 
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.sources import Part as BenchmarkPart
-from pretrace.benchmarks.sources import chosen_parts
+from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError
+from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
 from pretrace.views.stored import StoredView, rendered_texts
 
 if TYPE_CHECKING:
@@ -27,73 +27,25 @@ TOP = 40
 STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
 
-PAST_CONTEXT: Final = "past_context"
-"""The `windows` of a pass over what a plain pass cuts off: the tokens past the model's context, in stretches."""
-
 WINDOW = 50_000  # requests that are alive at one time
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
 
 
-class PassRequest(TypedDict):
-    """The passes that a study asks for over a benchmark: how its texts are sent, and what is stored of each token.
-
-    `altered`: the name of an altered form of the view's texts, or "". `prefix`: the name of a `views.prefixes.Prefix`,
-    or "", with its draw and its number of shots. `windows`: tokens of the prefix, the suffix and the stride of an
-    extraction; `PAST_CONTEXT`; or None for the texts from their beginning. `statistics`: a key of `STATISTICS`.
-    `subsets`, `lengths`: None for every one.
-    """
-
-    view: str
-    altered: str
-    prefix: str
-    draw: int | None
-    shots: int | None
-    start_token: str
-    inner_start: bool
-    windows: list[int] | Literal["past_context"] | None
-    statistics: str
-    subsets: list[str] | None
-    lengths: list[int] | None
-
-
-_ASKED = ("view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows")
-COORDINATES = (*_ASKED, "subset", "length")
-
-
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The texts of one subset and length under one request: an entry of the manifest, a file of the store."""
+class Pass:
+    """A reading of the texts of a slice: a row of the manifest, a file of the store. `views`: the stored views."""
 
-    coordinates: dict[str, Any]
+    key: PassKey
     statistics: str
     text_ids: list[str]
     texts: list[str]
     views: Mapping[str, StoredView]
 
     @property
-    def sent_texts(self) -> tuple[str, str, str, int | None]:
-        """How texts are sent: view, altered, subset and length."""
-        at = self.coordinates
-        return at["view"], at["altered"], at["subset"], at["length"]
-
-    @property
-    def name(self) -> str:
-        """As in a log: `lowercase(original), start token <s>, main, 64 words`."""
-        at = self.coordinates
-        parts = [f"{at['altered']}({at['view']})" if at["altered"] else at["view"]]
-        if at["prefix"]:
-            parts.append(f"{at['shots']} shots of {at['prefix']}, draw {at['draw']}")
-        inner = ", again before the text" if at["inner_start"] else ""
-        parts.append(f"start token {at['start_token']}{inner}")
-        parts += [_windows_name(at["windows"])] if at["windows"] else []
-        parts += [at["subset"]] if at["subset"] else []
-        parts += [] if at["length"] is None else [f"{at['length']} words"]
-        return ", ".join(parts)
-
-
-def _windows_name(cut: list[int] | str) -> str:
-    return "past the context" if isinstance(cut, str) else f"windows of {cut[0]} + {cut[1]} tokens"
+    def sent_texts(self) -> tuple[str, str, Slice]:
+        """What identifies the texts that are sent: view, altered form and slice."""
+        return self.key.reading.view, self.key.reading.altered, self.key.slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +66,11 @@ class Request:
     given: int = 0
 
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """The tokens with a probability: all after a prompt prefix, otherwise all but the first; a window's suffix."""
+        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix."""
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
-        """Why there is nothing to score, or None."""
+        """Return why there is nothing to score, or None."""
         if self.n_tokens == 0:
             return "no tokens"
         return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
@@ -128,60 +80,51 @@ Evaluated = Callable[[int], Collection[str]]
 """Draw -> the ids of the texts that it is evaluated on."""
 
 
-def expand(
+def passes_of(
     requests: Sequence[PassRequest],
     benchmark: pd.DataFrame,
     views: Mapping[str, StoredView],
     evaluated: Evaluated | None = None,
-) -> list[Part]:
-    """One part a request, subset and length, sorted; where two differ in statistics alone, the one with most.
+) -> list[Pass]:
+    """Return one pass for each reading and slice, sorted; of two that differ in statistics, the one with more.
 
     After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
-    groups = _groups(benchmark)
-    after_prefix: dict[int | None, dict[BenchmarkPart, tuple[list[str], list[str]]]] = {
-        draw: _groups(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
-        for draw in {request["draw"] for request in requests if request["prefix"]}
-        if evaluated is not None and draw is not None
+    every = _by_slice(benchmark)
+    of_draws = {
+        draw: _by_slice(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
+        for draw in {request.reading.shots.draw for request in requests if request.reading.shots}
+        if evaluated is not None
     }
-    parts: dict[str, Part] = {}
+    passes: dict[PassKey, Pass] = {}
     for request in requests:
-        asked: Mapping[str, Any] = request
-        read = after_prefix.get(request["draw"], groups) if request["prefix"] else groups
-        for subset, length in chosen_parts(groups, request):
-            if (subset, length) not in read:
-                continue
-            at = {**{key: asked[key] for key in _ASKED}, "subset": subset, "length": length}
-            place = json.dumps(at)
-            statistics = "logprobs" if request["prefix"] else request["statistics"]
-            if place not in parts or len(STATISTICS[statistics]) > len(STATISTICS[parts[place].statistics]):
-                parts[place] = Part(at, statistics, *read[subset, length], views)
+        shots = request.reading.shots
+        texts = of_draws.get(shots.draw, every) if shots else every
+        statistics = "logprobs" if shots else request.statistics
+        for slice in chosen_slices(every, request.subsets, request.lengths):
+            key = PassKey(request.reading, slice)
+            stored = len(STATISTICS[passes[key].statistics]) if key in passes else 0
+            if slice in texts and len(STATISTICS[statistics]) > stored:
+                passes[key] = Pass(key, statistics, *texts[slice], views)
 
-    def order(part: Part) -> list[tuple[bool, Any]]:
-        return [(part.coordinates[key] is not None, part.coordinates[key]) for key in COORDINATES]
+    def order(key: PassKey) -> list[tuple[bool, Any]]:
+        return [(value is not None, value) for value in key.to_json().values()]
 
-    return sorted(parts.values(), key=order)
+    return [passes[key] for key in sorted(passes, key=order)]
 
 
-def _groups(benchmark: pd.DataFrame) -> dict[BenchmarkPart, tuple[list[str], list[str]]]:
-    """(subset, length) -> text ids in order, and their texts."""
+def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]]]:
+    """Return slice -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
-    lengths = ordered["length"].astype("Int64").astype(object).where(ordered["length"].notna(), None)
-    groups: dict[BenchmarkPart, tuple[list[str], list[str]]] = {}
-    for text_id, text, subset, length in zip(
-        ordered["text_id"], ordered["text"], ordered["subset"], lengths, strict=True
-    ):
-        ids, texts = groups.setdefault((subset, length), ([], []))
-        ids.append(text_id)
-        texts.append(text)
-    return groups
+    frames = {slice: ordered[slice.rows(ordered)] for slice in slices_of(benchmark)}
+    return {slice: (frame["text_id"].tolist(), frame["text"].tolist()) for slice, frame in frames.items()}
 
 
 class Texts:
-    """The texts of parts, tokenised: (text id, variant, token ids), without special tokens.
+    """The texts of passes, tokenised: (text id, variant, token ids), without special tokens.
 
-    The last part's are kept, up to a window: parts that differ only in the prompt prefix should follow each
+    The last pass's are kept, up to a window: passes that differ only in the prompt prefix should follow each
     other.
     """
 
@@ -189,17 +132,18 @@ class Texts:
         self._tokenizer = tokenizer
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
-    def of(self, part: Part) -> Iterator[Tokenized]:
-        at = part.sent_texts
-        asked = at, part.text_ids
-        if self._kept[0] == asked:
+    def of(self, read: Pass) -> Iterator[Tokenized]:
+        key = read.sent_texts, read.text_ids
+        if self._kept[0] == key:
             return iter(self._kept[1])
         self._kept = (None, [])
-        sending = rendered_texts(part.text_ids, part.texts, view=at[0], altered=at[1], stored=part.views)
-        encoded = self._encoded(sending)
+        view, altered, _ = read.sent_texts
+        encoded = self._encoded(
+            rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
+        )
         first = list(islice(encoded, WINDOW + 1))
         if len(first) <= WINDOW:
-            self._kept = (asked, first)
+            self._kept = (key, first)
         return chain(first, encoded)
 
     def _encoded(self, texts: Iterable[tuple[str, int, str]]) -> Iterator[Tokenized]:
@@ -217,27 +161,27 @@ class Texts:
 
 
 def windows(
-    part: Part, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, size: int = WINDOW
+    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, size: int = WINDOW
 ) -> Iterator[list[Request]]:
-    """The part's exact requests, by text id and variant, at most `size` of them alive at a time.
+    """Yield the pass's exact requests, by text id and variant, at most `size` of them alive at a time.
 
     Raises `InputError` where the windows of a text are longer than the context.
     """
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
-    asked: Iterator[Request]
-    cut = part.coordinates["windows"]
+    cut = read.key.reading.windows
+    requests: Iterator[Request]
     if cut == PAST_CONTEXT:
-        asked = chain.from_iterable(_stretches(*one, room) for one in texts.of(part))
+        requests = chain.from_iterable(_stretches(*text, room) for text in texts.of(read))
     elif cut:
         if context is not None and sum(cut[:2]) > context:
             raise InputError(
                 f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
             )
-        every = (_windows(*one, cut, len(prompt_prefix.ids)) for one in texts.of(part))
-        asked = chain.from_iterable(every)
+        every = (_windows(*text, cut, len(prompt_prefix.ids)) for text in texts.of(read))
+        requests = chain.from_iterable(every)
     else:
-        asked = (_request(*one, prompt_prefix.inner, room) for one in texts.of(part))
-    while window := list(islice(asked, size)):
+        requests = (_request(*text, prompt_prefix.inner, room) for text in texts.of(read))
+    while window := list(islice(requests, size)):
         yield window
         del window  # the next is made only when the last is gone: here, and where windows are used
 
@@ -245,51 +189,51 @@ def windows(
 def _request(
     text_id: str, variant: int, ids: np.ndarray, inner: tuple[int, ...], room: int | None
 ) -> Request:
-    kept = ids[:room]
-    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), kept]) if inner and len(ids) else kept
-    return Request(text_id, variant, tokens, len(ids), len(kept) < len(ids))
+    fitting = ids[:room]
+    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), fitting]) if inner and len(ids) else fitting
+    return Request(text_id, variant, tokens, len(ids), len(fitting) < len(ids))
 
 
-def _windows(text_id: str, _: int, ids: np.ndarray, cut: Sequence[int], before: int) -> Iterator[Request]:
-    """Windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
+def _windows(text_id: str, _: int, ids: np.ndarray, cut: Windows, before: int) -> Iterator[Request]:
+    """Yield windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
 
-    `cut` is prefix, suffix and stride in tokens. The `before` start tokens count among the prefix, as in
+    The `before` start tokens count among the prefix, as in
     github.com/pasta41/book-extraction-science. A window that the text ends in is left out.
     """
     prefix, suffix, stride = cut
     given = prefix - before
-    for at in range(given, len(ids) - suffix + 1, stride):
-        yield Request(text_id, at, ids[at - given : at + suffix], len(ids), given=given)
+    for place in range(given, len(ids) - suffix + 1, stride):
+        yield Request(text_id, place, ids[place - given : place + suffix], len(ids), given=given)
 
 
 def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Iterator[Request]:
-    """What a text has past the first `room` tokens, in stretches of `room` tokens at most.
+    """Yield what a text has past the first `room` tokens, in stretches of `room` tokens at most.
 
     The first half of a stretch is only read, so that every token has at least half the context before it.
     """
     if room is None:
         return
     given = room // 2
-    for at in range(room, len(ids), room - given):
-        tokens = ids[at - given : at - given + room]
-        yield Request(text_id, at, tokens, len(ids), given=given)
+    for place in range(room, len(ids), room - given):
+        tokens = ids[place - given : place - given + room]
+        yield Request(text_id, place, tokens, len(ids), given=given)
 
 
-def longest_text(part: Part, texts: Texts) -> int:
-    """Tokens of the part's longest text, before it is cut."""
-    return max((len(ids) for _, _, ids in texts.of(part)), default=0)
+def longest_text(read: Pass, texts: Texts) -> int:
+    """Return the number of tokens of the pass's longest text, before it is cut."""
+    return max((len(ids) for _, _, ids in texts.of(read)), default=0)
 
 
 def key_of(
-    part: Part,
-    asked: Iterable[list[Request]],
+    read: Pass,
+    requests: Iterable[list[Request]],
     *,
     target: "Target | ApiTarget",
     prompt_prefix: PromptPrefix,
     batch_tokens: int,
     threads: int,
 ) -> tuple[str, int]:
-    """The key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
+    """Return the key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
 
     The token budget and the threads count below float32 only, where a number depends on its batch and on the
     order of a sum.
@@ -299,16 +243,16 @@ def key_of(
         "checkpoint": target.digest,
         "dtype": target.dtype,
         "batches": None if target.dtype == "float32" else [batch_tokens, threads],
-        "statistics": part.statistics,
+        "statistics": read.statistics,
         "start": prompt_prefix.start,
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
-    if cut := part.coordinates["windows"]:
+    if cut := read.key.reading.windows:
         how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
     count = 0
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
-    for window in asked:
+    for window in requests:
         count += len(window)
         for request in window:
             about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))

@@ -37,7 +37,7 @@ SCHEMA = pa.schema(
 
 
 def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
-    """The store's rows of one window; `values` as `Engine.statistics` gives them."""
+    """Return the store's rows of one window; `values` as `Engine.statistics` gives them."""
     scored = [request.scored(prompt_prefix) for request in window]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
@@ -80,18 +80,18 @@ class Store:
         return self.path / f"{key}.parquet"
 
     def record(self, key: str) -> dict[str, Any] | None:
-        """The record of a finished pass whose file is whole, else None; what is damaged is removed."""
-        file, beside = self.file(key), self._beside(key)
-        if not beside.is_file():
+        """Return the record of a finished pass whose file is whole, else None; damaged files are removed."""
+        file, record_file = self.file(key), self._record_file(key)
+        if not record_file.is_file():
             return None
         try:
-            record: dict[str, Any] = read_json(beside)
+            record: dict[str, Any] = read_json(record_file)
             if record["sha256"] == sha256_file(file):
                 return record
             log.warning("%s is damaged and is computed again", file)
         except (InputError, FileNotFoundError, KeyError, TypeError):
             log.warning("%s or its record is missing or damaged; it is computed again", file)
-        beside.unlink()
+        record_file.unlink()
         file.unlink(missing_ok=True)
         return None
 
@@ -106,7 +106,7 @@ class Store:
         return sha256
 
     def finish(self, key: str, record: dict[str, Any]) -> None:
-        write_json(self._beside(key), record)
+        write_json(self._record_file(key), record)
 
-    def _beside(self, key: str) -> Path:
+    def _record_file(self, key: str) -> Path:
         return self.path / f"{key}.json"

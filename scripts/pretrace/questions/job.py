@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from pretrace.benchmarks.sources import Part, chosen_parts
-from pretrace.methods.plan import whole_numbers
+from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, Answerer, Letters, Progress, Prompt
 from pretrace.questions.cloze import UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
@@ -44,8 +43,8 @@ class Passage:
     about: Row
 
     @property
-    def part(self) -> Part:
-        return self.about["subset"], self.about["length"]
+    def slice(self) -> Slice:
+        return Slice(self.about["subset"], self.about["length"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def answer_questions(
     with logs.Progress(name, total=sum(task.prompts for task in tasks), unit="prompts") as progress:
         for task in tasks:
             answers: list[Row] = []
-            for (subset, length), group in groupby(task.passages, key=lambda passage: passage.part):
+            for place, group in groupby(task.passages, key=lambda passage: passage.slice):
                 start, passages = time.monotonic(), list(group)
                 answers += questions.rows(replace(task, passages=passages), progress.update)
                 counts = {
@@ -111,7 +110,7 @@ def answer_questions(
                     "passages": len(passages),
                     "seconds": time.monotonic() - start,
                 }
-                times.append(task.about | {"subset": subset, "length": length} | counts)
+                times.append(task.about | {"subset": place.subset, "length": place.length} | counts)
             _log_skipped(name, task, answers)
             rows += answers
     return pa.Table.from_pylist(rows, schema=SCHEMA), times
@@ -241,8 +240,10 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        parts = chosen_parts({passage.part for passage in passages}, request)
-        ids |= {passage.text_id for passage in passages if passage.part in parts}
+        chosen = chosen_slices(
+            {passage.slice for passage in passages}, request["subsets"], request["lengths"]
+        )
+        ids |= {passage.text_id for passage in passages if passage.slice in chosen}
     order = list(QUESTION_METHODS)
     return [
         Task(

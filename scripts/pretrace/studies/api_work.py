@@ -35,8 +35,9 @@ def api_work(study: Study) -> list[Work]:
                 add(pair, request["method"], request, k=request["parameters"].get("k", 0))
     for pair in plan.pass_pairs(study):
         for read in plan.pass_requests(study, *pair):
-            variants = (VIEWS[read["altered"]].number or 1) if read["altered"] else 1
-            add(pair, "scoring", read, shots=read["shots"] or 0, variants=variants)
+            altered, shots = read.reading.altered, read.reading.shots
+            variants = (VIEWS[altered].number or 1) if altered else 1
+            add(pair, "scoring", read.to_json(), shots=shots.count if shots else 0, variants=variants)
     for pair in _paraphrases(study):
         add(pair, "paraphrase", {})
     for benchmark, view in plan.continued_views(study):

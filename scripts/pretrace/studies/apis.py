@@ -7,7 +7,7 @@ from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry
 from pretrace.runtime.errors import InputError
 from pretrace.studies.keys import WrittenRun
 from pretrace.studies.registries import Models
-from pretrace.views.prefixes import Prefix
+from pretrace.views.readings import ZERO_ACCESS
 
 
 def scores_prompts(model: ModelEntry) -> bool:
@@ -35,7 +35,7 @@ def check_api_run(where: str, run: WrittenRun, models: Models, *, methods: Seque
             f"{where}.corpora: {run.model} is behind an API, and its entry names no tokenizer, so that no corpus "
             "can be counted in its tokens. Name a model with the same tokenizer there, or leave the corpora out."
         )
-    if any(Prefix.named(prefix).kind == "zero_access" for prefix, _ in prefix_needs(methods)):
+    if any(prefix.kind == ZERO_ACCESS for prefix, _ in prefix_needs(methods)):
         raise InputError(
             f"{where}.methods: access: zero has the target itself complete known openings, which is done for local "
             f"models only; {run.model} is behind an API. Use access: partial."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import chain, product
 from typing import Any, cast
 
-from pretrace.methods.registry import REFERENCES
+from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render import registry
@@ -293,7 +293,7 @@ def first_of_runs(own: list[Run]) -> dict[str, Any]:
     """Return a panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
-    named = [[slug for run in own for slug in getattr(run, key)][:1] for key in REFERENCES.values()]
+    named = [[name for run in own for name in kind.names(run.for_jobs())][:1] for kind in INPUTS.values()]
     paraphrasers = [run.paraphraser for run in own if run.questions][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
         return {"start_token": own[0].start_token}

@@ -12,6 +12,7 @@ from pretrace.studies import plan
 from pretrace.studies.questions import view_writer
 from pretrace.studies.study import Study, load_study
 from pretrace.views import VIEWS
+from pretrace.views.readings import PAST_CONTEXT, Windows
 
 TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
 """About; Chinese words are jieba's."""
@@ -51,15 +52,17 @@ def assumptions(config: Mapping[str, Any]) -> list[str]:
     """The values assumed for models and benchmarks whose entries do not state them."""
     study = load_study(dict(config))
     read = {model for model, *_ in _work(study)}
-    asked = [
-        (benchmark, request)
-        for pairs, requests in (
-            (plan.pass_pairs(study), plan.pass_requests),
-            (plan.question_pairs(study), plan.answer_requests),
-        )
-        for model, benchmark in pairs
+    asked: list[tuple[str, Mapping[str, Any]]] = [
+        (benchmark, request.to_json())
+        for model, benchmark in plan.pass_pairs(study)
         if _is_local(study, model)
-        for request in requests(study, model, benchmark)
+        for request in plan.pass_requests(study, model, benchmark)
+    ]
+    asked += [
+        (benchmark, request)
+        for model, benchmark in plan.question_pairs(study)
+        if _is_local(study, model)
+        for request in plan.answer_requests(study, model, benchmark)
     ]
     asked += [(benchmark, WHOLE) for _, benchmark, _ in continuations(study)]
     entries = study.benchmarks.entries
@@ -107,26 +110,23 @@ def passes(study: Study) -> Iterator[tuple[str, str, float]]:
     for model, benchmark in plan.pass_pairs(study):
         if not _is_local(study, model):
             continue
-        asked: set[tuple[Any, ...]] = {
-            (
-                *place,
-                *(request[key] for key in ("view", "altered", "prefix", "draw", "shots", "start_token")),
-                tuple(request["windows"] or ()),
-            )
+        asked = {
+            (place, request.reading)
             for request in plan.pass_requests(study, model, benchmark)
-            if request["windows"]
-            != "past_context"  # no entry says how long texts are that exceed the context
-            for place in places(study.benchmarks.entries[benchmark], request)
+            # no entry says how long texts are that exceed the context
+            if request.reading.windows != PAST_CONTEXT
+            for place in places(study.benchmarks.entries[benchmark], request.to_json())
         }
         prefix = study.benchmarks.entries[benchmark].prefix
         most_after_shots = math.inf if prefix is None or prefix.texts is None else 2 * prefix.texts
-        for _, _, texts, tokens, _, altered, _, _, shots, _, windows in sorted(asked, key=str):
-            variants = (VIEWS[altered].number or 1) if altered else 1
-            if windows:
-                length, stride = sum(windows[:2]), windows[2]
+        for (_, _, texts, tokens), reading in sorted(asked, key=str):
+            variants = (VIEWS[reading.altered].number or 1) if reading.altered else 1
+            if isinstance(reading.windows, Windows):
+                length, stride = sum(reading.windows[:2]), reading.windows.stride
                 tokens = length * max(0, (tokens - length) // stride + 1)
+            shots = reading.shots.count if reading.shots else 0
             read = min(texts, most_after_shots) if shots else texts
-            yield model, benchmark, read * tokens * variants + (shots or 0) * tokens
+            yield model, benchmark, read * tokens * variants + shots * tokens
 
 
 def questions(study: Study) -> Iterator[tuple[str, str, float]]:

@@ -189,6 +189,8 @@ class RunKeys(Keys):
     shadows: Words = []
     """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
     none)."""
+    inputs: dict[str, Words] = {}
+    """Further inputs of methods, as `{KIND: [NAME]}`, for kinds without a key of their own (default, none)."""
     calibrate_on: Maybe[str] = None
     """The benchmark whose known non-members (label 0) calibrate this run. The same model must read it in another
     run. Its non-members give `de_cop`'s calibration and the p-values of unlabelled texts (default, the run's own

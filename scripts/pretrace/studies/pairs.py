@@ -3,12 +3,13 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from pretrace.evaluation.statistics import STATISTICS
+from pretrace.methods import INPUTS
 from pretrace.models.entries import AnswersModel
 from pretrace.studies import plan, positive_control
 from pretrace.studies.artifacts import first_of_runs
@@ -88,11 +89,6 @@ class Pair:
         return self._views(plan.stored_views(self.study, self.model_slug, self.benchmark_slug))
 
     @property
-    def views_scored(self) -> list[str]:
-        """The stored views that the passes read, and the texts that a model continued, which no pass reads."""
-        return self.views_read + self._views(self.named("continuations"))
-
-    @property
     def views_of_options(self) -> list[str]:
         """The stored views that the questions take their options from."""
         return self._views(self.paraphrasers)
@@ -103,41 +99,39 @@ class Pair:
 
     # passes
 
-    @property
-    def pass_requests(self) -> list[Any]:
-        return plan.pass_requests(self.study, self.model_slug, self.benchmark_slug)
+    @cached_property
+    def pass_requests(self) -> list[dict[str, Any]]:
+        requests = plan.pass_requests(self.study, self.model_slug, self.benchmark_slug)
+        return [request.to_json() for request in requests]
 
     @property
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
         return self._in_shared("passes", "json") if self.pass_requests else []
 
-    @property
-    def reference_passes(self) -> list[File]:
-        return [self.beside(model=slug).passes for slug in self.named("references")]
-
-    @property
-    def references(self) -> list[str]:
-        return self.named("references")
-
-    @property
-    def corpora(self) -> list[str]:
-        return self.named("corpora")
-
-    @property
-    def counts(self) -> list[str]:
-        """The counts of the runs' corpora, by the tokenizer that stands for the model's."""
+    @cached_property
+    def method_inputs(self) -> dict[str, dict[str, str]]:
+        """The file of each input that the runs name, by kind (`methods.INPUTS`) and name; neighbours have none."""
         tokenizer = self.model.counting.name
-        return [Corpus(self.study, slug).counts(tokenizer) for slug in self.corpora]
+        special: dict[str, Callable[[str], File]] = {
+            "reference": lambda model: self.beside(model=model).passes,
+            "frequencies": lambda corpus: Corpus(self.study, corpus).counts(tokenizer),
+            "neighbours": lambda view: [],
+            "continuations": lambda view: self._views([view])[0],
+        }
+        runs = self.run_parameters
+        files: dict[str, dict[str, str]] = {}
+        for need, kind in INPUTS.items():
+            file_of = special.get(need, lambda name, need=need: self.beside(model=name).own(need))
+            paths = {
+                name: file_of(name) for name in sorted({name for run in runs for name in kind.names(run)})
+            }
+            files[need] = {name: path for name, path in paths.items() if isinstance(path, str)}
+        return files
 
     @property
-    def shadows(self) -> list[str]:
-        """The models whose shadow models the runs compare with."""
-        return self.named("shadows")
-
-    @property
-    def shadow_likelihoods(self) -> list[str]:
-        return [self.beside(model=slug).own("shadows") for slug in self.shadows]
+    def method_input_files(self) -> list[str]:
+        return [path for by_name in self.method_inputs.values() for path in by_name.values()]
 
     @property
     def shadowed_lengths(self) -> list[int] | None:

@@ -1,8 +1,9 @@
 """The parameters of each stage's jobs as plain JSON values, in a fixed order."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
@@ -12,10 +13,7 @@ from pretrace.studies import positive_control
 from pretrace.studies.runs import Run, runs_by_pair
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
-from pretrace.views.prefixes import Prefix
-
-if TYPE_CHECKING:
-    from pretrace.passes.requests import PassRequest
+from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
 
 Request = dict[str, Any]
 Asked = TypeVar("Asked")
@@ -55,8 +53,8 @@ def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
 
 
 @cache
-def pass_requests(study: Study, model: str, benchmark: str) -> "list[PassRequest]":
-    """Every view of `benchmark` that `model` reads, as a target and as another target's reference model.
+def pass_requests(study: Study, model: str, benchmark: str) -> tuple[PassRequest, ...]:
+    """Return every reading of `benchmark` by `model`, as a target and as another target's reference model.
 
     A target's own text gets full statistics, so a method added later costs no model time. Companion views, a reference
     model's passes, and all passes of an API have log-probabilities only. A run without methods that score single
@@ -69,18 +67,18 @@ def pass_requests(study: Study, model: str, benchmark: str) -> "list[PassRequest
                 requests += [request for view in run.views for request in _requests_of(run, view)]
             requests += _requests_of_extraction(run)
         else:
-            requests += [_request(run, view, statistics="logprobs") for view in run.views]
+            requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
     if isinstance(study.models.entries[model], ApiModel):
-        requests = [{**request, "statistics": "logprobs"} for request in requests]
-    return _without_repeats(requests)
+        requests = [replace(request, statistics="logprobs") for request in requests]
+    return tuple(dict.fromkeys(requests))
 
 
 def _scores_texts(run: Run) -> bool:
     return any(METHODS[item.method].reads_passes for item in run.methods)
 
 
-def _requests_of(run: Run, view: str) -> "list[PassRequest]":
-    """The passes that a run's methods need for one view: the text, its altered forms, the text after prefixes."""
+def _requests_of(run: Run, view: str) -> list[PassRequest]:
+    """The passes that a run's methods need for one view: the text, its altered forms, the text after shots."""
     methods = [item.method for item in run.methods]
     beside = [
         name
@@ -88,46 +86,44 @@ def _requests_of(run: Run, view: str) -> "list[PassRequest]":
         # a stored altered text is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
-    prefixes = sorted(prefix_needs(run.methods))
+    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
     sorts_out = any("top40" in METHODS[method].needs for method in methods)
+    plain = Reading(view, run.start_token)
     return [
-        _request(run, view, statistics="top40" if sorts_out else "full"),
-        *(_request(run, view, altered=name) for name in beside),
+        _request(run, plain, statistics="top40" if sorts_out else "full"),
+        *(_request(run, replace(plain, altered=name)) for name in beside),
         *(
-            _request(run, view, prefix=prefix, draw=draw, shots=shots, inner_start=run.inner_start)
+            _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
             for draw in run.draws
-            for prefix, shots in prefixes
+            for prefix, count in prefixes
         ),
     ]
 
 
-def _requests_of_extraction(run: Run) -> "list[PassRequest]":
+def _requests_of_extraction(run: Run) -> list[PassRequest]:
     """Windows of their own where a prefix is given; else the whole texts, which methods read too, and the rest of
     texts that are longer than the model's context.
     """
     if run.extraction is None:
         return []
-    windows = run.extraction
-    cut = [windows.prefix, windows.suffix, windows.stride]
-    passes = [None, "past_context"] if windows.prefix is None else [cut]
-    return [_request(run, "original", windows=windows, statistics="top40") for windows in passes]
+    asked = run.extraction
+    every: tuple[Windows | Literal["past_context"] | None, ...] = (None, PAST_CONTEXT)
+    if asked.prefix is not None and asked.suffix is not None and asked.stride is not None:
+        every = (Windows(asked.prefix, asked.suffix, asked.stride),)
+    return [
+        _request(run, Reading("original", run.start_token, windows=windows), statistics="top40")
+        for windows in every
+    ]
 
 
-def _request(run: Run, view: str, **changes: Any) -> "PassRequest":
-    plain: PassRequest = {
-        "view": view,
-        "altered": "",
-        "prefix": "",
-        "draw": None,
-        "shots": None,
-        "start_token": run.start_token,
-        "inner_start": False,
-        "windows": None,
-        "statistics": "logprobs",
-        "subsets": run.subsets,
-        "lengths": run.lengths,
-    }
-    return cast("PassRequest", plain | changes)
+def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:
+    subsets, lengths = run.subsets, run.lengths
+    return PassRequest(
+        reading,
+        statistics,
+        None if subsets is None else tuple(subsets),
+        None if lengths is None else tuple(lengths),
+    )
 
 
 def _without_repeats(requests: list[Asked]) -> list[Asked]:
@@ -220,26 +216,6 @@ def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
     return other if benchmark != other and runs_of(study, model, other) else None
 
 
-def references_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.references})
-
-
-def shadows_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The models whose shadow models the pair's runs compare with."""
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.shadows})
-
-
-def shadowed_lengths(study: Study, model: str, benchmark: str) -> list[int] | None:
-    """The lengths of the texts that the shadow models of a model read, None for all."""
-    lengths = [run.lengths for run in study.runs if model in run.shadows and run.benchmark == benchmark]
-    named = {length for of_run in lengths for length in of_run or []}
-    return None if None in lengths else sorted(named)
-
-
-def corpora_of(study: Study, model: str, benchmark: str) -> list[str]:
-    return sorted({slug for run in runs_of(study, model, benchmark) for slug in run.corpora})
-
-
 def tokenizer_of(study: Study, model: str) -> str:
     """The model whose tokenizer stands for this model's in reference counts."""
     return study.models.entries[model].tokenizer or model
@@ -292,7 +268,7 @@ def benchmarks_with_shots(study: Study) -> list[str]:
 
 def drawn_kinds(study: Study, model: str, benchmark: str) -> set[str]:
     """The kinds of shots that the pair's passes ask for and that are drawn from the benchmark."""
-    return prefix_kinds(study, model, benchmark) - {"zero_access"}
+    return prefix_kinds(study, model, benchmark) - {ZERO_ACCESS}
 
 
 def needs_classes(study: Study, benchmark: str) -> bool:
@@ -306,15 +282,10 @@ def needs_classes(study: Study, benchmark: str) -> bool:
 
 
 def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
-    """The views of the pair's pass requests that are stored tables, not functions of the text."""
-    requests = pass_requests(study, model, benchmark)
-    names = {name for request in requests for name in (request["view"], request["altered"]) if name}
+    """Return the views of the pair's readings that are stored tables, not functions of the text."""
+    readings = [request.reading for request in pass_requests(study, model, benchmark)]
+    names = {name for reading in readings for name in (reading.view, reading.altered) if name}
     return sorted(name for name in names if VIEWS[name].materialised)
-
-
-def continuations_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The views of continued texts that the pair's scores are made of."""
-    return sorted({view for run in runs_of(study, model, benchmark) for view in run.continuations})
 
 
 def continued_views(study: Study) -> set[Pair]:
@@ -322,19 +293,23 @@ def continued_views(study: Study) -> set[Pair]:
     return {
         (benchmark, view)
         for model, benchmark in pairs(study)
-        for view in continuations_of(study, model, benchmark)
+        for run in runs_of(study, model, benchmark)
+        for view in run.continuations
     }
 
 
 def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:
-    """The kinds of shots (`member`, `nonmember`, `zero_access`) that the pair's passes ask for."""
-    prefixes = {request["prefix"] for request in pass_requests(study, model, benchmark)}
-    return {Prefix.named(prefix).kind for prefix in prefixes if prefix}
+    """Return the kinds of shots (`member`, `nonmember`, `zero_access`) that the pair's passes ask for."""
+    shots = [request.reading.shots for request in pass_requests(study, model, benchmark)]
+    return {each.prefix.kind for each in shots if each}
 
 
 def completed_lengths(study: Study, model: str, benchmark: str) -> list[int]:
-    """The lengths of the pair's texts that are read after openings which the model completed itself."""
-    requests = pass_requests(study, model, benchmark)
-    of = [one for one in requests if one["prefix"] and Prefix.named(one["prefix"]).kind == "zero_access"]
+    """Return the lengths of the pair's texts that are read after openings which the model completed itself."""
     every = study.benchmarks.entries[benchmark].lengths
-    return sorted({length for request in of for length in request["lengths"] or every})
+    return sorted({
+        length
+        for request in pass_requests(study, model, benchmark)
+        if request.reading.shots and request.reading.shots.prefix.kind == ZERO_ACCESS
+        for length in request.lengths or every
+    })  # fmt: skip

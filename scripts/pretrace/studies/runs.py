@@ -27,8 +27,9 @@ class Run(RunKeys):
 
     def for_jobs(self) -> dict[str, Any]:
         """Return everything that results depend on as plain values, None for all."""
-        keys = [key for key in type(self).model_fields if key not in ("id", "serves", "left_out")]
-        return dict.fromkeys(keys) | self.plain("id", "serves", "left_out")
+        left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
+        keys = [key for key in type(self).model_fields if key not in left_out]
+        return dict.fromkeys(keys) | self.plain(*left_out)
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:

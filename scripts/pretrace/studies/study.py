@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.sources import BenchmarkEntry, Prefix
-from pretrace.methods import METHODS, Chosen, most_shots, obstacle, prefix_needs
-from pretrace.methods.registry import REFERENCES
+from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
@@ -46,6 +45,7 @@ from pretrace.studies.revisions import load_revisions
 from pretrace.studies.runs import Run
 from pretrace.studies.selection import ShownArtifact, select
 from pretrace.views import VIEWS
+from pretrace.views.readings import ZERO_ACCESS
 
 DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
 """The artifacts of a study that names none: every method on every run."""
@@ -289,6 +289,11 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
     for slug in run.shadows:
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
+    for need in run.inputs:
+        if need not in INPUTS:
+            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, INPUTS)}")
+        if INPUTS[need].key:
+            raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
     for key in ("views", "neighbours", "continuations"):
         for view in getattr(run, key):
             if view not in VIEWS:
@@ -376,7 +381,7 @@ def _resolve_methods(
         "full_vocabulary": not isinstance(model, ApiModel),
         "log_probabilities": scores_prompts(model),
     }
-    named = {key: getattr(run, key) for key in REFERENCES.values()}
+    named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
     hindered = {item.method: why for item in chosen if (why := obstacle(item.method, named, **offers))}
     # answers or a server that the configuration puts in a model's place cannot have all that its weights have
     replaced = isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
@@ -392,7 +397,7 @@ def _resolve_methods(
     chosen = [item for item in chosen if item.method not in hindered]
     chosen += _controls(chosen)
     needed = prefix_needs(chosen)
-    if any(kind == "zero_access" for kind, _ in needed) and not (run.lengths or benchmark.lengths):
+    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed) and not (run.lengths or benchmark.lengths):
         raise InputError(
             f"{where}.methods: access: zero completes openings to the length of the texts; give {run.benchmark} "
             "lengths (in words), in its entry or in the run."

@@ -7,6 +7,6 @@ or that was released with the benchmark (`paraphrase`, `neighbours-25`): `View.s
 
 from pretrace.views import texts
 from pretrace.views.names import PARAPHRASES, PARAPHRASING, VIEWS, View, family, view
-from pretrace.views.prefixes import Prefix
+from pretrace.views.readings import Prefix
 
 __all__ = ["PARAPHRASES", "PARAPHRASING", "VIEWS", "Prefix", "View", "family", "texts", "view"]

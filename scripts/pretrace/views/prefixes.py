@@ -4,23 +4,21 @@ Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihood
 Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.benchmarks.slices import Slice, of_length
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
 from pretrace.views.overlap import overlapping
+from pretrace.views.readings import KINDS, ZERO_ACCESS, PassKey, Shots
 from pretrace.views.stored import StoredView, viewed
 from pretrace.views.words import is_chinese
 
 if TYPE_CHECKING:
     import pandas as pd
-
-KINDS = {"member": 1, "nonmember": 0}
-"""The kinds of shots that are drawn from a benchmark -> the label of their texts."""
 
 EVALUATED = "evaluated"
 """The kind of the texts that a draw is evaluated on, where the benchmark names how many; else all that are left."""
@@ -44,7 +42,7 @@ def draw_prefixes(
     placebos: int = 0,
     texts: int | None = None,
 ) -> "pd.DataFrame":
-    """The shots of each draw (columns: COLUMNS): `pool` texts of each class in each subset, in drawn order.
+    """Draw shots (columns: COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
 
     If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
@@ -58,22 +56,22 @@ def draw_prefixes(
     for draw, nonmembers in enumerate([""] * draws + _placebo_documents(benchmark, placebos, seed)):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
-            at = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
+            keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
             shots = list(_shots(of_subset, str(subset), pool, (seed, draw)))
             evaluated = list(_evaluated(of_subset, shots, texts, seed)) if texts else []
-            rows += [at | row for row in (*shots, *evaluated)]
+            rows += [keys | row for row in (*shots, *evaluated)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(COLUMNS[:-1], ignore_index=True)
 
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
-    """The members' texts, those of one document labelled as non-members: its label is all that tells it apart."""
+    """Return the members' texts, with one document's labelled as non-members: its label is all that tells it apart."""
     members = benchmark[benchmark["label"].eq(1)]
     return members.assign(label=members["document"].ne(document).astype("Int64"))
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
-    """The documents of `count` placebos: by name, or drawn where there are more."""
+    """Return the documents of `count` placebos: by name, or drawn if there are more."""
     members = benchmark[benchmark["label"].eq(1)]
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
@@ -107,7 +105,7 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
-    """`texts` of each class and length, of those that overlap no shot; the same in all draws, as far as they can be."""
+    """Yield `texts` of each class and length that overlap no shot; as far as possible the same in all draws."""
     left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
@@ -124,7 +122,7 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
 
 
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
-    """Longest first; of equal texts the first stands for all."""
+    """Group texts by length, longest first, without repeats."""
     import pandas as pd
 
     groups: dict[int | None, Texts] = {}
@@ -136,29 +134,29 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
 
 
 def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str, str]]:
-    """Length -> id of each longest text -> id of the text that it begins with; {} where one has none."""
+    """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
     longest, *shorter = by_length
-    found: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
+    leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
     for length in shorter:
         starts = {text: id for id, text in by_length[length].items()}
         sizes = sorted({len(text) for text in starts}, reverse=True)
-        of_length = {}
+        beginnings = {}
         for id, text in by_length[longest].items():
             first = next((text[:size] for size in sizes if text[:size] in starts and _ends(text, size)), None)
             if first is None:
                 return {}
-            of_length[id] = starts[first]
-        found[length] = of_length
-    return found
+            beginnings[id] = starts[first]
+        leading[length] = beginnings
+    return leading
 
 
 def _ends(text: str, size: int) -> bool:
-    """Whether a word ends at that place of the text."""
+    """Return whether a word ends at that place of the text."""
     return size >= len(text) or text[size].isspace() or is_chinese(text)
 
 
 def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
-    """A seeded order in which the place of one text against another depends on no third one."""
+    """Sort ids by a seed; the order of two texts depends on no third one."""
     return sorted(text_ids, key=lambda id: (seed_of(*seed, id), id))
 
 
@@ -167,125 +165,74 @@ def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
 
 
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """Ids of the draw's whole pool and of every text overlapping it."""
+    """Return the ids of the draw's whole pool and of every text overlapping it."""
     return overlapping(benchmark, _drawn_ids(prefixes, draw, *KINDS))
 
 
 def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """The ids that a draw is evaluated on, and the only ones that are read after its prefixes."""
+    """Return the ids that a draw is evaluated on, the only ones that are read after its prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
     return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
 
 
 def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """The ids that stay where, of those `evaluated`, the larger class is cut, in an order of the draw.
+    """Return the evaluated ids with as many of each class: the larger class is cut, in an order of the draw.
 
     Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated(prefixes, benchmark, draw))]
     seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
-    kept: set[str] = set()
+    chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
         smaller = min(map(len, classes))
-        kept.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
-    return kept
+        chosen.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
+    return chosen
 
 
-SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
-"""Texts that join the shots of a prefix; the papers use none."""
-
-START_TOKEN = "start_token"
-"""A further separator: the run's start token after every shot, also the last, so that shots and text follow each
-other like documents in a training stream."""
-
-
-@dataclass(frozen=True)
-class Prefix:
-    """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
-
-    kind         "nonmember", "member", or "zero_access": the target's own completions stand for members
-    separator    a key of SEPARATORS, or START_TOKEN
-    manipulated  whether the shots go through the target texts' view as well
-    """
-
-    kind: str
-    separator: str = "none"
-    manipulated: bool = False
-
-    @property
-    def name(self) -> str:
-        changes = [f"separator={self.separator}"] if self.separator != "none" else []
-        changes += ["manipulate_prefix=true"] if self.manipulated else []
-        return ";".join([self.kind, *changes])
-
-    @classmethod
-    def named(cls, name: str) -> "Prefix":
-        """The prefix of that name; `InputError` where it has none."""
-        kind, *changes = name.split(";")
-        given = dict(change.partition("=")[::2] for change in changes)
-        prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
-        separates = prefix.separator in {*SEPARATORS, START_TOKEN}
-        if prefix.name != name or kind not in {*KINDS, "zero_access"} or not separates:
-            raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, 'zero_access'])}")
-        return prefix
-
-
-def shots(
-    prefixes: "pd.DataFrame | None",
+def shot_texts(
+    shots: Shots,
+    texts: Slice,
     benchmark: "pd.DataFrame",
-    draw: int,
-    subset: str,
-    length: int | None,
-    prefix: str,
-    count: int,
+    prefixes: "pd.DataFrame | None",
     *,
     view: str = "original",
     stored: Mapping[str, StoredView] | None = None,
     completions: "pd.DataFrame | None" = None,
 ) -> list[str]:
-    """The texts of the first `count` shots, in order; `SEPARATORS` has what joins them.
+    """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS` has what joins them.
 
     `prefixes` as `draw_prefixes` gives them. `view` is the target texts': the shots go through it where the
     prefix is manipulated, with `stored` views as for the targets. `completions` as `zero_access.complete`
     gives them. `InputError` where fewer shots were drawn.
     """
-    wanted = Prefix.named(prefix)
-    if wanted.kind == "zero_access":
-        texts = _completed(completions, length)
+    prefix = shots.prefix
+    if prefix.kind == ZERO_ACCESS:
+        available = _completed(completions, texts.length)
     elif prefixes is None:
-        raise InputError(f"{wanted.kind} shots are asked for, and no prefixes are among the inputs.")
+        raise InputError(f"{prefix.kind} shots are asked for, and no prefixes are among the inputs.")
     else:
-        texts = _passages(prefixes, benchmark, draw, subset, length, wanted.kind)
-        if wanted.manipulated:
-            seen = dict(viewed(view, list(texts), list(texts.values()), stored or {}))
-            if lacking := sorted(texts.keys() - seen.keys()):
-                raise InputError(f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix}.")
-            texts = seen
-    if len(texts) < count:
+        available = _passages(prefixes, benchmark, shots, texts)
+        if prefix.manipulated:
+            seen = dict(viewed(view, list(available), list(available.values()), stored or {}))
+            if lacking := sorted(available.keys() - seen.keys()):
+                raise InputError(
+                    f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix.name}."
+                )
+            available = seen
+    if len(available) < shots.count:
         raise InputError(
-            f"{count} {wanted.kind} shots of length {length} are asked for, and draw {draw} has "
-            f"{len(texts)}; raise `pool` under the benchmark's key prefix, or ask for fewer shots."
+            f"{shots.count} {prefix.kind} shots of length {texts.length} are asked for, and draw {shots.draw} has "
+            f"{len(available)}; raise `pool` under the benchmark's key prefix, or ask for fewer shots."
         )
-    return list(texts.values())[:count]
+    return list(available.values())[: shots.count]
 
 
-def _passages(
-    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, subset: str, length: int | None, kind: str
-) -> Texts:
-    cell = prefixes[
-        prefixes["draw"].eq(draw)
-        & prefixes["subset"].eq(subset)
-        & prefixes["kind"].eq(kind)
-        & of_length(prefixes, length)
-    ].sort_values("position")
-    texts = benchmark.loc[benchmark["text_id"].isin(cell["text_id"])].set_index("text_id")["text"]
-    return {id: texts[id] for id in cell["text_id"]}
-
-
-def of_length(frame: "pd.DataFrame", length: int | None) -> "pd.Series[bool]":
-    """Which rows have the length, or none if it is None."""
-    return frame["length"].isna() if length is None else frame["length"].eq(length)
+def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> Texts:
+    of_draw = prefixes["draw"].eq(shots.draw) & prefixes["kind"].eq(shots.prefix.kind)
+    ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
+    passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")["text"]
+    return {id: passages[id] for id in ids}
 
 
 def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
@@ -297,22 +244,32 @@ def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
     return {str(position): text for position, text in zip(rows["position"], rows["text"], strict=True)}
 
 
+ShotTexts = Callable[[PassKey], Sequence[str]]
+"""A pass with shots -> the texts of the shots, first to last.
+
+Gives at least `shots.count` texts, and for fewer shots the first of those for more.
+"""
+
+
 def shots_reader(
     benchmark: "pd.DataFrame",
     prefixes: str | Path | None,
     completions: str | Path | None,
     stored: Mapping[str, StoredView],
-) -> Callable[[Mapping[str, Any]], list[str]]:
-    """A function from the coordinates of a prefixed cell to the texts of its shots.
+) -> ShotTexts:
+    """Return a function that gives the texts of the shots of a reading, from the files of a job.
 
     `prefixes` and `completions` are files, or nothing where no pass asks for such shots.
     """
     drawn = read_parquet(prefixes) if prefixes else None
     completed = read_parquet(completions) if completions else None
 
-    def read(at: Mapping[str, Any]) -> list[str]:
-        place = (at["draw"], at["subset"], at["length"], at["prefix"], at["shots"])
-        return shots(drawn, benchmark, *place, view=at["view"], stored=stored, completions=completed)
+    def read(key: PassKey) -> list[str]:
+        (reading, texts), shots = key, key.reading.shots
+        assert shots
+        return shot_texts(
+            shots, texts, benchmark, drawn, view=reading.view, stored=stored, completions=completed
+        )
 
     return read
 
@@ -320,7 +277,7 @@ def shots_reader(
 def evaluated_reader(
     benchmark: "pd.DataFrame", prefixes: str | Path | None
 ) -> Callable[[int], set[str]] | None:
-    """Draw -> ids of the texts that it is evaluated on, from the file `prefixes`; None where there is none."""
+    """Return a function from a draw to the ids of the texts that it is evaluated on; None if no file is given."""
     if not prefixes:
         return None
     drawn = read_parquet(prefixes)

@@ -7,7 +7,6 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes, summed
-from pretrace.passes.requests import PAST_CONTEXT
 from pretrace.questions.known import is_control
 from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
@@ -17,6 +16,7 @@ from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
 from pretrace.runtime.errors import InputError
+from pretrace.views.readings import PAST_CONTEXT
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 

@@ -1,0 +1,80 @@
+"""The kinds of input that several methods share; a kind of one method is registered in the method's file."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pretrace.methods.inputs import Complete, Inputs, Row
+from pretrace.methods.registry import input_kind
+from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
+from pretrace.passes.index import PassIndex
+from pretrace.runtime.files import read_json
+from pretrace.views.readings import PassKey
+from pretrace.views.stored import read_view
+
+_NO_IDS, _NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
+
+
+@input_kind(
+    "frequencies", "token frequencies of the reference corpus", noun="corpus", example="CORPUS", key="corpora"
+)
+def frequencies(inputs: Inputs, plain: PassKey, corpus: str) -> Complete:
+    """Add ln q of each token, from the corpus' counts by this model's tokenizer."""
+    from pretrace.corpora.counts import log_frequencies
+
+    # [V], V the size of the model's output layer
+    vocabulary = inputs.passes.manifest["vocabulary"]
+    by_id = inputs.opened("frequencies", corpus, lambda path: log_frequencies(path, vocabulary))
+    if by_id is None:
+        return lambda id, text: text
+    return lambda id, text: replace(text, log_frequencies=by_id[text.token_ids])
+
+
+@input_kind(
+    "reference", "log-probabilities of the text under the reference model", noun="reference model", example="MODEL",
+    key="references",
+)  # fmt: skip
+def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
+    """Add the log-probabilities under a reference model, by its own tokens and, if they are the same, by these."""
+    index = inputs.opened("reference", model, lambda path: PassIndex(read_json(path), inputs.passes.store))
+    if index is None:
+        return lambda id, text: text
+    rows = inputs.rows(plain, index)
+    return lambda id, text: replace(
+        text, reference=rows.logprobs(id), aligned_reference=aligned(text, rows.only(id))
+    )
+
+
+def aligned(text: TokenStatistics, row: Row | None) -> Floats:
+    """Return the log-probabilities of another model's row of the text if its tokens are known to be the same."""
+    if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
+        return ABSENT
+    return row.logprobs if np.all(row.token_ids >= 0) else ABSENT
+
+
+@input_kind(
+    "neighbours", "log-probabilities of the text's neighbours", noun="view of neighbours", example="word_swaps-25",
+    key="neighbours",
+)  # fmt: skip
+def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
+    """Add the log-probabilities of a text's neighbours in a view."""
+    variants = inputs.rows(plain.changed(altered=view), inputs.passes)
+    return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
+
+
+def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...]:
+    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or ABSENT
+
+
+@input_kind(
+    "continuations", "samples of how the model continues the text's first half", noun="view of continuations",
+    example="continuations_by_MODEL-10", key="continuations", without_passes=True,
+)  # fmt: skip
+def continuations(inputs: Inputs, plain: PassKey, view: str) -> Complete:
+    """Make statistics of a text's samples in a view, without tokens."""
+    frame, samples = inputs.texts(plain), inputs.opened("continuations", view, read_view) or {}
+    texts = dict(zip(frame["text_id"], frame["text"], strict=True))
+    return lambda id, _: TokenStatistics(
+        texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
+    )

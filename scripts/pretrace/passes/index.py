@@ -1,0 +1,72 @@
+"""The passes of a model on a benchmark, by the manifest that run_passes writes: the only reader of stored passes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import open_parquet, read_table, sha256_file
+from pretrace.views.readings import PassKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class PassIndex:
+    """The passes of a `manifest`, whose files lie in `store`; a manifest without passes is `{"views": []}`."""
+
+    manifest: Mapping[str, Any]
+    store: Path
+
+    @cached_property
+    def rows(self) -> dict[PassKey, Mapping[str, Any]]:
+        """The manifest's rows by pass, in its order."""
+        rows: dict[PassKey, Mapping[str, Any]] = {}
+        for row in self.manifest["views"]:
+            key = PassKey.from_json(row)
+            if key in rows:
+                raise InputError(f"the passes of {self._name} have '{key.name}' twice; run run_passes again.")
+            rows[key] = row
+        return rows
+
+    @property
+    def _name(self) -> str:
+        names = self.manifest
+        return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
+
+    def read(self, key: PassKey) -> "pa.Table":
+        """Return a stored pass, its SHA-256 verified. Columns: `store.SCHEMA`.
+
+        A damaged or missing file is removed together with the manifest, so that the same command computes it
+        again, and the `InputError` says so. A pass that the manifest does not have is an `InputError` too.
+        """
+        return read_table(self._file(key))
+
+    def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
+        """Yield a pass as `read` gives it, in batches of at most this many rows."""
+        with open_parquet(self._file(key)) as file:
+            yield from file.iter_batches(batch_size=rows)
+
+    def _file(self, key: PassKey) -> Path:
+        names, name = self.manifest, self._name
+        if key not in self.rows:
+            raise InputError(
+                f"the passes of {name} have no '{key.name}'; run run_passes with a request for it"
+            )
+        row = self.rows[key]
+        file = Path(self.store) / row["file"]
+        if not file.is_file() or sha256_file(file) != row["sha256"]:
+            state = "damaged" if file.is_file() else "missing"
+            file.unlink(missing_ok=True)
+            manifest = (
+                Path(self.store).parent / names["model"] / names["benchmark"] / f"{names['study']}.json"
+            )
+            manifest.unlink(missing_ok=True)
+            raise InputError(
+                f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {name} "
+                "were removed: run the same command again to compute it."
+            )
+        return file

@@ -1,0 +1,178 @@
+"""How a text is read: the one identity that a pass, its request, a method's input and a score share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, NamedTuple
+
+from pretrace.benchmarks.slices import Slice
+from pretrace.runtime.errors import InputError, nearest
+
+KINDS = {"member": 1, "nonmember": 0}
+"""The kinds of shots that are drawn from a benchmark -> the label of their texts."""
+
+ZERO_ACCESS = "zero_access"
+"""A further kind: the target's own completions stand for members."""
+
+SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
+"""Texts that join the shots of a prefix; the papers use none."""
+
+START_TOKEN = "start_token"
+"""A further separator: the run's start token after every shot, also the last, so that shots and text follow each
+other like documents in a training stream."""
+
+PAST_CONTEXT: Final = "past_context"
+"""The `windows` of a reading of what a plain pass cuts off: the tokens past the model's context, in stretches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
+
+    kind         a key of KINDS, or ZERO_ACCESS
+    separator    a key of SEPARATORS, or START_TOKEN
+    manipulated  whether the shots go through the target texts' view as well
+    """
+
+    kind: str
+    separator: str = "none"
+    manipulated: bool = False
+
+    @property
+    def name(self) -> str:
+        changes = [f"separator={self.separator}"] if self.separator != "none" else []
+        changes += ["manipulate_prefix=true"] if self.manipulated else []
+        return ";".join([self.kind, *changes])
+
+    @classmethod
+    def named(cls, name: str) -> "Prefix":
+        """Return the prefix of a name; an unknown one raises `InputError`."""
+        kind, *changes = name.split(";")
+        given = dict(change.partition("=")[::2] for change in changes)
+        prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
+        separates = prefix.separator in {*SEPARATORS, START_TOKEN}
+        if prefix.name != name or kind not in {*KINDS, ZERO_ACCESS} or not separates:
+            raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, ZERO_ACCESS])}")
+        return prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Shots:
+    """The first `count` shots of a draw, before a text; `inner_start`: the start token is repeated between them."""
+
+    prefix: Prefix
+    draw: int
+    count: int
+    inner_start: bool = False
+
+
+class Windows(NamedTuple):
+    """Tokens of the prefix, the suffix and the stride of an extraction's windows."""
+
+    prefix: int
+    suffix: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How texts are read.
+
+    view         the view of the benchmark's texts
+    start_token  as a run names it
+    altered      the name of an altered form of the view's texts, or ""
+    shots        the shots before each text, or None
+    windows      None: each text from its beginning
+    """
+
+    view: str
+    start_token: str
+    altered: str = ""
+    shots: Shots | None = None
+    windows: Windows | Literal["past_context"] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the keys that a reading has in a job's parameters and in the manifest."""
+        shots = self.shots
+        return {
+            "view": self.view,
+            "altered": self.altered,
+            "prefix": shots.prefix.name if shots else "",
+            "draw": shots.draw if shots else None,
+            "shots": shots.count if shots else None,
+            "start_token": self.start_token,
+            "inner_start": bool(shots and shots.inner_start),
+            "windows": list(self.windows) if isinstance(self.windows, Windows) else self.windows,
+        }
+
+    @classmethod
+    def from_json(cls, keys: Mapping[str, Any]) -> "Reading":
+        """Return the reading that `to_json` wrote; `InputError` if there is no such prefix."""
+        shots, windows = None, keys["windows"]
+        if keys["prefix"]:
+            prefix = Prefix.named(keys["prefix"])
+            shots = Shots(prefix, keys["draw"], keys["shots"], keys["inner_start"])
+        if windows and windows != PAST_CONTEXT:
+            windows = Windows(*windows)
+        return cls(keys["view"], keys["start_token"], keys["altered"], shots, windows)
+
+
+class PassKey(NamedTuple):
+    """What identifies a pass of a model over a benchmark: a reading of the texts of a slice."""
+
+    reading: Reading
+    slice: Slice
+
+    def changed(self, **changes: Any) -> "PassKey":
+        """Return the pass over the same texts whose reading has these changes."""
+        return PassKey(replace(self.reading, **changes), self.slice)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the keys of a pass in the manifest, in the order that sorts passes."""
+        return {**self.reading.to_json(), "subset": self.slice.subset, "length": self.slice.length}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> "PassKey":
+        """Return the key that `to_json` wrote."""
+        return cls(Reading.from_json(row), Slice(row["subset"], row["length"]))
+
+    @property
+    def name(self) -> str:
+        """The pass in a log: `lowercase(original), start token <s>, main, 64 words`."""
+        (reading, slice), shots = self, self.reading.shots
+        inner = ", again before the text" if shots and shots.inner_start else ""
+        windows = reading.windows if isinstance(reading.windows, Windows) else None
+        parts = [
+            f"{reading.altered}({reading.view})" if reading.altered else reading.view,
+            f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}" if shots else "",
+            f"start token {reading.start_token}{inner}",
+            f"windows of {windows.prefix} + {windows.suffix} tokens" if windows else "",
+            "past the context" if reading.windows == PAST_CONTEXT else "",
+            slice.subset,
+            "" if slice.length is None else f"{slice.length} words",
+        ]
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """A reading that a study asks for; `subsets` and `lengths` None: of all texts.
+
+    `statistics`: a key of `passes.requests.STATISTICS`, what is stored of each token.
+    """
+
+    reading: Reading
+    statistics: str
+    subsets: tuple[str, ...] | None = None
+    lengths: tuple[int, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the request as a job's parameter."""
+        chosen = {"subsets": self.subsets, "lengths": self.lengths}
+        lists = {key: None if values is None else list(values) for key, values in chosen.items()}
+        return {**self.reading.to_json(), "statistics": self.statistics, **lists}
+
+    @classmethod
+    def from_json(cls, keys: Mapping[str, Any]) -> "PassRequest":
+        """Return the request that `to_json` wrote."""
+        subsets, lengths = (None if keys[key] is None else tuple(keys[key]) for key in ("subsets", "lengths"))
+        return cls(Reading.from_json(keys), keys["statistics"], subsets, lengths)

@@ -1,0 +1,70 @@
+"""Stored passes stay valid: a store that an earlier version filled is found again, whatever the code looks like."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from made_up_jobs import NAMES, benchmark_of, request
+
+from pretrace.passes import job
+from pretrace.runtime.files import read_json, sha256_file, write_json
+
+BENCHMARK = pd.concat([
+    benchmark_of(["In 1934 it was", "A", ""], 32, "b"),
+    benchmark_of(["The people of the United States know the state of the Union.", "In 1934"], 64, "a")
+    .assign(text_id=["u0", "u1"]),
+])  # fmt: skip
+
+
+class Characters:
+    """A tokenizer whose ids are code points; its start token is 1."""
+
+    def __call__(self, texts: list[str], **_: Any) -> dict[str, Any]:
+        return {"input_ids": [[ord(character) for character in text] for text in texts]}
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"<s>": 1}
+
+
+KEYS = [
+    json.loads(line) for line in (Path(__file__).parent / "pass_keys.jsonl").read_text("utf-8").splitlines()
+]
+"""Number format, request, and the keys of its passes in the store, as version 2 of the engine gave them before the
+identity of a pass was one type. Should one change, users compute their passes again: GPU hours."""
+
+
+@pytest.mark.parametrize("golden", KEYS)
+def test_a_store_that_exists_is_still_found(tmp_path: Path, golden: dict[str, Any]) -> None:
+    keys, changes = golden["keys"], golden["request"]
+    store = tmp_path / "store"
+    store.mkdir()
+    for key in keys:
+        (store / f"{key}.parquet").write_bytes(b"a stored pass")
+        write_json(store / f"{key}.json", {"sha256": sha256_file(store / f"{key}.parquet")})
+    target: Any = SimpleNamespace(  # without weights: nothing can be computed
+        tokenizer=Characters(),
+        digest="d" * 64,
+        dtype=golden["dtype"],
+        device="cpu",
+        vocabulary=200,
+        context=48,
+    )
+    job.run(
+        [request(**{"start_token": "none"} | changes)], benchmark=BENCHMARK, names=NAMES, target=target,
+        store=store, manifest=tmp_path / "manifest.json", batch_tokens=64, threads=1,
+        shots=lambda key: [shot + changes["prefix"][:3] for shot in ("first shot", "second")],
+    )  # fmt: skip
+    written = read_json(tmp_path / "manifest.json")["views"]
+    assert {row["file"] for row in written} == {f"{key}.parquet" for key in keys}
+
+
+def test_the_manifest_keeps_its_columns(tmp_path: Path) -> None:
+    written = request(prefix="member", draw=1, shots=3, inner_start=True).to_json()
+    assert list(written) == [
+        "view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows", "statistics",
+        "subsets", "lengths",
+    ]  # fmt: skip
+    assert request(windows=[6, 4, 3]).to_json()["windows"] == [6, 4, 3]
