@@ -4,9 +4,8 @@ from pathlib import Path
 
 from pretrace.benchmarks import entry_of
 from pretrace.questions.answerers import answerer_of
-from pretrace.questions.continuing import continue_texts
-from pretrace.questions.paraphrasing import paraphrase, read_prompts
 from pretrace.questions.prompts import read_wording
+from pretrace.questions.written_views import continue_texts, paraphrase, read_prompts
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import VIEWS, stored
