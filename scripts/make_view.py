@@ -12,7 +12,6 @@ from pretrace.views import VIEWS, stored
 
 view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
 checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
-texts = read_parquet(snakemake.input.benchmark)
 
 
 def imported():
@@ -54,5 +53,6 @@ def replaced():
 
 
 with job_log(snakemake.log[0]):
+    texts = read_parquet(snakemake.input.benchmark)
     table = imported() if snakemake.input.source else written() if prompts else replaced()
     write_parquet(snakemake.output[0], table, stored.schema())
