@@ -4,16 +4,14 @@ from pathlib import Path
 
 from pretrace.benchmarks import entry_of
 from pretrace.questions.answerers import answerer_of
-from pretrace.questions.continuing import continue_texts
-from pretrace.questions.paraphrasing import paraphrase, read_prompts
 from pretrace.questions.prompts import read_wording
+from pretrace.questions.written_views import continue_texts, paraphrase, read_prompts
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views import VIEWS, stored
 
 view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
 checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
-texts = read_parquet(snakemake.input.benchmark)
 
 
 def imported():
@@ -55,5 +53,6 @@ def replaced():
 
 
 with job_log(snakemake.log[0]):
+    texts = read_parquet(snakemake.input.benchmark)
     table = imported() if snakemake.input.source else written() if prompts else replaced()
     write_parquet(snakemake.output[0], table, stored.schema())

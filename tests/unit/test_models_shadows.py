@@ -36,8 +36,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_draws_members(
-    table: pd.DataFrame,
-) -> None:
+    table,
+):
     drawn = halves(table, 8, seed=3)
     assert (np.sum(drawn, axis=0) == 4).all()
     longest = table["length"] == 8
@@ -54,7 +54,7 @@ def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_d
     assert any((half != other).any() for half, other in zip(drawn, halves(table, 8, seed=4), strict=True))
 
 
-def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table: pd.DataFrame) -> None:
+def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table):
     longest = table[table["length"] == 8]
     for half in halves(table, 4, seed=0):
         within = set(longest["text"][half[longest.index]])
@@ -62,9 +62,7 @@ def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table: pd.DataFr
             assert half[place] == any(text in other for other in within)
 
 
-def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
-    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
-) -> None:
+def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(table, tokenizer, tmp_path):
     scores = train_shadows(
         "tiny", TRAINING, benchmark=table, lengths=[8], shadows=2, tokenizer_json=tokenizer, threads=1
     )
@@ -83,7 +81,7 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
         assert second["log_likelihood"][id] == pytest.approx(logprobs.mean(), abs=1e-5)
 
 
-def test_a_text_that_nobody_can_say_was_learned_is_an_error(table: pd.DataFrame) -> None:
+def test_a_text_that_nobody_can_say_was_learned_is_an_error(table):
     strange = table.assign(text=table["text"].where(table["length"] == 8, "in no longer text"))
     with pytest.raises(InputError, match="is not part of a text of the longest length"):
         halves(strange, 2, seed=0)

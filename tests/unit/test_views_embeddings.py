@@ -36,9 +36,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("percent", [10, 15, 20])
-def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(
-    table: tuple[Any, Any], percent: int
-) -> None:
+def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percent):
     for seed in range(10):
         [[changed]] = synonyms_by_embeddings([TEXT], *table, percent, [seed])
         pairs = changes(TEXT, changed)
@@ -50,7 +48,7 @@ def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(
             assert after == before.replace(old, new)
 
 
-def test_function_words_and_words_of_several_tokens_stay(table: tuple[Any, Any], caplog: Any) -> None:
+def test_function_words_and_words_of_several_tokens_stay(table, caplog):
     with caplog.at_level(logging.WARNING, logger="pretrace"):
         [[changed]] = synonyms_by_embeddings([TEXT], *table, 99, [0])
     assert [before.strip(",;:.") for before, _ in changes(TEXT, changed)] == [
@@ -59,7 +57,7 @@ def test_function_words_and_words_of_several_tokens_stay(table: tuple[Any, Any],
     assert "1 of 1 texts have fewer words to replace than asked" in caplog.text
 
 
-def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table: tuple[Any, Any]) -> None:
+def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table):
     embeddings, tokenizer = table
     ids = tokenizer.get_vocab()
     words = sorted(KIND)
@@ -73,7 +71,7 @@ def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table: t
     assert seen == set(expected)
 
 
-def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table: tuple[Any, Any]) -> None:
+def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table):
     long = " ".join([TEXT] * 3)
     short, longer, none = neighbours_by_embeddings([TEXT, long, "nothing here"], *table, 25, [0, 1, 2])
     assert len(short) == len(longer) == 25
@@ -82,7 +80,7 @@ def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table: t
     assert none == []
 
 
-def test_chinese_words_are_replaced_by_chinese_words(tmp_path: Any) -> None:
+def test_chinese_words_are_replaced_by_chinese_words(tmp_path):
     pytest.importorskip("jieba")
     text = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。我们的国家正在快速发展。人民生活水平不断提高。"
     words = [text[slice(*span)] for span in word_spans(text)]

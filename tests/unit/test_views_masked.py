@@ -1,7 +1,6 @@
 """Neighbours by a masked language model, on a tiny random one."""
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ def neighbours(tiny: tuple[Any, Any], given: list[str], count: int = 25, **optio
     return neighbours_by_masked_model(given, *tiny, count, list(seeds), **options)
 
 
-def test_neighbours_depend_on_their_text_and_seed_alone(tiny: tuple[Any, Any]) -> None:
+def test_neighbours_depend_on_their_text_and_seed_alone(tiny):
     given = texts(3, words=30)
     together = neighbours(tiny, given, seeds=[7, 8, 9])
     for batch_tokens in (1, 150):
@@ -47,7 +46,7 @@ def test_neighbours_depend_on_their_text_and_seed_alone(tiny: tuple[Any, Any]) -
     assert neighbours(tiny, given[2:], seeds=[10]) != together[2:]
 
 
-def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny: tuple[Any, Any]) -> None:
+def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny):
     given = texts(2, words=40, marks=("",))
     for text, near in zip(given, neighbours(tiny, given), strict=True):
         assert len(near) == len(set(near)) == 25
@@ -55,7 +54,7 @@ def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny: tupl
             assert sum(a != b for a, b in zip(text.split(), neighbour.split(), strict=True)) == 2
 
 
-def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny: tuple[Any, Any]) -> None:
+def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny):
     """MIMIR's code swaps at the closing special token, whose place is (0, 0): the whole text came twice."""
     text = "Bado   emi-Demi\t(foru)  lula."
     tokens = tiny[1](text)
@@ -72,7 +71,7 @@ def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny: tuple[An
     assert all(neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts)
 
 
-def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny: tuple[Any, Any]) -> None:
+def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny):
     """Plain loop: forward pass of the text with one input embedding dropped out and the others as they are."""
     model, tokenizer = tiny
     [text] = texts(1, words=12)
@@ -91,7 +90,7 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny:
         assert probabilities == pytest.approx([expected[own].item(), *best.values.tolist()], abs=1e-5)
 
 
-def test_tokens_beyond_the_context_are_not_swapped(tiny: tuple[Any, Any]) -> None:
+def test_tokens_beyond_the_context_are_not_swapped(tiny):
     [text] = texts(1, words=100)
     end = tiny[1](text).encodings[0].offsets[61][1]
     assert len(tiny[1](text)["input_ids"]) > 64
@@ -100,11 +99,11 @@ def test_tokens_beyond_the_context_are_not_swapped(tiny: tuple[Any, Any]) -> Non
         assert neighbour != text
 
 
-def test_a_text_without_tokens_has_no_neighbour(tiny: tuple[Any, Any]) -> None:
+def test_a_text_without_tokens_has_no_neighbour(tiny):
     assert neighbours(tiny, [" ", WORDS[0]])[0] == []
 
 
-def test_the_checkpoint_says_whether_it_is_a_masked_model(tmp_path: Path) -> None:
+def test_the_checkpoint_says_whether_it_is_a_masked_model(tmp_path):
     model, _ = masked_model(tmp_path / "bert", VOCABULARY)
     checkpoint = register_local(tmp_path / "bert", tmp_path / "bert.json")
     assert is_masked(checkpoint)

@@ -33,9 +33,7 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("name", "variants", "changed"),
     [("synonym_by_tiny-10", 1, 2), ("substitution_by_tiny-10", 3, 2), ("neighbours_by_tiny-5", 5, 1)],
 )
-def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
-    causal: Path, name: str, variants: int, changed: int
-) -> None:
+def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(causal, name, variants, changed):
     made = make_view(name, BENCHMARK, causal)
     assert made[["text_id", "variant"]].values.tolist() == [
         [f"t{i}", v] for i in range(6) for v in range(variants)
@@ -49,7 +47,7 @@ def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
     pd.testing.assert_frame_equal(alone, made[made["text_id"].eq("t3")].reset_index(drop=True))
 
 
-def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path: Path) -> None:
+def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path):
     masked_model(tmp_path / "bert", WORDS)
     register_local(tmp_path / "bert", tmp_path / "bert.json")
     made = make_view("neighbours_by_bert-4", BENCHMARK, tmp_path / "bert.json", device="cpu")
@@ -58,12 +56,12 @@ def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path: P
         make_view("synonym_by_bert-10", BENCHMARK, tmp_path / "bert.json")
 
 
-def test_a_view_that_is_a_function_of_the_text_has_no_table(causal: Path) -> None:
+def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
     with pytest.raises(InputError, match="'delete-10' is not made by a model"):
         make_view("delete-10", BENCHMARK, causal)
 
 
-def test_a_stored_view_reads_back_as_written(causal: Path, tmp_path: Path) -> None:
+def test_a_stored_view_reads_back_as_written(causal, tmp_path):
     made = make_view("neighbours_by_tiny-3", BENCHMARK, causal)
     write_parquet(tmp_path / "view.parquet", made, schema())
     assert list(read_parquet(tmp_path / "view.parquet").columns) == ["text_id", "variant", "text"]
@@ -77,7 +75,7 @@ def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd
     return imported_view("paraphrase", table, path)
 
 
-def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, caplog):
     with caplog.at_level(logging.INFO, logger="pretrace"):
         made = brought(tmp_path, BENCHMARK, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
                        {"id": "t1", "text": "three"}, {"id": "t2", "text": "b", "variant": 1},
@@ -98,7 +96,7 @@ def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path: Path, caplog: pytest
         ({"id": "t0", "text": "x", "variant": 0}, "variant 0 of 't0' was given before"),
     ],
 )
-def test_a_wrong_row_is_named_with_its_line(tmp_path: Path, row: dict[str, object], words: str) -> None:
+def test_a_wrong_row_is_named_with_its_line(tmp_path, row, words):
     with pytest.raises(InputError, match=rf"paraphrase.jsonl:2: .*{words}"):
         brought(tmp_path, BENCHMARK, {"id": "t0", "text": "fine"}, row)
 
@@ -114,13 +112,13 @@ def read(*, view: str, altered: str = "", stored: Any = STORED) -> list[tuple[st
     return list(rendered_texts(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored))
 
 
-def test_the_target_is_sent_as_variant_0_of_its_view() -> None:
+def test_the_target_is_sent_as_variant_0_of_its_view():
     assert read(view="original") == [("t0", 0, "Ah"), ("t1", 0, "Oh")]
     assert read(view="paraphrase") == [("t0", 0, "Zero")]
     assert list(viewed("paraphrase", IDS, ["Ah", "Oh"], STORED)) == [("t0", "Zero")]
 
 
-def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view() -> None:
+def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():
     assert read(view="paraphrase", altered="lowercase") == [("t0", 0, "zero")]
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
     assert read(view="original", altered="neighbours-2") == near
@@ -130,7 +128,7 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view() -> None:
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 
-def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_original_alone() -> None:
+def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_original_alone():
     with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
         read(view="paraphrase", stored={})
     with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
@@ -140,7 +138,7 @@ def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_ori
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"
 
 
-def test_the_papers_seven_prompts_are_there(tmp_path: Path) -> None:
+def test_the_papers_seven_prompts_are_there(tmp_path):
     prompts = read_openings(PROMPTS)
     assert len(prompts) == 7
     assert prompts[1] == "The 9/11 attacks in"
@@ -152,8 +150,8 @@ def test_the_papers_seven_prompts_are_there(tmp_path: Path) -> None:
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(
-    causal: Path,
-) -> None:
+    causal,
+):
     import torch
 
     target = target_of(causal)

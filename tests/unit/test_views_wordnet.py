@@ -47,11 +47,11 @@ def installed(tmp_path: Path) -> None:
         ("unheard", []),
     ],
 )
-def test_synonyms_share_a_sense_of_a_base_form(installed: None, word: str, expected: list[str]) -> None:
+def test_synonyms_share_a_sense_of_a_base_form(installed, word, expected):
     assert wordnet.installed_wordnet().synonyms(word) == expected
 
 
-def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed: None) -> None:
+def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed):
     text = (
         "Big cities, and MEN will run; Citizen Jones ran happily away, he did build a house of his own there."
     )
@@ -72,12 +72,12 @@ def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed: None
     assert VIEWS["synonym-20"].variants(text, 1) == VIEWS["synonym-20"].variants(text, 1)
 
 
-def test_where_fewer_words_have_synonyms_all_of_them_are_replaced(installed: None) -> None:
+def test_where_fewer_words_have_synonyms_all_of_them_are_replaced(installed):
     [changed] = VIEWS["synonym-90"].variants("A citizen of Zanzibar", 0)
     assert changed in ("A national of Zanzibar", "A subject of Zanzibar")
 
 
-def test_nltks_archive_reads_as_its_folder_does(tmp_path: Path) -> None:
+def test_nltks_archive_reads_as_its_folder_does(tmp_path):
     folder = write_wordnet(tmp_path / "elsewhere" / "wordnet")
     archive = tmp_path / "nltk_data" / "corpora" / "wordnet.zip"
     archive.parent.mkdir(parents=True)
@@ -87,6 +87,6 @@ def test_nltks_archive_reads_as_its_folder_does(tmp_path: Path) -> None:
     assert wordnet.installed_wordnet().synonyms("cities") == ["metropolis"]
 
 
-def test_without_wordnet_the_error_says_how_to_get_it() -> None:
+def test_without_wordnet_the_error_says_how_to_get_it():
     with pytest.raises(InputError, match=r"need WordNet's data.*nltk\.downloader wordnet.*synonym_by_MODEL"):
         VIEWS["synonym-10"].variants("A citizen", 0)

@@ -89,7 +89,7 @@ class Answerer(Protocol):
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
     ) -> list[Reply]:
-        """Sample a text of at most `most` tokens for each prompt, at the temperature of `paraphrasing`.
+        """Sample a text of at most `most` tokens for each prompt, at PARAPHRASE_TEMPERATURE.
 
         `again` counts the rounds, and each round gives other answers.
         """

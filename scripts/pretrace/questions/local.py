@@ -15,9 +15,9 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions import continuing, paraphrasing
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, split_units
 from pretrace.questions.tree import Reader
+from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
@@ -98,7 +98,7 @@ class LocalAnswerer:
                 room = min(room, context - len(ids[place]))
             torch.manual_seed(seed_of(prompts[place].plain, again))
             [added] = written(
-                self._model, self._tokenizer, [ids[place]], room, temperature=paraphrasing.TEMPERATURE
+                self._model, self._tokenizer, [ids[place]], room, temperature=PARAPHRASE_TEMPERATURE
             )
             replies[place] = Reply(self._text(added))
             progress(1)
@@ -126,8 +126,8 @@ class LocalAnswerer:
                     self._tokenizer,
                     [ids] * samples,
                     most,
-                    temperature=continuing.TEMPERATURE,
-                    top_k=continuing.TOP_K,
+                    temperature=CONTINUATION_TEMPERATURE,
+                    top_k=TOP_K,
                 )
             before = len(self._text(ids))
             continued.append([self._text([*ids, *new])[before:] for new in added])

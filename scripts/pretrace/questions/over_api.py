@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.questions import continuing, paraphrasing
 from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_units
+from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
 Body = Mapping[str, Any]
@@ -71,7 +71,7 @@ class ApiAnswerer:
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
     ) -> list[Reply]:
         requests = [
-            self._request(prompt, again, temperature=paraphrasing.TEMPERATURE, max_tokens=tokens)
+            self._request(prompt, again, temperature=PARAPHRASE_TEMPERATURE, max_tokens=tokens)
             for prompt, tokens in zip(prompts, most, strict=True)
         ]
         return self._client.ask(requests, _whole_reply, progress)
@@ -89,7 +89,7 @@ class ApiAnswerer:
             self._request(
                 prompt,
                 sample,
-                temperature=continuing.TEMPERATURE,
+                temperature=CONTINUATION_TEMPERATURE,
                 max_tokens=TOKENS_A_WORD * len(rest.split()),
             )
             for prompt, rest in zip(prompts, rests, strict=True)
