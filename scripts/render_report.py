@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures import extraction, familiarity, headline
+from pretrace.render.figures import dots, extraction, familiarity
 from pretrace.render.registry import outputs
 from pretrace.render.report import incomplete_passes, named, render_report, shots_of
 from pretrace.render.tables import audit
@@ -16,7 +16,7 @@ CONCLUDING = {
     "audit": audit.lines,
     "word_for_word": extraction.lines,
     "familiar_texts": familiarity.lines,
-    "headline": headline.lines,
+    "headline": dots.headline_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""
 
@@ -38,11 +38,11 @@ with job_log(snakemake.log[0]):
         sealed=told(read_json(snakemake.input.seals)) if snakemake.input.seals else (),
         shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
     )
-    found = [
+    concluding = [
         line
         for name, lines_of in CONCLUDING.items()
         for artifact in artifacts
         if name in named(artifact) and "unavailable" not in artifact
         for line in lines_of(pd.read_csv(outputs(artifact, folder)["csv"]))
     ]
-    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in found))
+    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in concluding))

@@ -1,6 +1,5 @@
 """A made-up study on disk in the contract's columns, for the tests of the render room."""
 
-import importlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -286,8 +285,7 @@ def artifact(renderer: str, **other: Any) -> dict[str, Any]:
 
 def draw(artifact: dict[str, Any], results: Results) -> Any:
     """What the artifact's renderer gives, before anything is written."""
-    chosen = check(artifact)
-    return getattr(importlib.import_module(chosen.module), chosen.function)(artifact, results)
+    return check(artifact).function()(artifact, results)
 
 
 def written(drawing: Any, folder: Path) -> dict[str, bytes]:

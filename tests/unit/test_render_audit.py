@@ -132,17 +132,17 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
          "length": pd.array([64] * count, "Int64"), "document": [f"d{i // texts}" for i in range(count)],
          "fold": np.arange(count) // texts // 2 % 5}
     )  # fmt: skip
-    asked = {"length": 64, "start_token": "none", "references": [], "methods": [COMBINED, "loss"]}
-    rows = power(ScoredBenchmark(PAIR[1], pd.concat(frames), benchmark), asked)
+    settings = {"length": 64, "start_token": "none", "references": [], "methods": [COMBINED, "loss"]}
+    rows = power(ScoredBenchmark(PAIR[1], pd.concat(frames), benchmark), settings)
     write_parquet(tmp_path / "estimates.parquet", frame_of(rows))
     results = Results(estimates={PAIR: tmp_path / "estimates.parquet"})
     panel = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": []}
     artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "loss"])
     files = render(artifact, results, tmp_path)
     frame = pd.read_csv(files["csv"])
-    of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
-    assert of[1, 8] > of[1, 1] > 0.3
-    assert of[0].max() <= 0.15
+    power_of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
+    assert power_of[1, 8] > power_of[1, 1] > 0.3
+    assert power_of[0].max() <= 0.15
     assert set(frame["method"]) == {COMBINED, "loss"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}

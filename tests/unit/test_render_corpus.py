@@ -23,9 +23,13 @@ REFERRED = ASKED | {"references": ["other"]}
 
 
 def files_of(
-    folder: Path, of: ScoredBenchmark, artifact: str, *more: dict, redraws: int = 0, **entry: object
+    folder: Path, scored: ScoredBenchmark, artifact: str, *more: dict, redraws: int = 0, **entry: object
 ) -> dict[str, Path]:
-    rows = corpus_test(of, REFERRED | {"redraws": redraws}, "en", 200) + corpus_power(of, REFERRED) + [*more]
+    rows = (
+        corpus_test(scored, REFERRED | {"redraws": redraws}, "en", 200)
+        + corpus_power(scored, REFERRED)
+        + [*more]
+    )
     write_parquet(folder / "estimates.parquet", frame_of(rows))
     entries = {PAIR[1]: made_up.ENTRIES[PAIR[1]] | entry}
     results = Results(estimates={PAIR: folder / "estimates.parquet"}, entries=entries)

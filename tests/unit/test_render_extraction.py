@@ -10,25 +10,13 @@ from matplotlib.figure import Figure
 from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.extraction import summary
-from pretrace.render.figures.extraction import (
-    GROUND,
-    NARROWEST,
-    NONE,
-    _chosen,
-    _draw,
-    _excerpts,
-    covering,
-)
+from pretrace.render.figures.extraction import GROUND, NARROWEST, NONE, _chosen, _draw, _excerpts, covering
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.files import write_parquet
 
-DOCUMENTS = [
-    ("book", 1, [0.9, 0.0, 0.02, 1e-5]),
-    ("other book", 1, [0.0, 0.0]),
-    ("draft", 0, [0.0, 1e-8]),
-]
+DOCUMENTS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
 PANEL = {"model": "tiny", "benchmark": "books"}
 
 
@@ -154,9 +142,9 @@ def test_the_map_has_a_row_a_document_below_the_name_of_its_class(rendered):
 def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
     random = np.random.default_rng(0)
     for size, stride in ((4, 1), (4, 3), (3, 5), (1, 1)):
-        at = np.arange(3, 40 - size, stride)
-        log_p = np.where(random.random(len(at)) < 0.3, np.nan, -20 * random.random(len(at)))
-        text = pd.DataFrame({"at": at, "log_p_top": log_p, "suffix": size, "tokens": 40})
+        places = np.arange(3, 40 - size, stride)
+        log_p = np.where(random.random(len(places)) < 0.3, np.nan, -20 * random.random(len(places)))
+        text = pd.DataFrame({"at": places, "log_p_top": log_p, "suffix": size, "tokens": 40})
         ground = -6 * np.log(10)
         for token, place in enumerate(covering(text)):
             over = text[(text["at"] <= token) & (token < text["at"] + size)]
@@ -174,7 +162,7 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
 def every_token(words: str, likeliest: int, label: int | None = 1, size: int = 5) -> pd.DataFrame:
     """Windows at every token of a text of words; one has a probability of one half, the others of 1e-9."""
     tokens = words.split()
-    at = range(2, len(tokens) - size + 1)
+    places = range(2, len(tokens) - size + 1)
     rows = [
         {
             "subset": "", "length": pd.NA, "document": "book", "label": label, "text_id": "t", "tokens": len(tokens),
@@ -182,7 +170,7 @@ def every_token(words: str, likeliest: int, label: int | None = 1, size: int = 5
             "greedy": False, "repeats": False, "token": f" {tokens[place]}",
             "passage": " ".join(tokens[place : place + size]) if place == likeliest else "",
         }
-        for place in at
+        for place in places
     ]  # fmt: skip
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 

@@ -21,12 +21,12 @@ def test_the_p_value_is_the_share_of_all_draws_of_as_many_texts_from_the_same_gr
     for _ in range(6):
         ranks = rng.permutation(12) + 1
         chosen = np.array([1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0], dtype=bool)
-        found = at_top(ranks.tolist(), chosen.tolist(), groups, 4)
+        top = at_top(ranks.tolist(), chosen.tolist(), groups, 4)
         draws = product(combinations(range(6), 2), combinations(range(6, 11), 2))
         hits = np.array([sum(ranks[i] <= 4 for i in (*first, *second)) for first, second in draws])
-        assert found.hits == int((ranks[chosen] <= 4).sum())
-        assert found.expected == pytest.approx(hits.mean())
-        assert found.p == pytest.approx((hits >= found.hits).mean())
+        assert top.hits == int((ranks[chosen] <= 4).sum())
+        assert top.expected == pytest.approx(hits.mean())
+        assert top.p == pytest.approx((hits >= top.hits).mean())
 
 
 def data(control: float) -> pd.DataFrame:
@@ -37,8 +37,8 @@ def data(control: float) -> pd.DataFrame:
     ]  # fmt: skip
     values = {"loss": 0.8, "word_frequency": control}
     aucs = [
-        {"kind": "method", "method": name, "value": of, "low": of - 0.1, "high": of + 0.1}
-        for name, of in values.items()
+        {"kind": "method", "method": name, "value": value, "low": value - 0.1, "high": value + 0.1}
+        for name, value in values.items()
     ]
     return pd.DataFrame([*texts, *aucs]).assign(model="tiny")
 

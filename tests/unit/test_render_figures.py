@@ -13,8 +13,9 @@ from matplotlib.patches import Rectangle
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
+from pretrace.render.catalogue import RENDERERS, register
+from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
-from pretrace.render.figures.headline import LINES, lines
 from pretrace.render.names import METHOD_LABELS
 from pretrace.render.registry import check, render
 from pretrace.render.results import Results
@@ -81,16 +82,6 @@ def test_heatmap_boxes_the_best_and_the_default_and_writes_every_value(heat):
     assert len([text for text in axis.texts if text.get_text().startswith(".")]) == 30
 
 
-def test_bars_stand_for_the_named_settings_with_their_intervals(results: Results):
-    own = {"CLD": "a=10", "+LUP": "a=0.1", "+SFO": "a=1"}
-    panels = [made_up.PANEL, made_up.PANEL | {"label": "own", "settings": own}]
-    drawing = made_up.draw(ABLATION | {"panels": panels}, results)
-    assert list(drawing.frame["group"]) == [*SETTINGS, *own]
-    assert list(drawing.frame["setting"]) == [*SETTINGS.values(), *own.values()]
-    assert drawing.frame[["low", "high"]].notna().all(axis=None)
-    assert drawing.figure.axes[0].get_ylim()[0] == 0
-
-
 def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(results: Results):
     artifact = ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}}
     with pytest.raises(InputError, match=r"does not score dc_pdd with a=7; it scores: a=0.001, a=0.01"):
@@ -99,8 +90,8 @@ def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(resul
 
 def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
     drawing, scores = made_up.draw(ROC, results), made_up.scores_frame(made_up.SEPARATION, 1)
-    for method, of in drawing.frame.groupby("method"):
-        area = np.trapezoid(of["tpr"], of["fpr"])
+    for method, curve in drawing.frame.groupby("method"):
+        area = np.trapezoid(curve["tpr"], curve["fpr"])
         assert area == pytest.approx(made_up.auc_of(scores, method))
     assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
 
@@ -133,12 +124,7 @@ def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results
     assert shares.between(99.5, 100).all()
 
 
-def test_placebos_are_ranked_and_drawn_beside_the_non_members(results: Results):
-    drawing = made_up.draw(made_up.artifact("placebo_ranks"), results)
-    counts = drawing.frame.groupby(["method", "placebo"]).size().unstack()
-    assert counts.to_numpy().tolist() == [[1, len(made_up.PLACEBO_VALUES)]] * len(made_up.SEPARATION)
-    assert drawing.reading.startswith("On tiny-135m on speeches, 64 words, methods above all 4 placebos: ")
-    assert "each method would be above them with probability 0.20" in drawing.reading
+def test_a_benchmark_without_placebos_is_an_error(results: Results):
     with pytest.raises(InputError, match="the benchmark has no placebos"):
         made_up.draw(made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), results)
 
@@ -157,6 +143,14 @@ def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str)
     with pytest.raises(InputError) as error:
         check(HEATMAP | change)
     assert said in str(error.value)
+
+
+def test_the_catalogue_names_functions_that_are_there_and_results_that_are_known():
+    for name, renderer in RENDERERS.items():
+        assert renderer.function().__name__ == name
+    with pytest.raises(InputError, match="did you mean 'benchmarks'"):
+        register("tables.sizes.sizes", "benchmark")
+    assert "sizes" not in RENDERERS
 
 
 def test_registry_imports_neither_pandas_nor_matplotlib():
@@ -184,19 +178,6 @@ def headline(results: Results) -> tuple[pd.DataFrame, str]:
     return drawing.frame, drawing.reading
 
 
-def test_the_headline_has_every_method_beside_its_placebos_and_calls_no_bag_of_words_training(
-    results: Results,
-):
-    frame, reading = headline(results)
-    assert set(frame["method"]) == set(made_up.SEPARATION)
-    models = frame[~frame["control"]]
-    assert list(models.loc[models["best"], "method"]) == [models.loc[models["value"].idxmax(), "method"]]
-    assert (frame["placebos"] == len(made_up.PLACEBO_VALUES)).all()
-    assert (frame["above_placebos"] == (frame["value"] > max(made_up.PLACEBO_VALUES))).all()
-    assert (frame["above_chance"] == (frame["low"] > 0.5)).all()
-    assert reading.startswith("No method is above chance, the blind classifier and every placebo at once")
-
-
 def test_the_headline_names_what_exceeds_chance_the_controls_and_the_placebos(tmp_path):
     clear = made_up.SEPARATION | {"min_k_pp": 2.5, "blind": 0.05}
     _, reading = headline(made_up.make_study(tmp_path, separation=clear))
@@ -205,7 +186,7 @@ def test_the_headline_names_what_exceeds_chance_the_controls_and_the_placebos(tm
 
 def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     frame, _ = headline(results)
-    (line,) = lines(frame)
+    (line,) = headline_lines(frame)
     best = frame[frame["best"]].iloc[0]
     blind = frame[frame["method"] == "blind"].iloc[0]
     assert line.startswith("speeches, 64 words, tiny-135m: ")
@@ -213,5 +194,5 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     assert f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}] without a model" in line
     assert f"rank {best['rank']:.0f} of 5 among placebos of mean {best['placebo_mean']:.2f}" in line
     many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
-    assert len(lines(many)) == LINES
-    assert lines(many)[-1] == "and 4 more, in the report"
+    assert len(headline_lines(many)) == LINES
+    assert headline_lines(many)[-1] == "and 4 more, in the report"

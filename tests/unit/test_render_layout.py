@@ -30,7 +30,11 @@ def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Tab
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
     methods = {"a": (0.6204, None), "b": (0.6196, 0.4), "c": (0.5, 0.3), "blind": (0.9, 0.9)}
     frame = pd.DataFrame(
-        [(name, at, values[at], name == "blind") for name, values in methods.items() for at in (0, 1)],
+        [
+            (name, panel, values[panel], name == "blind")
+            for name, values in methods.items()
+            for panel in (0, 1)
+        ],
         columns=["method", "panel", "value", "control"],
     )
     bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
@@ -86,7 +90,7 @@ def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
 
 def test_a_mark_on_every_number_of_a_column_is_in_its_header():
     def row(*signs: tuple[str, ...]) -> Row:
-        return Row("a", tuple(Cell(0.5, signs=of) for of in signs))
+        return Row("a", tuple(Cell(0.5, signs=letters) for letters in signs))
 
     rows = (row(("a",), ("a", "d")), row(("e",), ("a", "d")), Row("b", (Cell(), Cell())))
     artifact = {"artifact": "marked", "title": "Marked"}
@@ -119,8 +123,8 @@ def test_what_all_columns_share_stands_once_in_markdown():
 
 def test_a_long_table_is_folded_but_for_its_first_block():
     def blocks(rows: int) -> tuple[Block, ...]:
-        shown = tuple(Row(f"{at}", (Cell(0.5),)) for at in range(rows))
-        return tuple(Block(f"block {at}", "Method", (("x",),), shown) for at in range(3))
+        shown = tuple(Row(f"{number}", (Cell(0.5),)) for number in range(rows))
+        return tuple(Block(f"block {number}", "Method", (("x",),), shown) for number in range(3))
 
     assert page(Table("t", "t", blocks(8), (), pd.DataFrame())).count('class="fold"') == 2
     assert 'class="fold"' not in page(Table("t", "t", blocks(6), (), pd.DataFrame()))

@@ -102,7 +102,7 @@ ARTIFACT = {
 
 
 def table_of(results):
-    table = reproduction.render(ARTIFACT, results)
+    table = reproduction.reproduction(ARTIFACT, results)
     return table, table.frame.set_index(["paper", "protocol", "model", "method", "metric"])
 
 
@@ -135,8 +135,8 @@ LOOKUP = looked_up(
 
 
 def agreement(value, *, published="0.600", sd="", rebuilt=False, low=None, high=None, draws=(), unjudged=""):
-    found = Found(value, low, high, draws=draws)
-    return judge(published, sd, found, replace(LOOKUP, unjudged=unjudged), rebuilt=rebuilt)
+    measured = Found(value, low, high, draws=draws)
+    return judge(published, sd, measured, replace(LOOKUP, unjudged=unjudged), rebuilt=rebuilt)
 
 
 DRAWS = (0.60, 0.62, 0.64)  # standard deviation 0.02
@@ -166,8 +166,8 @@ OF_OURS = {"value": 0.65, "high": 0.70, "rebuilt": True}
     ],
 )
 def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
-    found = agreement(**given)
-    assert (found.criterion, found.agrees, found.unjudged) == (criterion, agrees, "")
+    verdict = agreement(**given)
+    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (criterion, agrees, "")
 
 
 @pytest.mark.parametrize(
@@ -179,19 +179,19 @@ def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
     ],
 )
 def test_what_cannot_be_told_is_not_judged_and_says_why(given, why):
-    found = agreement(0.600, **given)
-    assert (found.criterion, found.agrees, found.tolerance) == ("", None, None)
-    assert why in found.unjudged
+    verdict = agreement(0.600, **given)
+    assert (verdict.criterion, verdict.agrees, verdict.tolerance) == ("", None, None)
+    assert why in verdict.unjudged
 
 
 def test_every_row_states_its_criterion(results):
     table, frame = table_of(results)
-    of = frame[["criterion", "agrees"]].apply(tuple, axis=1)
-    assert of["surp", "paper", "pythia-2.8b", "ppl", "auc"] == ("tolerance", "false")  # 0.01 apart
-    assert of["surp", "paper", "average", "ppl", "auc"] == ("tolerance", "false")  # 0.02 apart
-    assert of["con_recall", "paper", "", "", "n_texts"] == ("tolerance", "true")
-    assert of["con_recall", "paper", "pythia-6.9b", "min_k", "auc"] == ("", "")
-    assert of["surp", "paper", "pythia-2.8b", "surp", "best_eps_e"] == ("", "")
+    verdicts = frame[["criterion", "agrees"]].apply(tuple, axis=1)
+    assert verdicts["surp", "paper", "pythia-2.8b", "ppl", "auc"] == ("tolerance", "false")  # 0.01 apart
+    assert verdicts["surp", "paper", "average", "ppl", "auc"] == ("tolerance", "false")  # 0.02 apart
+    assert verdicts["con_recall", "paper", "", "", "n_texts"] == ("tolerance", "true")
+    assert verdicts["con_recall", "paper", "pythia-6.9b", "min_k", "auc"] == ("", "")
+    assert verdicts["surp", "paper", "pythia-2.8b", "surp", "best_eps_e"] == ("", "")
     measured, told = frame["measured"].notna(), " ".join(table.notes)
     assert (frame["criterion"].ne("") ^ frame["unjudged"].ne(""))[measured].all()
     assert not frame["criterion"].ne("")[~measured].any()
@@ -204,17 +204,21 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     values = {0: (0.69, 0.63), 1: (0.58, 0.60), 2: (0.57, 0.54)}
     rows = [
         row("min_k", f"k={k}", value, evaluation_set="without_prefixes", draw=draw)
-        for draw, of in values.items()
-        for k, value in zip((0.4, 0.5), of, strict=True)
+        for draw, pair_of_values in values.items()
+        for k, value in zip((0.4, 0.5), pair_of_values, strict=True)
     ]
     path = tmp_path / "draws.parquet"
     write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
     _, frame = table_of(replace(results, metrics=results.metrics | {pair: path}))
-    found = frame.loc[("con_recall", "paper", "pythia-6.9b", "min_k", "auc")]
+    compared = frame.loc[("con_recall", "paper", "pythia-6.9b", "min_k", "auc")]
     best = [0.69, 0.60, 0.57]
-    assert found["measured"] == pytest.approx(np.mean(best))
-    assert found["sd"] == pytest.approx(np.std(best, ddof=1))
-    assert (found["draws"], found["criterion"], found["agrees"]) == (3, "draws", "true")  # 0.010 of 0.062
+    assert compared["measured"] == pytest.approx(np.mean(best))
+    assert compared["sd"] == pytest.approx(np.std(best, ddof=1))
+    assert (compared["draws"], compared["criterion"], compared["agrees"]) == (
+        3,
+        "draws",
+        "true",
+    )  # 0.010 of 0.062
 
 
 def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
@@ -226,9 +230,9 @@ def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
     artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
     for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
         given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
-        frame = reproduction.render(artifact, given).frame
-        one = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
-        assert (one["criterion"], one["agrees"]) == expected
+        frame = reproduction.reproduction(artifact, given).frame
+        number = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
+        assert (number["criterion"], number["agrees"]) == expected
 
 
 def test_the_registry_calls_rebuilt_what_the_paper_study_rebuilds():
@@ -268,7 +272,7 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
 
 
 def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
-    drawing = scatter.reproduction(ARTIFACT, results)
+    drawing = scatter.reproduction_scatter(ARTIFACT, results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
     assert drawing.frame["measured"].notna().all()
     drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "txt")})
@@ -285,14 +289,14 @@ def test_every_published_row_has_a_place_or_a_reason():
     for paper, about in NAMES.papers.items():
         for published in read_published(PUBLISHED / f"{paper}.csv"):
             for protocol in about["protocols"].values():
-                found = looked_up(published, [*NAMES.rules, *protocol["rules"]], NAMES.parameters)
-                if isinstance(found, str):
+                place = looked_up(published, [*NAMES.rules, *protocol["rules"]], NAMES.parameters)
+                if isinstance(place, str):
                     continue
                 places += 1
-                assert found.model in models or found.model in ("", "average"), published
-                assert set(found.benchmarks) <= benchmarks.keys(), published
+                assert place.model in models or place.model in ("", "average"), published
+                assert set(place.benchmarks) <= benchmarks.keys(), published
                 known = {*corpora, *models, "paraphrase", "paraphrase_by_gpt-3.5-turbo-instruct", ""}
-                assert found.reference in known, published
+                assert place.reference in known, published
     assert places > 3000
 
 
@@ -305,4 +309,4 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
 def test_a_study_without_papers_has_nothing_to_compare(results):
     assert compare(results, ["blind_audit"], {}) == []
     with pytest.raises(InputError, match="no table or figure of a paper"):
-        reproduction.render(ARTIFACT | {"options": {"artifacts": []}}, results)
+        reproduction.reproduction(ARTIFACT | {"options": {"artifacts": []}}, results)

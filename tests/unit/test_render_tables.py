@@ -4,12 +4,10 @@ import re
 from pathlib import Path
 
 import made_up_results as made_up
-import numpy as np
 import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
-from pretrace.render.names import marked_label
 from pretrace.render.phrases import conditions
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -61,64 +59,16 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path:
     assert shown.frame["value"].notna().all()
 
 
-def test_methods_stand_in_the_artifacts_order_with_controls_apart_and_last(results: Results):
-    rows = table(results, methods=["blind", "zlib", "dc_pdd", "loss"]).blocks[0].rows
-    assert [row.label for row in rows] == ["Zlib", "DC-PDD", "Loss", "Blind (no model)"]
-    assert [row.control for row in rows] == [False, False, False, True]
-
-
 def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
     frame = table(results, baseline="min_k").frame
     metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
-    of = metrics[(metrics["metric"] == "auc") & (metrics["selection"] == "held_out")].set_index("method")
+    by_method = metrics[(metrics["metric"] == "auc") & (metrics["selection"] == "held_out")].set_index(
+        "method"
+    )
     row = frame[(frame["selection"] == "held_out") & (frame["method"] == "dc_pdd")].iloc[0]
     for column in ("value", "low", "high", "n_members", "setting"):
-        assert row[column] == of.loc["dc_pdd", column]
+        assert row[column] == by_method.loc["dc_pdd", column]
     assert {"p", "p_holm", "star", "bold", "marks"} <= set(frame.columns)
-
-
-def test_the_blind_audit_ranks_each_method_among_its_placebos(results: Results):
-    shown = table(results, "blind_audit", panels=BOTH)
-    frame = shown.frame.set_index(["benchmark", "method"])
-    values = np.array(made_up.PLACEBO_VALUES)
-    for method in ("loss", "dc_pdd", "blind"):
-        row = frame.loc[made_up.BENCHMARK, method]
-        assert row["placebo_mean"] == pytest.approx(values.mean())
-        assert row["z"] == pytest.approx((row["value"] - values.mean()) / values.std(ddof=1))
-        assert row["rank"] == 1 + (values >= row["value"]).sum()
-        cell = row_of(shown, marked_label(method)).cells[3]
-        assert cell.words == f"{row['rank']:.0f} of 5"
-        assert cell.bold == (row["rank"] == 1 and method != "blind")
-    assert frame.loc[made_up.OTHER, "rank"].isna().all()
-
-
-def test_setting_table_varies_one_parameter_marks_the_default_and_has_controls_last(results: Results):
-    shown = table(results, "setting_table", methods=["dc_pdd", "blind"], options={"x": "a"})
-    (block,) = shown.blocks
-    values = ["0.001", "0.01 (default)", "0.1", "1", "10"]
-    labels = [*(f"DC-PDD, upper bound a = {value}" for value in values), "Blind (no model)"]
-    assert [row.label for row in block.rows] == labels
-    assert [row.cells[0].bold for row in block.rows] == [False, False, True, False, False, False]
-    assert list(shown.frame["setting"]) == [*(f"a={a:g}" for a in made_up.A_GRID), ""]
-    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
-    keys = ["method", "selection", "metric"]
-    blind = metrics.set_index(keys).loc[("blind", "default", "auc"), "value"].item()
-    assert block.rows[-1].cells[0].value == blind
-
-
-def test_selection_gap_is_best_on_test_minus_held_out(results: Results):
-    shown = table(results, "selection_gap", panels=BOTH)
-    frame = shown.frame.set_index(["average", "benchmark", "method"])["value"].sort_index()
-    assert frame.loc["", made_up.BENCHMARK, "dc_pdd"] == pytest.approx(0.016)
-    assert frame.loc["panel", made_up.BENCHMARK, "dc_pdd"] == pytest.approx(0.016)
-    assert row_of(shown, "DC-PDD").cells[0].number == "+0.016"
-
-
-def test_statistics_count_texts_and_documents_by_class(results: Results):
-    shown = table(results, "benchmark_statistics", panels=BOTH)
-    counts = ["n_members", "n_nonmembers", "member_documents", "nonmember_documents"]
-    assert shown.frame[counts].to_numpy().tolist() == [[160, 160, 8, 1]] * 2
-    assert "Unlabelled" not in markdown(shown), "a column that would be empty"
 
 
 def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):
@@ -153,8 +103,8 @@ def test_nothing_that_matches_is_an_error_that_says_what_is_there(
 
 def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: Path):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
-        of = frame[frame["method"] == "dc_pdd"]
-        return pd.concat([frame, of.assign(reference="new_speeches", value=0.99)], ignore_index=True)
+        dc_pdd = frame[frame["method"] == "dc_pdd"]
+        return pd.concat([frame, dc_pdd.assign(reference="new_speeches", value=0.99)], ignore_index=True)
 
     both = changed(results, tmp_path, "metrics", change)
     with pytest.raises(InputError, match="dc_pdd has rows of several references: new_speeches, old_speeches"):
@@ -170,8 +120,8 @@ def test_a_file_with_a_row_twice_is_refused(results: Results, tmp_path: Path):
 
 
 def marked_at_the_edge(frame: pd.DataFrame) -> pd.DataFrame:
-    of = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
-    return frame.assign(marks=frame["marks"].mask(of, "at_grid_edge"))
+    chosen = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
+    return frame.assign(marks=frame["marks"].mask(chosen, "at_grid_edge"))
 
 
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit", "selection_gap"])
@@ -179,7 +129,7 @@ def test_choices_at_a_grids_edge_are_marked_in_every_table_that_shows_choices(
     results: Results, tmp_path: Path, renderer: str
 ):
     edge = changed(results, tmp_path, "metrics", marked_at_the_edge)
-    for panels in ([made_up.PANEL], [made_up.PANEL | {"label": f"{at}"} for at in range(5)]):
+    for panels in ([made_up.PANEL], [made_up.PANEL | {"label": f"{number}"} for number in range(5)]):
         text = markdown(table(edge, renderer, panels=panels))
         assert re.search(r"DC-PDD.*\(f\)", text)
         assert "- f: the chosen setting" in text
@@ -188,7 +138,7 @@ def test_choices_at_a_grids_edge_are_marked_in_every_table_that_shows_choices(
 
 def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, tmp_path: Path):
     weak = changed(results, tmp_path, "tests", lambda tests: tests.assign(p_holm=1.0))
-    starred, plain = (" ".join(table(one, baseline="min_k").notes) for one in (results, weak))
+    starred, plain = (" ".join(table(given, baseline="min_k").notes) for given in (results, weak))
     assert "* above Min-K%" in starred
     assert "* above" not in plain
     assert "Bold is" in plain
@@ -243,8 +193,8 @@ def test_the_blind_audit_says_who_beats_blind(
     results: Results, tmp_path: Path, p_holm: float | None, said: str
 ):
     def change(tests: pd.DataFrame) -> pd.DataFrame:
-        of = (tests["baseline"] == "blind") & (tests["method"] == "loss")
-        tests.loc[of, ["difference", "p_holm"]] = [0.1, p_holm]
+        row = (tests["baseline"] == "blind") & (tests["method"] == "loss")
+        tests.loc[row, ["difference", "p_holm"]] = [0.1, p_holm]
         return tests if p_holm else tests[tests["baseline"] != "blind"]
 
     shown = table(changed(results, tmp_path, "tests", change), "blind_audit")

@@ -5,7 +5,7 @@ import yaml
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.questions.known import is_control
-from pretrace.render.registry import RENDERERS
+from pretrace.render.catalogue import RENDERERS
 from pretrace.studies import load_study
 from pretrace.studies.artifacts import filled
 from pretrace.studies.keys import ArtifactEntry

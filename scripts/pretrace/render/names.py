@@ -58,13 +58,6 @@ VARIANT_LABELS = {
 CLASSES = {1: "members", 0: "non-members"}
 """By label; a text without a label is unlabelled."""
 
-SELECTION_LABELS = {"held_out": "Held out", "default": "Default", "best_on_test": "Best on test"}
-SELECTION_NOTES = {
-    "held_out": "settings chosen on the other folds; the headline",
-    "default": "each method's default setting",
-    "best_on_test": "settings chosen on the evaluated texts themselves, as papers report it; optimistic",
-}
-
 EVALUATION_SET_LABELS = {
     "all": "all texts",
     "without_prefixes": "all texts but the shots of prefixes and what overlaps them",
@@ -129,7 +122,7 @@ VIEW_LABELS = {
 
 
 def method_label(method: str) -> str:
-    """The name of a method, or of a variant as `method;parameter=value`."""
+    """Return the printed name of a method, or of a variant `method;parameter=value`."""
     if method in VARIANT_LABELS:
         return VARIANT_LABELS[method]
     name, *parameters = method.split(";")
@@ -137,12 +130,12 @@ def method_label(method: str) -> str:
 
 
 def marked_label(method: str) -> str:
-    """A method as a row or a legend names it, where a control says what it is."""
+    """Return the name of a method in a row or a legend; a control's says that it sees no model."""
     return method_label(method) + " (no model)" * is_control(method)
 
 
 def view_label(view: str) -> str:
-    """`delete-10` as `deletion 10 %`; a view made by a model with the model's name; any other name unchanged."""
+    """Return `deletion 10 %` for `delete-10`; a view made by a model has its name; other names are unchanged."""
     name, _, number = view.rpartition("-")
     if not name or not number.isdigit():
         name, number = view, ""
@@ -155,17 +148,18 @@ def view_label(view: str) -> str:
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Distinct methods in the order of `METHOD_LABELS`, controls last, unknown ones between by name."""
-    order = {method: place for place, method in enumerate(METHOD_LABELS)}
+    """Return distinct methods in the order of `METHOD_LABELS`, controls last, unknown ones between by name."""
+    order = [*METHOD_LABELS]
 
     def place(method: str) -> tuple[bool, int, str]:
-        return is_control(method), order.get(method.split(";")[0], len(order)), method
+        name = method.split(";")[0]
+        return is_control(method), order.index(name) if name in order else len(order), method
 
     return sorted(set(methods), key=place)
 
 
 def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
-    """Distinct methods in the artifact's own order where it names them, else `in_order`; controls last."""
+    """Return distinct methods in the artifact's own order if it names them, else `in_order`; controls last."""
     there = in_order(methods)
     return sorted([method for method in artifact.get("methods", there) if method in there], key=is_control)
 
@@ -180,7 +174,7 @@ def metric_label(metric: str) -> str:
 
 
 def chance_level(metric: str) -> float | None:
-    """The expected value of an uninformative score: 0.5 for AUC, the level for a TPR, otherwise None.
+    """Return the expected value of an uninformative score: 0.5 for AUC, the level for a TPR, otherwise None.
 
     An accuracy has none, because the true text may differ visibly from its paraphrases. The AUC as published has none,
     because its threshold is the best on the same documents.
@@ -191,28 +185,25 @@ def chance_level(metric: str) -> float | None:
 
 
 def place_label(panel: Mapping[str, Any]) -> str:
-    """The subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
+    """Return subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
     subset = f" {panel['subset']}" if panel.get("subset") else ""
     length = [f"{panel['length']} words"] if panel.get("length") is not None else []
     return ", ".join([subset, *length, *across_labels(panel)])
 
 
 def across_labels(panel: Mapping[str, Any]) -> list[str]:
-    """What tells a panel apart from others of one model, benchmark, subset and length."""
+    """Return what tells a panel apart from others of one model, benchmark, subset and length."""
     labels = {"view": "{}", "draw": "draw {}", "reference": "{}", "separator": "separator {}"}
     return [label.format(view_label(str(panel[key]))) for key, label in labels.items() if key in panel]
 
 
 def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
-    """How an error message about a panel begins."""
+    """Return the beginning of an error message about a panel."""
     return f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
 
 
 def panel_lines(panel: Mapping[str, Any], *, without: str = "") -> tuple[str, ...]:
-    """A column's header, one line each: model, benchmark, subset, length.
-
-    `without` is one of these that the table says elsewhere.
-    """
+    """Return a column's header lines: model, benchmark, subset, length; not `without`, which is said elsewhere."""
     shown = {key: value for key, value in panel.items() if key != without}
     if "label" in panel:
         lines = [str(panel["label"])]
@@ -223,7 +214,7 @@ def panel_lines(panel: Mapping[str, Any], *, without: str = "") -> tuple[str, ..
 
 
 def panel_label(panel: Mapping[str, Any]) -> str:
-    """A panel in running text: `smollm2-135m on sotu, 64 words`."""
+    """Name a panel in running text: `smollm2-135m on sotu, 64 words`."""
     if "label" in panel:
         return ", ".join([str(panel["label"]), *across_labels(panel)])
     return f"{panel['model']} on {panel['benchmark']}{place_label(panel)}"

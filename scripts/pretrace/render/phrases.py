@@ -9,13 +9,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_control, is_question
-from pretrace.render.names import (
-    EVALUATION_SET_LABELS,
-    method_label,
-    metric_label,
-    panel_label,
-    view_label,
-)
+from pretrace.render.names import EVALUATION_SET_LABELS, method_label, metric_label, panel_label, view_label
 from pretrace.render.registry import Artifact
 from pretrace.render.rows import STAR_LEVEL, Panel, metrics_of, records_of
 
@@ -24,35 +18,33 @@ DASH = "\N{EN DASH}"
 
 
 def is_wide(character: str) -> bool:
-    """Whether it is Chinese: a character as wide as high, or the punctuation that comes with these."""
+    """Return whether a character is as wide as high: Chinese, or its punctuation."""
     return unicodedata.east_asian_width(character) in "WF"
 
 
 def signed(value: float, digits: int) -> str:
-    """`+0.031`, `-0.020` with a true minus, and 0 without a sign."""
+    """Format a number as `+0.031`, `-0.020` with a true minus, and 0 without a sign."""
     text = f"{value:+.{digits}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 def joined(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join words: `a`, `a and b`, `a, b and c`."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
 def with_interval(estimate: Estimate, digits: int = 3) -> str:
-    """A value with this many digits; its interval has two."""
+    """Format a value with this many digits; its interval has two."""
     value, low, high = estimate
     interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
     return f"{value:.{digits}f}{interval}"
 
 
 def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
-    """Which methods rank first among their placebos, of rows `method, control, rank, placebos`."""
+    """Name the methods that rank first among their placebos, of rows `method, control, rank, placebos`."""
     first = frame.loc[~frame["control"] & frame["rank"].eq(1), "method"]
-    names, count = (
-        joined([method_label(method) for method in first] or ["none"]),
-        int(frame["placebos"].max()),
-    )
+    names = joined([method_label(method) for method in first] or ["none"])
+    count = int(frame["placebos"].max())
     return (
         f"On {panel_label(panel)}, methods above all {count} placebos: {names}. If the non-members' document were "
         f"like the others, each method would be above them with probability {1 / (count + 1):.2f}."
@@ -60,7 +52,7 @@ def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
 
 
 def multiplicity_note(families: int, what: str = "column") -> list[str]:
-    """What Holm's correction inside each of several families leaves to chance."""
+    """Note what Holm's correction inside each of several families leaves to chance."""
     if families < 2:
         return []
     return [
@@ -70,21 +62,20 @@ def multiplicity_note(families: int, what: str = "column") -> list[str]:
 
 
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """A note on methods evaluated on another number of texts than most of their panel, if there are any."""
+    """Note the methods evaluated on another number of texts than most of their panel, if there are any."""
     counts = frame["n_members"] + frame["n_nonmembers"]
     usual = counts.groupby([frame[key] for key in ("panel", "metric", "selection")]).transform(mode)
-    found = [
+    methods = dict.fromkeys(
         f"{method_label(row['method'])} on {panel_label(panels[row['panel']])} ({row['count']:,}, not {row['usual']:,})"
         for row in records_of(frame.assign(count=counts, usual=usual)[counts != usual])
-    ]
-    said = "; ".join(dict.fromkeys(found))
-    return [f"On another number of texts than most methods: {said}."] if found else []
+    )
+    return [f"On another number of texts than most methods: {'; '.join(methods)}."] if methods else []
 
 
 def without_controls(methods: Iterable[str]) -> list[str]:
-    """The note of a table of questions without controls on its options."""
-    asked = [method for method in methods if is_question(method)]
-    if not asked or any(map(is_control, asked)):
+    """Return the note of a table of questions without controls on its options."""
+    questions = [method for method in methods if is_question(method)]
+    if not questions or any(map(is_control, questions)):
         return []
     return [
         "No control is shown: longest option and odd one out need the texts of the options, which these answers "
@@ -93,23 +84,24 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 
 def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Notes on what every number of an artifact rests on: metric, texts, start token, reference."""
+    """Note what every number of an artifact rests on: metric, texts, start token, reference."""
     named = joined([metric_label(metric) for metric in metrics_of(artifact)])
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {DOCUMENTS}"]
     else:
         notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
-    asked = {row["reference"] for row in rows if is_question(row["method"])}
-    read = {
-        "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows},
-        "Wrong options": {view_label(view) for view in asked},
-        "Reference corpus or model": {row["reference"] for row in rows} - asked,
+    options = {row["reference"] for row in rows if is_question(row["method"])}
+    inputs = {
+        "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows}
+        - {""},
+        "Wrong options": {view_label(view) for view in options} - {""},
+        "Reference corpus or model": {row["reference"] for row in rows} - options - {""},
     }
-    return notes + [f"{what}: {joined(sorted(of - {''}))}." for what, of in read.items() if of - {""}]
+    return notes + [f"{what}: {joined(sorted(names))}." for what, names in inputs.items() if names]
 
 
 def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The evaluation sets in words; of several, each with its benchmarks."""
+    """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
         benchmarks.setdefault(row["evaluation_set"], set()).add(row["benchmark"])

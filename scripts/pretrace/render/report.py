@@ -11,15 +11,15 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import RENDERERS, Artifact, outputs
+from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
 PIXELS_PER_INCH = 120
-TEMPLATE = "report.html.jinja"
 MEASURED = frozenset({"metrics", "tests", "curves"})
-"""What is read by renderers of AUCs and the like, which a page explains at its top."""
+"""The inputs of renderers of AUCs and the like, which a page explains at its top."""
 OPENING = ("word_for_word", "familiar_texts", "headline")
 """The artifacts or renderers of the figures that the page opens with, in this order."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
@@ -73,7 +73,7 @@ def render_report(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    page = environment.get_template(TEMPLATE).render(
+    page = environment.get_template("report.html.jinja").render(
         study=study,
         title=title,
         headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
@@ -99,7 +99,7 @@ def named(artifact: Artifact) -> set[str]:
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
-    """Sections under a heading that folds: a part a paper, then what belongs to none, then texts, training and cost."""
+    """Return sections under headings that fold: a paper's each, then others, then texts, training and cost."""
     beside = "Controls and audits" if any("paper" in artifact for artifact, _ in shown) else "Results"
     titles = PAPERS | {"beside": beside, "material": "Texts, training and cost"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
@@ -114,24 +114,24 @@ def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
 
 
 def shots_of(benchmark: str, prefixes: pd.DataFrame) -> list[tuple[str, str]]:
-    """The texts that play shots: where (benchmark, draw, subset, length, class) and their ids in the order read."""
-    found = []
+    """Return for each prefix its name (benchmark, draw, subset, length, class) and its shots' ids in reading order."""
+    shots = []
     keys = ["draw", "subset", "length", "kind"]
-    for _, of in prefixes.groupby(keys, dropna=False, sort=True):
-        draw, subset, length, kind = of[keys].iloc[0]
+    for _, prefix in prefixes.groupby(keys, dropna=False, sort=True):
+        draw, subset, length, kind = prefix[keys].iloc[0]
         words = [f"draw {draw}", str(subset), "" if pd.isna(length) else f"{length} words", f"{kind}s"]
-        ids = of.sort_values("position")["text_id"]
-        found.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
-    return found
+        ids = prefix.sort_values("position")["text_id"]
+        shots.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
+    return shots
 
 
 def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:
-    """A warning for each model and benchmark whose passes truncated or skipped texts."""
+    """Return a warning for each model and benchmark whose passes truncated or skipped texts."""
     return [
-        f"{one['model']} on {one['benchmark']}: of {one['texts']} texts in all views, {one['truncated']} were longer "
-        f"than the context and truncated, {one['skipped']} had nothing to score and were skipped."
-        for one in provenance.get("passes", ())
-        if one["truncated"] or one["skipped"]
+        f"{row['model']} on {row['benchmark']}: of {row['texts']} texts in all views, {row['truncated']} were longer "
+        f"than the context and truncated, {row['skipped']} had nothing to score and were skipped."
+        for row in provenance.get("passes", ())
+        if row["truncated"] or row["skipped"]
     ]
 
 
@@ -166,13 +166,13 @@ def _text(path: Path) -> str:
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Provenance as lines, except packages, passes and the configuration, which the page shows apart."""
+    """Return provenance as lines, except packages, passes and the configuration, which the page shows apart."""
     lines = []
     for key, value in provenance.items():
         if key in ("packages", "passes", "config") or value in (None, [], {}):
             continue
         if key == "repositories":
-            value = [f"{one['hub']} {one['commit'][:12]}" for one in value]
+            value = [f"{repository['hub']} {repository['commit'][:12]}" for repository in value]
         if isinstance(value, Mapping):
             value = ", ".join(f"{name} {inner}" for name, inner in sorted(value.items()))
         elif isinstance(value, list):

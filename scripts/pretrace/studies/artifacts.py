@@ -8,8 +8,8 @@ from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render import registry
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
-from pretrace.render.registry import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Keys, Maybe
 from pretrace.studies.keys import (

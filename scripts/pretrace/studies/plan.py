@@ -10,7 +10,7 @@ from pretrace.evaluation.metrics import EACH
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
-from pretrace.render.registry import RENDERERS
+from pretrace.render.catalogue import RENDERERS
 from pretrace.studies import positive_control
 from pretrace.studies.artifacts import Artifact, Panel
 from pretrace.studies.runs import Run, runs_by_pair

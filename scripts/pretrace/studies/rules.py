@@ -6,7 +6,8 @@ from functools import cache, cached_property
 from typing import Any
 
 from pretrace.models.entries import AnswersModel, ApiModel
-from pretrace.render.registry import OF_A_PAIR, RENDERERS, SUFFIXES
+from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
+from pretrace.render.registry import SUFFIXES
 from pretrace.studies import audit_announcement, plan
 from pretrace.studies.api_work import Work, api_work
 from pretrace.studies.artifacts import Artifact

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from pretrace.render.registry import RENDERERS
+from pretrace.render.catalogue import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts import (
     OF_BENCHMARKS,

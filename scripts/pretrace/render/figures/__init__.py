@@ -1,1 +1,1 @@
-"""One file a kind of figure, each registered by its decorator."""
+"""One file a kind of figure; `catalogue` lists the functions."""

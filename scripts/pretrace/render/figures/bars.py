@@ -1,23 +1,22 @@
 """Bars side by side, with intervals: a method by its parts, answers by calibration, place and letter."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.render.catalogue import AblationBars, DocumentBars
 from pretrace.render.figures.drawing import (
     CHANCE,
-    GREEN,
-    ORANGE,
     PAGE,
-    SKY,
     Drawing,
     chance_of,
     draw_facets,
     draw_intervals,
+    nth_fill,
 )
 from pretrace.render.names import (
     CALIBRATION_LABELS,
@@ -28,25 +27,14 @@ from pretrace.render.names import (
     panel_lines,
     where,
 )
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, number_record, of_panels, records_of
 from pretrace.runtime.errors import InputError, nearest
 
-FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
-
-EVEN = {"one in four": 0.25}
-"""Where all of four options are chosen equally often."""
-
+EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
-
-
-class Facet(NamedTuple):
-    """Axes of bars: rows of `frame` are bars `group, series, value, low, high`; without series, a bar a group."""
-
-    title: str
-    frame: pd.DataFrame
 
 
 def draw_bars(
@@ -59,9 +47,10 @@ def draw_bars(
     subject: str = "",
     x_label: str = "",
 ) -> Drawing:
-    """Groups of bars from zero, a facet for each panel, a fill for each series; `across` are levels by name.
+    """Return groups of bars from zero: a facet a panel, a fill a series. `across`: levels by name.
 
-    `subject` is what every facet is of, beside its panel.
+    Rows of a frame are bars `group, series, value, low, high`; without series, a bar a group. `subject` is added to
+    the title of every facet.
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
@@ -69,52 +58,43 @@ def draw_bars(
     subjects = [subject.replace("_", " ")] if subject else []
     titles = ["\n".join([*panel_lines(panel), *subjects]) for panel in panels]
 
-    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
-        _draw(axis, facet.frame, series)
+    def draw(axis: Any, number: int) -> dict[str, Any]:
+        _draw(axis, frames[number], series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**_fill(at)) for at, name in enumerate(series)}
+        handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
-    facets, widths = list(map(Facet, titles, frames)), (3.6, PAGE * 2 / 3, PAGE)
-    drawn = draw_facets(facets, draw, row=2.4, y_labels=[y_label] * len(facets), widths=widths)
-    return Drawing(drawn, of_panels(frames, panels), " ".join(results.cautions(panels)))
+    widths = (3.6, PAGE * 2 / 3, PAGE)
+    figure = draw_facets(titles, draw, row=2.4, y_labels=[y_label] * len(titles), widths=widths)
+    return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
 def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
     groups = list(dict.fromkeys(frame["group"]))
     width = 0.8 / max(1, len(series))
     for row in records_of(frame):
-        at = series.index(row["series"]) if series else groups.index(row["group"])
-        place = groups.index(row["group"]) + ((at - (len(series) - 1) / 2) * width if series else 0.0)
-        axis.bar(place, row["value"], width=width * 0.94, **_fill(at))
-        one = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
-        draw_intervals(axis, [place], one, "black", ground=True)
-        axis.annotate(f"{row['value']:.3f}", (place, one[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
+        number = series.index(row["series"]) if series else groups.index(row["group"])
+        place = groups.index(row["group"]) + ((number - (len(series) - 1) / 2) * width if series else 0.0)
+        axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
+        bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
+        draw_intervals(axis, [place], bar, "black", ground=True)
+        axis.annotate(f"{row['value']:.3f}", (place, bar[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
                       textcoords="offset points", va="bottom", fontsize=6, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
 
-def _fill(place: int) -> dict[str, Any]:
-    """How the bars of a series look."""
-    color, hatch = FILLS[place % len(FILLS)]
-    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
-
-
-@figure("ablation_bars", needs=("metrics",), required=("method", "settings"))
-def by_part(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel, one bar for each setting in `options.settings` (label -> setting): a method's parts,
-    one by one.
+def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
+    """Draw the parts of a method: a facet a panel, a bar for each setting in `options.settings` (label -> setting).
 
     A panel's own `settings` replace these.
     """
-    panels, method = results.panels(artifact), artifact["options"]["method"]
-    metric = artifact.get("metric", "auc")
-    frames = []
+    options, metric = AblationBars(**artifact["options"]), artifact.get("metric", "auc")
+    panels, method, frames = results.panels(artifact), options.method, []
     for panel in panels:
         grid = results.grid(artifact, panel, method)
-        settings = panel.get("settings", artifact["options"]["settings"])
+        settings = panel.get("settings", options.settings)
         for label, setting in settings.items():
             if setting not in grid:
                 raise InputError(
@@ -128,9 +108,8 @@ def by_part(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
 
 
-@figure("calibration_bars", needs=("metrics",))
-def by_calibration(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: the share of right answers, a group of bars a class, a bar a calibration, and the controls."""
+def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
+    """Draw the share of right answers: a facet a panel, a group a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(marked_label, CONTROLS)]
     frames = []
@@ -138,33 +117,29 @@ def by_calibration(artifact: Artifact, results: Results) -> Drawing:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
             every = results.rows({**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}, panel)
-            found = {_series(row): row for row in records_of(every[every["selection"] == "grid"])}
-            there = [name for name in order if name in found]
-            about = {"group": group, "metric": metric}
-            rows += [about | {"series": name} | number_record(found[name]) for name in there]
+            by_series = {}
+            for row in records_of(every[every["selection"] == "grid"]):
+                calibration = parse_setting(row["method"], row["setting"]).get("calibration")
+                series = CALIBRATION_LABELS[str(calibration)] if calibration else marked_label(row["method"])
+                by_series[series] = row
+            rows += [
+                {"group": group, "metric": metric, "series": name} | number_record(by_series[name])
+                for name in order
+                if name in by_series
+            ]
         frames.append(pd.DataFrame(rows))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
 
-def _series(row: Mapping[str, Any]) -> str:
-    if row["method"] in CONTROLS:
-        return marked_label(row["method"])
-    return CALIBRATION_LABELS[str(parse_setting("de_cop", row["setting"])["calibration"])]
+ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
 
 
-ORDERS = (0, 14)
-"""Of the options: the true text first, and third, with options A and C swapped."""
+def position_bars(artifact: Artifact, results: Results) -> Drawing:
+    """Draw the accuracy of each class, or of `options.document`, in each of the two `ORDERS`: a facet a panel.
 
-
-@figure(
-    "position_bars", needs=("metrics", "estimates"), optional=("document",), statistic="accuracy_by_order"
-)
-def by_place(artifact: Artifact, results: Results) -> Drawing:
-    """One facet for each panel: accuracy of each class in each of the two `ORDERS`, one bar each.
-
-    Every bar has the same passages. With `options.document`, the bars show one document.
+    Every bar has the same passages.
     """
-    panels, document = results.panels(artifact), artifact["options"].get("document", "")
+    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
@@ -175,10 +150,9 @@ def by_place(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
 
 
-@figure("letter_bars", needs=("metrics", "estimates"), optional=("document",))
-def by_letter(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: mean probability of each letter, of one document (`options.document`) or of all non-members."""
-    panels, document = results.panels(artifact), artifact["options"].get("document", "")
+def letter_bars(artifact: Artifact, results: Results) -> Drawing:
+    """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
+    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
         rows = _of_document(artifact, results, panel, document, "letter_probability")
@@ -197,10 +171,10 @@ def by_letter(artifact: Artifact, results: Results) -> Drawing:
 def _of_document(
     artifact: Artifact, results: Results, panel: Panel, document: str, quantity: str
 ) -> pd.DataFrame:
-    """A panel's rows of one document, or of classes (""); raises with the nearest name where there are none."""
+    """Return a panel's rows of one document, or of classes (""); an unknown name is an error with the nearest."""
     rows = results.estimates_of(artifact, panel, quantity, "accuracy")
-    of = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
-    if document and of.empty:
+    own = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
+    if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise InputError(f"{where(artifact, panel)}: unknown options.document '{document}': {hint}")
-    return of
+    return own

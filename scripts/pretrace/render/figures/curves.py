@@ -10,9 +10,8 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
 from pretrace.render.figures.drawing import (
+    CLASS_STYLES,
     GREY,
-    MEMBER,
-    NONMEMBER,
     PAGE,
     Drawing,
     LineStyle,
@@ -22,11 +21,9 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, marked_label, method_label, ordered, panel_label, panel_lines
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, one_setting
-
-STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)))}
 
 Rows = Mapping[str, Record]
 """A panel's metrics rows by method."""
@@ -35,30 +32,29 @@ Rows = Mapping[str, Record]
 def _curves(
     artifact: Artifact, results: Results, curve: str
 ) -> tuple[list[Panel], list[Rows], list[pd.DataFrame]]:
-    """The panels, their methods' AUCs at the settings of `selecting.one_setting`, and the points of the curves."""
+    """Return the panels, their methods' AUCs at the settings of `rows.one_setting`, and the points of the curves."""
     panels, selection = results.panels(artifact), one_setting(artifact)
     rows: list[Rows] = []
     frames = []
     for panel in panels:
         rows.append(results.selected({**artifact, "metric": "auc"}, panel, selection))
-        named = {name: {**row, "method": name.split(";")[0]} for name, row in rows[-1].items()}
-        points = {
-            name: results.curve_of(artifact, panel, named[name], curve) for name in ordered(artifact, named)
-        }
-        frames.append(pd.concat([of.assign(method=name) for name, of in points.items()], ignore_index=True))
+        points = []
+        for name in ordered(artifact, rows[-1]):
+            row = {**rows[-1][name], "method": name.split(";")[0]}
+            points.append(results.curve_of(artifact, panel, row, curve).assign(method=name))
+        frames.append(pd.concat(points, ignore_index=True))
     return panels, rows, frames
 
 
-@figure("roc", needs=("metrics", "curves"), statistic="roc")
 def roc(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: ROC curves at the settings of `selecting.one_setting`, whole and at low false positive rates."""
+    """Draw a row a panel: ROC curves at the settings of `rows.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
     with sheet(PAGE, 2.75 * len(panels)) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
-        for axes, panel, of, values in zip(grid, panels, frames, rows, strict=True):
+        for axes, panel, frame, values in zip(grid, panels, frames, rows, strict=True):
             styles = line_styles(list(values))
-            _draw_roc(axes[0], of, styles, 0.0)
-            _draw_roc(axes[1], of, styles, 1 / next(iter(values.values()))["n_nonmembers"])
+            _draw_roc(axes[0], frame, styles, 0.0)
+            _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
     points = of_panels([frame[["method", "setting", "x", "y"]] for frame in frames], panels)
@@ -66,12 +62,12 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
-    """From the rate `smallest`; above 0, both axes are logarithmic, down to what one non-member resolves."""
+    """Draw curves from the rate `smallest` on; above 0, both axes are logarithmic."""
     rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
-    for method, of in styles.items():
+    for method, style in styles.items():
         points = frame[frame["method"] == method]
-        axis.plot(points["x"], points["y"], **of.line)
+        axis.plot(points["x"], points["y"], **style.line)
     names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
     axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
     if not smallest:
@@ -81,46 +77,42 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
         if level >= smallest:
             axis.axvline(level, color=GREY, linewidth=0.5, linestyle=(0, (1, 2)))
     ticks = [tick for tick in (0.01, 0.05, 0.1, 0.5, 1) if tick >= smallest]
-    for one in (axis.xaxis, axis.yaxis):
-        one.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        one.set_minor_locator(NullLocator())
+    for side in (axis.xaxis, axis.yaxis):
+        side.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        side.set_minor_locator(NullLocator())
 
 
 def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
-    """Methods by falling AUC, each with its value and interval, beside a sample of its line; chance last."""
+    """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
-    by_value = sorted(rows, key=lambda method: -float(rows[method]["value"]))
-    handles = [
-        Line2D(
-            [], [], **styles[name].line, label=f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
-        )
-        for name in by_value
-    ]
+    handles = []
+    for name in sorted(rows, key=lambda method: -float(rows[method]["value"])):
+        label = f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
+        handles.append(Line2D([], [], **styles[name].line, label=label))
     handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="Chance"))
     axis.legend(handles=handles, title="AUC [95 % interval]", loc="upper left", handlelength=3, borderaxespad=0,
                 labelspacing=0.35 if len(handles) > 8 else 0.6, fontsize=6.2, title_fontsize=7,
                 alignment="left")  # fmt: skip
 
 
-@figure("score_densities", needs=("metrics", "curves"), statistic="density")
-def densities(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel, a column a method: densities of both classes at the setting of `selecting.one_setting`.
+def score_densities(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a row a panel, a column a method: densities of both classes at the setting of `rows.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max). Each plot has the AUC of its
     scores.
     """
     panels, rows, frames = _curves(artifact, results, "density")
-    methods = ordered(artifact, (method for of in rows for method in of))
+    methods = ordered(artifact, (method for values in rows for method in values))
     with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
         grid = drawn.subplots(len(panels), len(methods), squeeze=False)
         handles: dict[str, Any] = {}
-        for axes, panel, frame, of in zip(grid, panels, frames, rows, strict=True):
+        for axes, panel, frame, values in zip(grid, panels, frames, rows, strict=True):
             for axis, method in zip(axes, methods, strict=True):
-                if method not in of:
+                if method not in values:
                     axis.set_visible(False)
                     continue
                 handles |= _draw_densities(axis, frame[frame["method"] == method])
-                text = f"{method_label(method)}\nAUC {with_interval(estimate(of[method]))}"
+                text = f"{method_label(method)}\nAUC {with_interval(estimate(values[method]))}"
                 axis.set_title(text, fontsize=7)
             axes[0].set_ylabel("\n".join(panel_lines(panel)) if len(panels) > 1 else "density")
         if len(panels) == 1:
@@ -134,10 +126,10 @@ def densities(artifact: Artifact, results: Results) -> Drawing:
 
 def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:
     handles = {}
-    for label, of in STYLES.items():
+    for label, style in CLASS_STYLES.items():
         line = frame[frame["label"] == label]
-        axis.fill_between(line["x"], line["y"], color=of.color, alpha=0.16, linewidth=0)
-        (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **of.line)
+        axis.fill_between(line["x"], line["y"], color=style.color, alpha=0.16, linewidth=0)
+        (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **style.line)
     axis.set(xlim=(0, 1), ylim=(0, None), xticks=(0, 0.5, 1))
     axis.tick_params(labelleft=False, left=False)
     return handles

@@ -1,4 +1,4 @@
-"""Dots on level lines, with intervals: documents by accuracy, and methods among their placebos."""
+"""Dots on level lines, with intervals: documents by accuracy, methods among their placebos, a study's main result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
+    BLUE,
     CHANCE,
     GREY,
     MEMBER,
@@ -22,25 +24,26 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
 )
 from pretrace.render.names import (
+    BLIND,
     CLASSES,
+    across_labels,
+    chance_level,
     marked_label,
+    method_label,
     metric_label,
     ordered,
     panel_label,
     panel_lines,
+    place_label,
     where,
 )
-from pretrace.render.phrases import exceeding_placebos, joined
-from pretrace.render.registry import Artifact, figure
-from pretrace.render.results import Results
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.phrases import exceeding_placebos, joined, with_interval
+from pretrace.render.registry import Artifact
+from pretrace.render.results import Results, beside_controls
+from pretrace.render.rows import Panel, of_panels, records_of
 from pretrace.runtime.errors import InputError
 
-NAMED = 30
-"""As many lines have a name each; more are ranked side by side."""
-
-CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
-"""The dashes of their lines."""
+NAMED = 30  # this many lines have a name each; more are ranked side by side
 
 
 @dataclass(frozen=True)
@@ -58,38 +61,39 @@ class Facet:
 
 
 def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str) -> Any:
-    """The figure: a colour and marker a series; all facets have one scale."""
-    most = max(len(one.lines) for one in facets)
-    dots = pd.concat([one.frame[["value", "low", "high"]].astype(float) for one in facets])
-    ends = np.append(dots, [x for one in facets for x, _ in one.across.values()])
+    """Return the figure: a colour and marker a series; all facets have one scale."""
+    most = max(len(facet.lines) for facet in facets)
+    dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
+    ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Any, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Any, number: int) -> dict[str, Any]:
         axis.set(xlabel=x_label, xlim=(low - margin, high + margin))
-        return _draw(axis, facet, styles)
+        return _draw(axis, facets[number], styles)
 
     row = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    return draw_facets(facets, draw, row=row, share_y=all(one.lines == facets[0].lines for one in facets))
+    same_lines = all(facet.lines == facets[0].lines for facet in facets)
+    return draw_facets([facet.title for facet in facets], draw, row=row, share_y=same_lines)
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
-    place = {line: at for at, line in enumerate(facet.lines)}
+    place = {line: number for number, line in enumerate(facet.lines)}
     named = len(place) <= NAMED
     handles = {}
-    for series, of in styles.items():
+    for series, style in styles.items():
         dots = facet.frame[facet.frame["series"] == series]
         if dots.empty:
             continue
-        at = dots["line"].map(place) + of.shift
-        draw_intervals(axis, at, dots, of.color, level=True)
-        size = of.width if named else 1.6
-        (handles[series],) = axis.plot(dots["value"], at, linestyle="none", marker=of.marker, markersize=size,
-                                       color=of.color, markerfacecolor="none" if of.hollow else of.color,
-                                       markeredgewidth=1.0 if of.hollow else 0.0,
-                                       alpha=of.alpha, zorder=4)  # fmt: skip
-    for name, (x, of) in facet.across.items():
-        handles[name] = axis.axvline(x, **of.line, zorder=0)
+        y = dots["line"].map(place) + style.shift
+        draw_intervals(axis, y, dots, style.color, level=True)
+        size = style.width if named else 1.6
+        (handles[series],) = axis.plot(dots["value"], y, linestyle="none", marker=style.marker, markersize=size,
+                                       color=style.color, markerfacecolor="none" if style.hollow else style.color,
+                                       markeredgewidth=1.0 if style.hollow else 0.0,
+                                       alpha=style.alpha, zorder=4)  # fmt: skip
+    for name, (x, style) in facet.across.items():
+        handles[name] = axis.axvline(x, **style.line, zorder=0)
     axis.set_yticks(list(place.values()) if named else [], list(facet.lines.values()) if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
@@ -98,9 +102,12 @@ def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str,
     return handles
 
 
-@figure("document_accuracies", needs=("metrics", "estimates"))
-def of_documents(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel: a dot a document, by class and rising accuracy.
+CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
+"""The dashes of their lines."""
+
+
+def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a facet a panel: a dot a document, by class and rising accuracy.
 
     Upright lines are what the controls reach over the same documents.
     """
@@ -111,7 +118,7 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
         frame = rows[rows["document"] != ""]
         frame = frame.sort_values(["label", "value", "document"], ignore_index=True)
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
-        lines = {at: name.replace("_", " ")[:40] for at, name in enumerate(frame["document"])}
+        lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
             marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
@@ -121,63 +128,62 @@ def of_documents(artifact: Artifact, results: Results) -> Drawing:
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         facets.append(Facet("\n".join(panel_lines(panel)), dict(reversed(lines.items())), dots, across))
     styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
-    drawn = draw_dots(facets, styles, "share of right answers, 95 % interval")
+    figure = draw_dots(facets, styles, "share of right answers, 95 % interval")
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
-    return Drawing(drawn, frame, " ".join(results.cautions(panels)))
+    return Drawing(figure, frame, " ".join(results.cautions(panels)))
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
+RANK_STYLES = {
+    PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6),
+    ENDS: LineStyle(GREY, "", 4, "s", hollow=True),
+    OWN: LineStyle(VERMILION, "", 4.5, "D"),
+}
 
 
-@figure("placebo_ranks", needs=("metrics", "placebos"))
-def of_placebos(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a panel, a line a method: a dot for each placebo, a diamond for the benchmark's own non-members.
+def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a facet a panel, a line a method: dots for placebos, a diamond for the benchmark's own non-members.
 
     At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
     """
-    selection, metric = artifact.get("selection", ["held_out"])[0], artifact.get("metric", "auc")
+    metric = artifact.get("metric", "auc")
+    across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
     panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
-        found = results.selected(artifact, panel, selection)
-        rows = [
-            results.placebos_of(panel, found[method]).assign(method=method)
-            for method in ordered(artifact, found)
-        ]
-        frame = pd.concat(rows, ignore_index=True)
-        if frame.empty:
-            raise InputError(
-                f"{where(artifact, panel)}: the benchmark has no placebos; set `placebos: true` in its entry, or leave "
-                "the panel out."
-            )
-        own = frame[~frame["placebo"].astype(bool)].assign(
-            control=lambda rows: rows["method"].map(is_control)
-        )
+        frame = _placebos(artifact, results, panel)
         frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
+        placebo = frame["placebo"].astype(bool)
+        own = frame[~placebo].assign(control=frame["method"].map(is_control).astype(bool))
         seeing = frame[~frame["method"].map(is_control).astype(bool)]
         first, documents = first_of_any(seeing)
-        ends = ends_of_time(frame.loc[frame["placebo"].astype(bool), "document"])
-        readings += [
-            exceeding_placebos(panel, own.astype({"control": bool})),
-            _beside_ranks(seeing, first, documents, ends),
-        ]
+        ends = ends_of_time(frame.loc[placebo, "document"])
+        readings += [exceeding_placebos(panel, own), _chance_of_first(seeing, first, documents, ends)]
         series = frame["placebo"].map({True: PLACEBO, False: OWN}).mask(frame["document"].isin(ends), ENDS)
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
         ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
         lines = {method: marked_label(method) for method in own["method"]}
-        across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
         title = f"{panel_label(panel)}\nsome method is first by chance: {first}/{documents}"
         facets.append(Facet(title, lines, dots, across, ranks))
-    styles = {
-        PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6),
-        ENDS: LineStyle(GREY, "", 4, "s", hollow=True),
-        OWN: LineStyle(VERMILION, "", 4.5, "D"),
-    }
-    drawn = draw_dots(facets, styles, metric_label(metric))
-    return Drawing(drawn, of_panels(frames, panels), " ".join(readings))
+    figure = draw_dots(facets, RANK_STYLES, metric_label(metric))
+    return Drawing(figure, of_panels(frames, panels), " ".join(readings))
 
 
-def _beside_ranks(frame: pd.DataFrame, first: int, documents: int, ends: Sequence[str]) -> str:
+def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
+    """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
+    chosen = results.selected(artifact, panel, artifact.get("selection", ["held_out"])[0])
+    methods = ordered(artifact, chosen)
+    rows = [results.placebos_of(panel, chosen[method]).assign(method=method) for method in methods]
+    frame = pd.concat(rows, ignore_index=True)
+    if frame.empty:
+        raise InputError(
+            f"{where(artifact, panel)}: the benchmark has no placebos; set `placebos: true` in its entry, or leave "
+            "the panel out."
+        )
+    return frame
+
+
+def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequence[str]) -> str:
     """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
@@ -187,3 +193,98 @@ def _beside_ranks(frame: pd.DataFrame, first: int, documents: int, ends: Sequenc
         f"least one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
         f"documents at both ends of time are first more often: {at_ends} of {methods} methods."
     )
+
+
+SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
+HEADLINE_STYLES = {
+    SEEING: LineStyle(BLUE, "", 4, "o", shift=-0.12),
+    BLINDLY: LineStyle(GREY, "", 4, "o", shift=-0.12),
+    ON_PLACEBOS: LineStyle(VERMILION, "", 3, "D", hollow=True, shift=0.2),
+}
+
+
+def headline(artifact: Artifact, results: Results) -> Drawing:
+    """Draw axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
+
+    The reading says on which panels a method is above chance, the blind classifier and every placebo.
+    """
+    metric = artifact.get("metric", "auc")
+    chance = chance_level(metric)
+    if chance is None:
+        raise InputError(f"artifact {artifact['artifact']}: {metric} has no chance level")
+    panels = results.panels(artifact)
+    frame = beside_controls(artifact, results).sort_values("panel", kind="stable", ignore_index=True)
+    models = frame[~frame["control"]]
+    frame = frame.assign(
+        label=[_without_model(panels[panel]) for panel in frame["panel"]],
+        best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
+        above_chance=frame["low"] > chance,
+        above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
+    )
+    own = frame.assign(series=frame["control"].map({True: BLINDLY, False: SEEING}))
+    mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
+    placebos = frame.assign(series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd)
+    dots = pd.concat([own, placebos.dropna(subset="value")]).assign(line=lambda both: both["method"])
+    lines = {method: method_label(method) for method in sorted(frame["method"].unique(), key=is_control)}
+    facets = []
+    for panel, given in enumerate(panels):
+        title, across = f"{given['model']}\n{_without_model(given)}", {"chance": (chance, CHANCE)}
+        facets.append(Facet(title, lines, dots[dots["panel"] == panel], across))
+    figure = draw_dots(facets, HEADLINE_STYLES, f"held-out {metric_label(metric)}")
+    return Drawing(figure, frame, _headline_reading(panels, frame))
+
+
+def _without_model(panel: Panel) -> str:
+    """Name a panel without its model: `sotu, 64 words`."""
+    if "label" in panel:
+        return ", ".join([str(panel["label"]), *across_labels(panel)])
+    return f"{panel['benchmark']}{place_label(panel)}"
+
+
+FEW = 3  # panels that the reading names; of more it counts
+
+
+def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
+    """Name the best method of each panel among those above chance, and above blind and placebos if there are any."""
+    models = frame[~frame["control"]]
+    with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
+    beaten = models["beats_blind"].fillna(~with_blind) & models["above_placebos"].fillna(True)
+    clear = models[models["above_chance"] & beaten]
+    best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
+    if not best:
+        return (
+            "No method is above chance, the blind classifier and every placebo at once: nothing here shows by itself "
+            "that a text was trained on."
+        )
+    shown = "; ".join(
+        f"{method_label(row['method'])} {with_interval(estimate(row))} on {panel_label(panels[row['panel']])}"
+        for row in best[:FEW]
+    )
+    more = f"; and {len(best) - FEW} more" if len(best) > FEW else ""
+    return (
+        "A method is above chance, the blind classifier and every placebo, which is a sign of training, on "
+        f"{len(best)} of {models['panel'].nunique()} panels: {shown}{more}."
+    )
+
+
+LINES = 7  # of the headline's data on a terminal
+
+
+def headline_lines(frame: pd.DataFrame) -> list[str]:
+    """Return a line a panel of `headline`'s data, for a terminal: the best method, and the controls next to it."""
+    blind = {(row["model"], row["label"]): row for row in records_of(frame[frame["method"] == BLIND])}
+    best = records_of(frame[frame["best"]])
+    shown = [_line(row, blind.get((row["model"], row["label"]))) for row in best]
+    if len(shown) > LINES:
+        return [*shown[: LINES - 1], f"and {len(shown) - LINES + 1} more, in the report"]
+    return shown
+
+
+def _line(row: Record, blind: Record | None) -> str:
+    metric, value = metric_label(row["metric"]), with_interval(estimate(row), 2)
+    text = f"{row['label']}, {row['model']}: {method_label(row['method'])} {metric} {value}"
+    beside = [f"{with_interval(estimate(blind), 2)} without a model"] if blind else []
+    if number(row["rank"]) is not None:
+        rank = f"{row['rank']:.0f} of {row['placebos'] + 1:.0f}"
+        beside.append(f"rank {rank} among placebos of mean {row['placebo_mean']:.2f}")
+    return f"{text} ({', '.join(beside)})" if beside else text

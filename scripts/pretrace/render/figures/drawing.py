@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
@@ -25,8 +27,7 @@ from pretrace.render.rows import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 from pretrace.runtime.logs import log
 
-COLUMN, PAGE = 3.3, 6.8
-"""Widths in inches of one column and of the whole line of a two-column page."""
+COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -60,15 +61,13 @@ STYLE = {
     "figure.constrained_layout.use": True,
 }
 DPI = 300
-FONT = "DejaVu Sans"
-"""Comes with matplotlib; `sheet` gives it another for the Chinese characters that it lacks."""
+FONT = "DejaVu Sans"  # comes with matplotlib; `sheet` adds another for the Chinese characters that it lacks
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
-
 
 CHINESE_FONT = files("justmytype_intl_cjk") / "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"
 """Noto Sans SC (SIL Open Font License), the same on every machine."""
@@ -79,10 +78,10 @@ _FAMILY, _FULL_NAME, _POSTSCRIPT_NAME, _TYPOGRAPHIC_FAMILY = 1, 4, 6, 16
 
 @cache
 def chinese_family(characters: str) -> str:
-    """Register a font that holds these characters with matplotlib and give the name of its family.
+    """Register a font that holds these characters with matplotlib; return the name of its family.
 
-    The name is that of the characters, so that no other font, nor that of another figure, is taken for it. About
-    a second, most of it to read the whole font. Characters that the font lacks are logged; they show as boxes.
+    The name is a hash of the characters, so that matplotlib takes no other font for it. Takes about a second.
+    Characters that the font lacks are logged; they show as boxes.
     """
     from fontTools.subset import Options, Subsetter
     from fontTools.ttLib import TTFont
@@ -108,13 +107,13 @@ def chinese_family(characters: str) -> str:
 
 @cache
 def _folder() -> "tempfile.TemporaryDirectory[str]":
-    """Removed when the process ends; figures are written before."""
+    """Make a folder that is removed when the process ends; figures are written before."""
     return tempfile.TemporaryDirectory(prefix="pretrace-fonts-")
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The style while a figure is drawn or saved; whatever a user's matplotlibrc says has no part in it."""
+    """Set the style while a figure is drawn or saved; a user's matplotlibrc is ignored."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -129,16 +128,15 @@ def _add_chinese(figure: Figure) -> None:
     chinese = [text for text in figure.findobj(Text) if any(map(is_wide, text.get_text()))]
     if not chinese:
         return
-    family = chinese_family(
-        "".join(sorted({one for text in chinese for one in text.get_text() if is_wide(one)}))
-    )
+    characters = {character for text in chinese for character in text.get_text() if is_wide(character)}
+    family = chinese_family("".join(sorted(characters)))
     for text in chinese:
         text.set_fontfamily([FONT, family])
 
 
 @contextmanager
 def sheet(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in inches, in the style; laid out once it is drawn, so that each file format shows the same."""
+    """Give an empty figure (inches) in the style; it is laid out once it is drawn, so that all formats are alike."""
     with style():
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
@@ -149,33 +147,33 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
 
 
 def draw_facets(
-    facets: Sequence[Any],
-    draw: Callable[[Any, Any], Mapping[str, Any]],
+    titles: Sequence[str],
+    draw: Callable[[Any, int], Mapping[str, Any]],
     *,
     row: float,
     y_labels: Sequence[str] = (),
     widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
 ) -> Figure:
-    """The figure of `facets`, which have a `title` each, up to three in a row: `draw(axis, facet)` returns its legend.
+    """Return a figure with axes for each of `titles`, three in a row.
 
-    In inches: `row` is the height of a row, `widths` are the widths for one, two and three columns. Several axes get
+    `draw(axis, number)` fills one of them and returns its handles for the legend.
+
+    `row`: height of a row (inches). `widths`: of a figure with one, two and three columns (inches). Several axes get
     letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
     """
-    columns = min(3, len(facets))
-    rows, width = -(-len(facets) // columns), widths[columns - 1]
+    columns = min(3, len(titles))
+    rows, width = -(-len(titles) // columns), widths[columns - 1]
     handles: dict[str, Any] = {}
     with sheet(width, row * rows) as figure:
         grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
-        for at, axis in enumerate(grid.flat):
-            if at >= len(facets):
-                axis.set_visible(False)
-                continue
-            handles |= draw(axis, facets[at])
-            title = (letter(at) if len(facets) > 1 else "") + facets[at].title
-            axis.set_title(title, loc="left", fontsize=7)
-            if y_labels and (at % columns == 0 or y_labels[at] != y_labels[at - 1]):
-                axis.set_ylabel(y_labels[at])
+        for number, (axis, title) in enumerate(zip(grid.flat, titles, strict=False)):
+            handles |= draw(axis, number)
+            axis.set_title((letter(number) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
+            if y_labels and (number % columns == 0 or y_labels[number] != y_labels[number - 1]):
+                axis.set_ylabel(y_labels[number])
+        for axis in grid.flat[len(titles) :]:
+            axis.set_visible(False)
         if handles:
             legend_rows = -(-len(handles) // legend_columns(list(handles), width))
             figure.set_size_inches(width, row * rows + 0.16 * legend_rows + 0.2)
@@ -184,7 +182,7 @@ def draw_facets(
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
-    """How many entries of a legend fit next to each other in a figure of this width (inches)."""
+    """Return how many entries of a legend fit next to each other in a figure of this width (inches)."""
     for columns in range(len(labels), 1, -1):
         parts = np.array_split(np.array([len(label) for label in labels]), columns)
         if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
@@ -193,25 +191,24 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
 
 
 def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
-    """The one legend of a figure, under it: handles by label."""
+    """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, handlelength=3.5
-    )
+    place = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
+    figure.legend(handles.values(), handles.keys(), **place)
 
 
 def draw_intervals(
     axis: Any, places: Any, frame: pd.DataFrame, color: str, *, level: bool = False, ground: bool = False
 ) -> None:
-    """The 95 % intervals (`low`, `high`) of values at their places on the other axis, a bar each; none where missing.
+    """Draw a bar for each 95 % interval (`low`, `high`) of values at their places on the other axis, if it is there.
 
-    `level`: bars lie level, as values do. `ground`: on white, to be told from what is under them.
+    `level`: values are on the x axis. `ground`: on white, to be told from what is under them.
     """
     drawn = frame["low"].notna().to_numpy() & frame["high"].notna().to_numpy()
     value, low, high = (frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high"))
     ends = [np.maximum(0, value - low), np.maximum(0, high - value)]
-    at = np.asarray(places, float)[drawn]
-    along = {"x": value, "y": at, "xerr": ends} if level else {"x": at, "y": value, "yerr": ends}
+    other = np.asarray(places, float)[drawn]
+    along = {"x": value, "y": other, "xerr": ends} if level else {"x": other, "y": value, "yerr": ends}
     for shade, wider in (("white", 1.6), (color, 0.0)) if ground else ((color, 0.0),):
         width, cap = 0.8 + wider, 1.6 + wider / 2 if ground else 0
         axis.errorbar(
@@ -219,22 +216,23 @@ def draw_intervals(
         )
 
 
-def letter(place: int) -> str:
-    """`(a) ` for the first axes of a figure, `(b) ` for the second, and `(aa) ` after `(z) `."""
-    round, at = divmod(place, 26)
-    return f"({chr(ord('a') + round - 1) if round else ''}{chr(ord('a') + at)}) "
+def letter(number: int) -> str:
+    """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and `(aa) ` after `(z) `."""
+    alphabet = "abcdefghijklmnopqrstuvwxyz"
+    rounds, place = divmod(number, len(alphabet))
+    return f"({alphabet[rounds - 1] if rounds else ''}{alphabet[place]}) "
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the data that it shows, and what must be read with it: a verdict, or nothing but notes."""
+    """A figure, the data that it shows, and sentences to read with it: a verdict, or notes alone."""
 
     figure: Figure
     frame: pd.DataFrame
     reading: str = ""
 
     def noted(self, notes: Sequence[str]) -> "Drawing":
-        """The figure with further sentences in its reading."""
+        """Return the figure with further sentences in its reading."""
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
 
     def write(self, files: dict[str, Path]) -> None:
@@ -249,10 +247,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour, a dash pattern and a marker, so that lines differ without colour too.
-
-    For dots, `width` is their size (points), and `shift` their distance below the line.
-    """
+    """A colour, a dash pattern and a marker. For dots, `width` is their size (points), `shift` moves them down."""
 
     color: str
     dashes: Any
@@ -264,15 +259,25 @@ class LineStyle:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The style as arguments of matplotlib."""
+        """Return the style as arguments of matplotlib."""
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
+
+    @property
+    def marked(self) -> dict[str, Any]:
+        """Return the style of a line with markers as arguments of matplotlib."""
+        return self.line | {"marker": self.marker, "markersize": 3.6}
+
+    def handle(self) -> Line2D:
+        """Return the line's sample in a legend."""
+        return Line2D([], [], **self.marked)
 
 
 CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
 def chance_of(metric: str) -> dict[str, float]:
-    """The level that a score reaches by chance, by its name; empty where there is none."""
+    """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
     return {} if level is None else {"chance": level}
 
@@ -284,26 +289,17 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
-    """A line style each: a method has the same one in every figure; controls are grey."""
+    """Return the style of each method, the same in every figure; controls are grey."""
     known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
-    controls = [method for method in known if is_control(method)]
     seeing = [method for method in known if not is_control(method)]
-    styles = {method: nth_style(at) for at, method in enumerate(seeing)}
-    for at, method in enumerate(controls):
-        dashes, marker = _CONTROL_DASHES[at % len(_CONTROL_DASHES)], _MARKERS[at % len(_MARKERS)]
-        styles[method] = LineStyle(GREY, dashes, 1.4, marker)
+    styles = {method: nth_style(number) for number, method in enumerate(seeing)}
+    dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
+    for method in filter(is_control, known):
+        styles[method] = LineStyle(GREY, (0, next(dashes)), 1.4, next(markers))
     return {method: styles[method] for method in methods}
 
 
-_CONTROL_DASHES = (
-    (0, (1, 1)),
-    (0, (4, 1)),
-    (0, (1, 2.5)),
-    (0, (4, 1, 1, 1)),
-    (0, (8, 2)),
-    (0, (8, 1, 1, 1)),
-    (0, (2, 3)),
-)
+_CONTROL_DASHES = ((1, 1), (4, 1), (1, 2.5), (4, 1, 1, 1), (8, 2), (8, 1, 1, 1), (2, 3))
 
 _CONTRASTING = (
     "dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "con_recall", "recall", "ref", "lowercase", "de_cop",
@@ -311,8 +307,17 @@ _CONTRASTING = (
 """Methods that most often share a figure; their styles come first."""
 
 
-def nth_style(place: int) -> LineStyle:
-    """One of many styles that differ in colour or dashes."""
-    colors = len(_COLORS)  # odd, so that a colour that comes again has other dashes
-    dashes = _DASHES[place % len(_DASHES)]
-    return LineStyle(_COLORS[place % colors], dashes, marker=_MARKERS[place % len(_MARKERS)])
+def nth_style(number: int) -> LineStyle:
+    """Return one of many styles that differ in colour or dashes."""
+    # the number of colours is odd, so that a colour that comes again has other dashes
+    color, dashes = _COLORS[number % len(_COLORS)], _DASHES[number % len(_DASHES)]
+    return LineStyle(color, dashes, marker=_MARKERS[number % len(_MARKERS)])
+
+
+FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
+
+
+def nth_fill(number: int) -> dict[str, Any]:
+    """Return how the bars of a series look, as arguments of matplotlib."""
+    color, hatch = FILLS[number % len(FILLS)]
+    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}

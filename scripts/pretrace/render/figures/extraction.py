@@ -18,34 +18,25 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
 from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.phrases import is_wide
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
 from pretrace.runtime.errors import InputError
 
-MOST_DOCUMENTS = 12
-"""Of each class: those with the windows that are likeliest to be emitted."""
-PASSAGES = 3
-"""Printed under the figure, of each panel and class."""
-LEAST = -6
-"""The power of ten of the probability at which colour begins."""
+MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
+PASSAGES = 3  # printed under the figure, of each panel and class
+LEAST = -6  # the power of ten of the probability at which colour begins
 GROUPS = {1: CLASSES[1], -1: "unlabelled", 0: CLASSES[0]}
-GIVEN_BACK = 0.001
-"""The probability above which the sentence for a terminal calls a passage given back."""
-NARROWEST = 400
-"""The share of the axis that a coloured stretch takes at least is one in this many."""
+GIVEN_BACK = 0.001  # the probability above which the sentence for a terminal calls a passage given back
+NARROWEST = 400  # a coloured stretch takes at least one in this many parts of the axis
 UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 """Without the darkest reds: black words can be read on it."""
 
 COLUMNS, LINES, BEFORE = 104, 3, 30
 """Characters and lines of an excerpt, and the tokens of it before the likeliest passage."""
-MONOSPACE = "DejaVu Sans Mono"
-CHARACTER = 0.602
-"""The width of its characters in units of the font size."""
+MONOSPACE, CHARACTER = "DejaVu Sans Mono", 0.602  # the width of its characters in units of the font size
 _ROW, _LINE = 0.14, 0.125  # inches of a document's bar and of a line of words
-
-NOTHING = "No passage has a probability above 1 in a million with top-40 sampling."
 
 NONE, GROUND = -2, -1
 """In place of a window: none covers the token; none that is likely enough for a colour."""
@@ -59,33 +50,30 @@ class Excerpt:
     tokens: list[tuple[str, float]]
 
 
-@figure("extraction_map", needs=("windows", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Drawing:
-    """Bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
+def extraction_map(artifact: Artifact, results: Results) -> Drawing:
+    """Draw bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
     panels = results.panels(artifact)
     windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]
     if not any(map(len, windows)):
         raise InputError(f"artifact {artifact['artifact']}: none of its panels has a window")
     frames = [_stretches(frame) for frame in windows]
-    excerpts = [[*_excerpts(frame)] for frame in windows]
-    said = [line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)]
-    told = ["The passages that are likeliest to be emitted:", *said] if said else [NOTHING]
+    excerpts = [list(_excerpts(frame)) for frame in windows]
+    passages = [
+        line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)
+    ]
     frame = of_panels(frames, panels)
-    told = [*lines(frame), *told] if said else told
-    return Drawing(
-        _figure(panels, frames, excerpts),
-        frame,
-        "\n".join([*told, *results.cautions(panels)]),
-    )
+    reading = ["No passage has a probability above 1 in a million with top-40 sampling."]
+    if passages:
+        reading = [*lines(frame), "The passages that are likeliest to be emitted:", *passages]
+    reading += results.cautions(panels)
+    return Drawing(_figure(panels, frames, excerpts), frame, "\n".join(reading))
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """Return one sentence for a terminal, of `render`'s data: how much of its best document a model gives back."""
+    """Say for a terminal, of `extraction_map`'s data, how much of its best document a model gives back."""
     frame = frame.assign(tokens=frame["end"] - frame["start"], given=frame["log_p_top"] > np.log(GIVEN_BACK))
-    documents = frame.assign(back=frame["tokens"] * frame["given"]).groupby(
-        ["model", "label", "document"], sort=True
-    )
-    sums = documents[["back", "tokens"]].sum().reset_index()
+    frame["back"] = frame["tokens"] * frame["given"]
+    sums = frame.groupby(["model", "label", "document"])[["back", "tokens"]].sum().reset_index()
     shares = sums.assign(share=sums["back"] / sums["tokens"])
     best = shares.sort_values("share", ascending=False, kind="stable").iloc[0]
     unread = shares[(shares["label"] == 0) & (shares["model"] == best["model"])]
@@ -100,8 +88,10 @@ def lines(frame: pd.DataFrame) -> list[str]:
 
 
 def _chosen(windows: pd.DataFrame) -> pd.DataFrame:
-    """The windows of the documents that are drawn, but for those that repeat their text; with their `row` in the figure
-    and where in it their text begins (`offset`, tokens)."""
+    """Return the windows of the drawn documents that do not repeat their text.
+
+    Adds the document's `row` in the figure and where in the document the text begins (`offset`, tokens).
+    """
     windows = windows[~windows["repeats"]].drop(columns=["subset", "length"])
     windows = windows.assign(label=windows["label"].fillna(-1).astype(int))
     likeliest = windows.groupby(["label", "document"])["log_p_top"].max().sort_values(ascending=False)
@@ -110,17 +100,18 @@ def _chosen(windows: pd.DataFrame) -> pd.DataFrame:
     ordered = chosen.iloc[np.argsort(groups, kind="stable")]
     # a line for the name of each group
     rows = np.arange(len(ordered)) + 1 + np.unique(np.sort(groups), return_inverse=True)[1]
-    windows = windows.merge(
-        pd.Series(rows, ordered.index, name="row").reset_index(), on=["label", "document"]
-    )
+    row = pd.Series(rows, ordered.index, name="row").reset_index()
+    windows = windows.merge(row, on=["label", "document"])
     texts = windows.drop_duplicates("text_id").set_index("text_id")
     before = texts.groupby(["label", "document"])["tokens"].cumsum() - texts["tokens"]
     return windows.assign(offset=windows["text_id"].map(before))
 
 
 def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each run of tokens of a document with the same likeliest window: from `start` to `end` (tokens of the
-    document), ln of that window's probability and, where it has one, its passage."""
+    """Return a row for each run of tokens of a document with the same likeliest window.
+
+    It goes from `start` to `end` (tokens of the document) and has ln of the window's probability, and its passage.
+    """
     frames = [_stretches_of_text(text) for _, text in windows.groupby(["row", "text_id"], sort=True)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
@@ -136,7 +127,7 @@ def _stretches_of_text(text: pd.DataFrame) -> pd.DataFrame:
 
 
 def covering(text: pd.DataFrame) -> np.ndarray:
-    """For each token of a text the place of the likeliest window that covers it, `GROUND` or `NONE`."""
+    """Return the place of the likeliest window that covers each token of a text, `GROUND` or `NONE`."""
     size = int(text["suffix"].iloc[0])
     ground = LEAST * log(10)
     begins = np.full(int(text["tokens"].iloc[0]), -np.inf)
@@ -149,7 +140,7 @@ def covering(text: pd.DataFrame) -> np.ndarray:
 
 
 def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
-    """The surroundings of the likeliest passage of each class, where windows begin at every token."""
+    """Yield the surroundings of each class's likeliest passage, if windows begin at every token."""
     for label in GROUPS:
         own = windows[windows["label"].eq(label) & windows["log_p_top"].notna() & windows["token"].ne("")]
         if own.empty:
@@ -173,7 +164,7 @@ def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
 def _figure(
     panels: Sequence[Panel], frames: Sequence[pd.DataFrame], excerpts: Sequence[Sequence[Excerpt]]
 ) -> Any:
-    """A panel's bars, its excerpts under them, the next panel; under all, what the colours mean."""
+    """Draw each panel's bars with its excerpts under them, and at the bottom the scale of colours."""
     norm = Normalize(LEAST, 0)
     heights: list[float] = []
     for frame, words in zip(frames, excerpts, strict=True):
@@ -182,18 +173,17 @@ def _figure(
     with sheet(PAGE, sum(heights) + around) as figure:
         axes = iter(figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
         drawn = []
-        for at, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
+        for number, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
             bars = next(axes)
             _draw(bars, frame, norm)
-            bars.set_title((letter(at) if len(panels) > 1 else "") + panel_label(panel), loc="left")
+            bars.set_title((letter(number) if len(panels) > 1 else "") + panel_label(panel), loc="left")
             drawn += [(next(axes), excerpt) for excerpt in words]
         bar = figure.colorbar(
             ScalarMappable(norm, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
         )
         bar.set_label("probability that the model emits the passage which a token is part of")
-        bar.set_ticks(
-            range(LEAST, 1, 2), labels=[f"$10^{{{power}}}$" for power in range(LEAST, 0, 2)] + ["1"]
-        )
+        labels = [f"$10^{{{power}}}$" for power in range(LEAST, 0, 2)]
+        bar.set_ticks(range(LEAST, 1, 2), labels=[*labels, "1"])
         bar.outline.set_linewidth(0.5)
         for axis, _ in drawn:
             axis.set(xlim=(0, COLUMNS), ylim=(LINES, -1))
@@ -206,18 +196,15 @@ def _figure(
 
 
 def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
-    """A bar a document, the name of its class above those of a class: grey where measured, else coloured."""
+    """Draw a bar a document under the name of its class: likely passages are coloured, others grey."""
     longest = float(frame["end"].max())
     frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
     powers = frame["log_p_top"].to_numpy(float) / log(10)
     # a passage of a book would be too narrow to be seen
-    widths = (frame["end"] - frame["start"]).where(
-        np.isnan(powers), lambda width: width.clip(longest / NARROWEST)
-    )
-    boxes = [
-        Rectangle((start, row - 0.4), width, 0.8)
-        for start, width, row in zip(frame["start"], widths, frame["row"], strict=True)
-    ]
+    widths = frame["end"] - frame["start"]
+    widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
+    places = zip(frame["start"], widths, frame["row"], strict=True)
+    boxes = [Rectangle((start, row - 0.4), width, 0.8) for start, width, row in places]
     fills = [UNLIKELY if np.isnan(power) else COLORS(norm(power)) for power in powers]
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     documents = frame.drop_duplicates("row").sort_values("row")
@@ -231,10 +218,9 @@ def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
 
 
 def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
-    """The words of an excerpt line by line, each token on its colour; `size` is that of the font in points."""
-    axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False).set_in_layout(
-        False
-    )
+    """Write an excerpt line by line, each token on its colour; `size`: of the font (points)."""
+    title = axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False)
+    title.set_in_layout(False)
     column = line = 0
     for token, power in excerpt.tokens:
         words = " ".join(f"x{token}x".split())[1:-1]  # one space for any white space, at the ends too
@@ -249,30 +235,29 @@ def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
         if power > LEAST * log(10):
             color = COLORS(norm(power / log(10)))
             axis.add_patch(Rectangle((column, line), width, 1, facecolor=color, linewidth=0))
-        axis.text(
-            column, line + 0.5, words, fontsize=size, family=MONOSPACE, va="center_baseline", parse_math=False
-        ).set_in_layout(False)
+        text = axis.text(column, line + 0.5, words, fontsize=size, family=MONOSPACE, va="center_baseline",
+                         parse_math=False)  # fmt: skip
+        text.set_in_layout(False)
         column += width
 
 
 def _width(words: str) -> int:
-    """The columns that words take in a monospaced font."""
+    """Return the columns that words take in a monospaced font."""
     return sum(2 if is_wide(character) else 1 for character in words)
 
 
 def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
-    """A line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
+    """Yield a line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
-        of_class = windows[
-            windows["label"].eq(label) & windows["log_p_top"].gt(LEAST * log(10)) & windows["passage"].ne("")
-        ]
-        told: list[tuple[str, int]] = []
-        for row in records_of(of_class.sort_values("log_p_top", ascending=False, kind="stable")):
-            if any(id == row["text_id"] and abs(at - row["at"]) < row["suffix"] for id, at in told):
+        likely = windows["log_p_top"].gt(LEAST * log(10)) & windows["passage"].ne("")
+        own = windows[windows["label"].eq(label) & likely]
+        printed: list[tuple[str, int]] = []
+        for row in records_of(own.sort_values("log_p_top", ascending=False, kind="stable")):
+            if any(id == row["text_id"] and abs(place - row["at"]) < row["suffix"] for id, place in printed):
                 continue
-            if len(told) == PASSAGES:
+            if len(printed) == PASSAGES:
                 break
-            told.append((row["text_id"], row["at"]))
+            printed.append((row["text_id"], row["at"]))
             of_text = f" of {row['text_id']}" if row["text_id"] != row["document"] else ""
             place = f"{title}, {row['document']}, token {row['at']}{of_text}"
             words = " ".join(row["passage"].split())

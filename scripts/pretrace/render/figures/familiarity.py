@@ -21,20 +21,17 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, marked_label, method_label, ordered, where
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
 from pretrace.runtime.errors import InputError
 
 RANKED_BY = "loss"
-TOP_SHARE = 10
-"""The first of this many equal parts of the ranking counts as its top: a tenth."""
-LISTED = 20
-"""Number of texts that are listed by name, from the top."""
+TOP_SHARE = 10  # the first of this many equal parts of the ranking counts as its top: a tenth
+LISTED = 20  # texts that are listed by name, from the top
 
 
-@figure("familiar_texts", needs=("metrics", "scores", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Drawing:
+def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
     """Rank the texts of one panel by Loss: the first by name, where those of label 1 are, every method's AUC.
 
     The data hold a row a text (`kind` text: rank, name, group, class, scores of every method at its default setting)
@@ -52,43 +49,39 @@ def render(artifact: Artifact, results: Results) -> Drawing:
         )
     classes = results.entries[panel["benchmark"]].get("classes", list(CLASSES.values()))
     texts = _texts(panel, results, rows, classes)
-    methods = pd.DataFrame(
-        [
-            {
-                "kind": "method",
-                "method": method,
-                **{key: rows[method][key] for key in ("value", "low", "high")},
-            }
-            for method in ordered(artifact, rows)
-        ]
-    )
+    names = ordered(artifact, rows)
+    values = [{key: rows[method][key] for key in ("value", "low", "high")} for method in names]
+    methods = pd.DataFrame({"kind": "method", "method": names}).join(pd.DataFrame(values))
     frame = pd.concat([texts, methods], ignore_index=True).assign(model=panel["model"])
     frame = frame.astype({"rank": "Int64", "label": "Int64"})
-    return Drawing(_figure(frame, classes), frame, "\n".join([reading(frame), *results.cautions(panels)]))
+    with sheet(PAGE, 4.1) as figure:
+        first, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
+        _draw_first(first.subplots(), texts, classes)
+        tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
+        _draw_tenths(tenths, texts, classes)
+        _draw_aucs(aucs, methods, classes)
+    return Drawing(figure, frame, "\n".join([reading(frame), *results.cautions(panels)]))
 
 
 def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Sequence[str]) -> pd.DataFrame:
-    """The ranked texts: `rank` 1 is the text that the model predicts best; equal scores by name."""
+    """Return the ranked texts: `rank` 1 is the text that the model predicts best; equal scores by name."""
     texts = results.every_text(panel)
     texts = texts[texts["label"].notna()].set_index("text_id")
     scores = results.read("scores", pair_of(panel))
-    found: dict[str, Any] = {}
+    label = texts["label"].to_numpy(int)
+    columns: dict[str, Any] = {
+        "kind": "text",
+        "name": texts.index.to_numpy(),
+        "group": [name.rpartition(" ")[0] or name for name in texts.index],
+        "label": label,
+        "class": np.where(label == 1, classes[0], classes[1]).astype(object),
+    }
     for method, row in rows.items():
         own = scores[scores["method"].eq(method.split(";")[0])]
         for key in ("setting", "view", "start_token", "reference"):
             own = own[own[key].eq(row[key])]
-        found[method] = own.set_index("id")["score"].reindex(texts.index).to_numpy()
-    label = texts["label"].astype(int)
-    frame = pd.DataFrame(
-        {
-            "kind": "text",
-            "name": texts.index.to_numpy(),
-            "group": [name.rpartition(" ")[0] or name for name in texts.index],
-            "label": label.to_numpy(),
-            "class": [classes[0] if one else classes[1] for one in label],
-            **found,
-        }
-    ).dropna(subset=[RANKED_BY])
+        columns[method] = own.set_index("id")["score"].reindex(texts.index).to_numpy()
+    frame = pd.DataFrame(columns).dropna(subset=[RANKED_BY])
     frame = frame.sort_values([RANKED_BY, "name"], ascending=[False, True], ignore_index=True)
     frame.insert(1, "rank", np.arange(1, len(frame) + 1))
     return frame
@@ -100,29 +93,25 @@ def _top(texts: pd.DataFrame) -> AtTop:
 
 
 def reading(frame: pd.DataFrame) -> str:
-    """Say in sentences, a line each, what the data of `render` show."""
-    return "\n".join([_verdict(frame), _first(frame, 5), _aucs(frame)])
+    """Say in sentences, a line each, what the data of `familiar_texts` show."""
+    texts = frame[frame["kind"] == "text"].sort_values("rank")
+    first = f"Best predicted: {joined(texts['name'].head(5).tolist())}."
+    return "\n".join([_verdict(frame), first, _aucs(frame)])
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """Return the result and its controls for a terminal, of `render`'s data."""
+    """Return the result and its controls for a terminal, of `familiar_texts`' data."""
     return [f"{_verdict(frame)} {_aucs(frame)}"]
 
 
 def _verdict(frame: pd.DataFrame) -> str:
     texts = frame[frame["kind"] == "text"]
-    of_class = texts.loc[texts["label"].eq(1), "class"].iloc[0]
-    found = _top(texts)
+    members, top = texts.loc[texts["label"].eq(1), "class"], _top(texts)
     return (
-        f"{found.hits} of the {int(texts['label'].eq(1).sum())} {of_class} are among the {found.top:,} of "
-        f"{len(texts):,} texts that {frame['model'].iloc[0]} predicts best; {found.expected:.1f} would be by chance, "
-        f"if as many were drawn from the same books (exact p = {found.p:.2g})."
+        f"{top.hits} of the {len(members)} {members.iloc[0]} are among the {top.top:,} of "
+        f"{len(texts):,} texts that {frame['model'].iloc[0]} predicts best; {top.expected:.1f} would be by chance, "
+        f"if as many were drawn from the same books (exact p = {top.p:.2g})."
     )
-
-
-def _first(frame: pd.DataFrame, count: int) -> str:
-    texts = frame[frame["kind"] == "text"].sort_values("rank")
-    return f"Best predicted: {joined(texts['name'].head(count).tolist())}."
 
 
 def _aucs(frame: pd.DataFrame) -> str:
@@ -143,25 +132,11 @@ def _aucs(frame: pd.DataFrame) -> str:
     )
 
 
-def _figure(frame: pd.DataFrame, classes: Sequence[str]) -> Any:
-    """(a) the first texts by name, (b) texts of label 1 by tenths of the ranking, (c) AUCs of the methods."""
-    texts = frame[frame["kind"] == "text"]
-    methods = frame[frame["kind"] == "method"]
-    with sheet(PAGE, 4.1) as drawing:
-        first, right = drawing.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
-        _draw_first(first.subplots(), texts, classes)
-        tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
-        _draw_tenths(tenths, texts, classes)
-        _draw_aucs(aucs, methods, classes)
-    return drawing
-
-
-REST = "#C9CDD2"
-"""The bars of texts of label 0."""
+REST = "#C9CDD2"  # the bars of texts of label 0
 
 
 def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    """The first texts by rank and name, with the chance that the model gives to their tokens."""
+    """Draw the first texts by rank and name, with the chance that the model gives to their tokens."""
     rows = texts.sort_values("rank").head(LISTED)
     famous = rows["label"].eq(1).to_numpy()
     percent = 100 * np.exp(rows[RANKED_BY].astype(float))
@@ -169,19 +144,17 @@ def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
         axis.barh(rows["rank"][shown], percent[shown], height=0.7, color=color, label=name)
     names = [f"{name}   {rank}" for name, rank in zip(rows["name"], rows["rank"], strict=True)]
     axis.set_yticks(rows["rank"].astype(int), names)
-    for label, one in zip(axis.get_yticklabels(), famous, strict=True):
-        label.set(color=BLUE if one else "black", fontweight="bold" if one else "normal")
-    axis.set(
-        ylim=(len(rows) + 0.6, 0.4),
-        xlabel="chance that the model gives to each next token\n(%, geometric mean)",
-    )
+    for label, is_famous in zip(axis.get_yticklabels(), famous, strict=True):
+        label.set(color=BLUE if is_famous else "black", fontweight="bold" if is_famous else "normal")
+    x_label = "chance that the model gives to each next token\n(%, geometric mean)"
+    axis.set(ylim=(len(rows) + 0.6, 0.4), xlabel=x_label)
     axis.tick_params(axis="y", length=0)
     axis.set_title(f"{letter(0)}the {len(rows)} best predicted of {len(texts):,}", loc="left", fontsize=7)
     axis.legend(loc="lower right")
 
 
 def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
-    """How many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
+    """Draw how many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
     ranks, size = texts.loc[texts["label"].eq(1), "rank"].to_numpy(float), _top(texts).top
     tenths = np.minimum((ranks - 1) // size, TOP_SHARE - 1).astype(int)
     counts = np.bincount(tenths, minlength=TOP_SHARE)
@@ -198,14 +171,13 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
 
 
 def _draw_aucs(axis: Any, methods: pd.DataFrame, classes: Sequence[str]) -> None:
-    """The AUC of every method, grey squares without a model."""
+    """Draw the AUC of every method, grey squares for controls."""
     places = np.arange(len(methods))
     for control, color, marker in ((False, BLUE, "o"), (True, GREY, "s")):
         own = methods["method"].map(is_control).eq(control).to_numpy()
         draw_intervals(axis, places[own], methods[own], color, level=True)
-        axis.plot(
-            methods.loc[own, "value"], places[own], linestyle="none", marker=marker, color=color, markersize=4
-        )
+        dots = {"linestyle": "none", "marker": marker, "color": color, "markersize": 4}
+        axis.plot(methods.loc[own, "value"], places[own], **dots)
     axis.axvline(chance_of("auc")["chance"], **CHANCE.line, zorder=0)
     axis.set_yticks(places, [marked_label(method) for method in methods["method"]])
     axis.set(ylim=(len(places) - 0.4, -0.6), xlabel="AUC (0.5 is chance, 1 is perfect)")

@@ -1,81 +1,73 @@
 """A metric over two hyperparameters of a method: SURP figure 4."""
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
+from pretrace.render.catalogue import Heatmap as Options
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label, panel_label, where
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.runtime.errors import InputError
 
 
-@figure("heatmap", needs=("metrics",), required=("method", "x", "y"))
-def render(artifact: Artifact, results: Results) -> Drawing:
-    """A heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
-    panels = results.panels(artifact)
-    frames = [cells(artifact, results, panel) for panel in panels]
-    return Drawing(_figure(artifact, panels, frames), pd.concat(frames, ignore_index=True))
-
-
-def cells(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
-    """One row a cell: x, y, value, and whether it is hatched, the best, the default."""
-    options = artifact["options"]
-    grid = results.grid(artifact, panel, options["method"])
-    (row,) = results.selected({**artifact, "methods": [options["method"]]}, panel, "default").values()
-    default = row["setting"]
-    records = []
-    for setting, row in grid.items():
-        parsed = written_parameters(setting)
-        if set(parsed) == {options["x"], options["y"]}:
-            records.append(
-                panel_record(panel)
-                | {"method": options["method"], "setting": setting, "metric": artifact.get("metric", "auc")}
-                | {options["x"]: float(parsed[options["x"]]), options["y"]: float(parsed[options["y"]])}
-                | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
-                | {"default": setting == default}
-            )
-    if not records:
-        raise InputError(
-            f"{where(artifact, panel)}: {options['method']} has no setting of "
-            f"{options['x']} and {options['y']} alone; there are: {', '.join(sorted(grid)[:5])} ..."
-        )
-    frame = long_frame(records).sort_values([options["x"], options["y"]], ignore_index=True)
-    return frame.assign(best=frame.index == frame["value"].idxmax())
-
-
-def _figure(artifact: Artifact, panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    options = artifact["options"]
-    columns, rows = frames[0][options["x"]].nunique(), frames[0][options["y"]].nunique()
-    values = np.concatenate([of["value"].to_numpy() for of in frames])
+def heatmap(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
+    options, panels = Options(**artifact["options"]), results.panels(artifact)
+    frames = [_cells(artifact, results, panel, options) for panel in panels]
+    frame = pd.concat(frames, ignore_index=True)
+    columns, rows = frames[0][options.x].nunique(), frames[0][options.y].nunique()
     width = PAGE if columns > 8 else COLUMN
     with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
-        for axis, panel, of in zip(grid, panels, frames, strict=True):
-            image = _draw(axis, of, options, (values.min(), values.max()))
+        for axis, panel, own in zip(grid, panels, frames, strict=True):
+            image = _draw(axis, own, options, (frame["value"].min(), frame["value"].max()))
             axis.set_title(panel_label(panel), loc="left")
-            axis.set_xlabel(PARAMETER_LABELS.get(options["x"], options["x"]))
-            axis.set_ylabel(PARAMETER_LABELS.get(options["y"], options["y"]))
+            axis.set_xlabel(PARAMETER_LABELS.get(options.x, options.x))
+            axis.set_ylabel(PARAMETER_LABELS.get(options.y, options.y))
         bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)
         bar.set_label(metric_label(artifact.get("metric", "auc")))
         bar.outline.set_linewidth(0.5)
-        _legend(figure, any(of["hatched"].any() for of in frames))
-    return figure
+        _draw_legend(figure, hatched=bool(frame["hatched"].any()))
+    return Drawing(figure, frame)
 
 
-def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]) -> Any:
-    values = of.pivot(index=options["y"], columns=options["x"], values="value")
+def _cells(artifact: Artifact, results: Results, panel: Panel, options: Options) -> pd.DataFrame:
+    """Return a row a cell: x, y, value, and whether it is hatched, the best, the default."""
+    method, x, y = options.method, options.x, options.y
+    grid = results.grid(artifact, panel, method)
+    (default,) = results.selected({**artifact, "methods": [method]}, panel, "default").values()
+    records = []
+    for setting, row in grid.items():
+        parsed = written_parameters(setting)
+        if set(parsed) == {x, y}:
+            records.append(
+                panel_record(panel)
+                | {"method": method, "setting": setting, "metric": artifact.get("metric", "auc")}
+                | {x: float(parsed[x]), y: float(parsed[y])}
+                | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
+                | {"default": setting == default["setting"]}
+            )
+    if not records:
+        raise InputError(
+            f"{where(artifact, panel)}: {method} has no setting of {x} and {y} alone; "
+            f"there are: {', '.join(sorted(grid)[:5])} ..."
+        )
+    frame = long_frame(records).sort_values([x, y], ignore_index=True)
+    return frame.assign(best=frame.index == frame["value"].idxmax())
+
+
+def _draw(axis: Any, frame: pd.DataFrame, options: Options, limits: tuple[float, float]) -> Any:
+    values = frame.pivot(index=options.y, columns=options.x, values="value")
     xs, ys = list(values.columns), list(values.index)
     image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
-    for row in records_of(of):
-        x, y = xs.index(row[options["x"]]), ys.index(row[options["y"]])
+    for row in records_of(frame):
+        x, y = xs.index(row[options.x]), ys.index(row[options.y])
         light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"
@@ -90,7 +82,7 @@ def _draw(axis: Any, of: pd.DataFrame, options: Any, limits: tuple[float, float]
 
 
 def _write_value(axis: Any, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
-    """The value without its leading zero; the best in a solid box, the default in a dashed one."""
+    """Write a value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
     axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
@@ -109,7 +101,7 @@ BOXES = {"best": "-", "default": (0, (2, 1.2))}
 """The dashes of the boxes around cells."""
 
 
-def _legend(figure: Any, hatched: bool) -> None:
+def _draw_legend(figure: Any, *, hatched: bool) -> None:
     names = {"best": "best on the evaluated texts", "default": "default"}
     handles = {
         names[name]: Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=dashes)

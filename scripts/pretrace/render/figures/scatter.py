@@ -13,9 +13,8 @@ from pretrace.evaluation.published import NAMES, frame_of, rates, read_names
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
+    CLASS_STYLES,
     GREY,
-    MEMBER,
-    NONMEMBER,
     PAGE,
     VERMILION,
     Drawing,
@@ -26,22 +25,20 @@ from pretrace.render.figures.drawing import (
     sheet,
 )
 from pretrace.render.names import CLASSES, panel_label
-from pretrace.render.registry import Artifact, figure
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
-STYLES = {1: LineStyle(MEMBER, "-", marker="o"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 EPS = 2
 SURPRISING = f"eps={EPS};percentile=40"
 """SURP's setting: an entropy below 2 nats, a log-probability below the 40th percentile."""
 LOGPROB = "log-probability of the token (nats)"
 
 
-@figure("entropy_scatter", needs=("curves", "benchmarks"), statistic="tokens")
-def tokens(artifact: Artifact, results: Results) -> Drawing:
-    """A row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
+def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
     panels = results.panels(artifact)
     frames = [results.token_curves_of(artifact, panel, SURPRISING) for panel in panels]
     with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
@@ -55,14 +52,12 @@ def tokens(artifact: Artifact, results: Results) -> Drawing:
             axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
             axes[2].set_title(f"{next(letters)}{_title(frame)}", loc="left", fontsize=7)
         handles = {
-            CLASSES[label]: Line2D(
-                [], [], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=4
-            )
-            for label, of in STYLES.items()
-        }
+            CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
+            for label, style in CLASS_STYLES.items()
+        }  # fmt: skip
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
-    shown = of_panels([of[["label", *keys, "low", "high"]] for of in frames], panels)
+    shown = of_panels([frame[["label", *keys, "low", "high"]] for frame in frames], panels)
     return Drawing(drawn, shown.rename(columns=keys))
 
 
@@ -75,13 +70,13 @@ def _title(frame: pd.DataFrame) -> str:
 
 
 def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
-    """Hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
+    """Draw hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
     width, height = (2 * np.diff(np.unique(shares[key].round(9))).min() for key in ("x", "y"))
     extent = (0, HEXAGONS[0] * width, -HEXAGONS[1] * height, 0)
     norm = LogNorm(shares["weight"].min(), shares["weight"].max())
     for axis, label in zip(axes, CLASSES, strict=True):
-        of = shares[shares["label"] == label]
-        image = axis.hexbin(of["x"], of["y"], C=of["weight"], gridsize=HEXAGONS, extent=extent, norm=norm,
+        own = shares[shares["label"] == label]
+        image = axis.hexbin(own["x"], own["y"], C=own["weight"], gridsize=HEXAGONS, extent=extent, norm=norm,
                             reduce_C_function=np.sum, cmap="YlGnBu", linewidths=0.1)  # fmt: skip
         axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
         axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
@@ -93,16 +88,16 @@ def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
 
 
 def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
-    for label, of in STYLES.items():
+    for label, style in CLASS_STYLES.items():
         points, mean = (
             frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")
         )
         size, alpha = (3, 0.25) if len(points) >= FEWEST else (14, 1)
-        axis.scatter(points["x"], points["y"], s=size, marker=of.marker, color=of.color, alpha=alpha, linewidths=0,
-                     rasterized=True, zorder=1)  # fmt: skip
+        axis.scatter(points["x"], points["y"], s=size, marker=style.marker, color=style.color, alpha=alpha,
+                     linewidths=0, rasterized=True, zorder=1)  # fmt: skip
         x = mean["x"] + 0.012 * EPS * (1 if label else -1)
-        draw_intervals(axis, x, mean.assign(value=mean["y"]), of.color, ground=True)
-        axis.plot(x, mean["y"], color=of.color, linestyle=of.dashes, marker=of.marker, markersize=4,
+        draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
+        axis.plot(x, mean["y"], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4,
                   markeredgecolor="white", markeredgewidth=0.5, zorder=5)  # fmt: skip
     axis.margins(y=0.06)
     axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
@@ -111,13 +106,8 @@ def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
 PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x"))
 
 
-@figure(
-    "reproduction_scatter",
-    needs=("metrics", "tests", "benchmarks", "published"),
-    optional=("artifacts", "evaluation_sets"),
-)
-def reproduction(artifact: Artifact, results: Results) -> Drawing:
-    """A facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
+def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
+    """Draw a facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
 
     Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
     """
@@ -125,23 +115,24 @@ def reproduction(artifact: Artifact, results: Results) -> Drawing:
     if not compared:
         raise InputError(f"artifact {artifact['artifact']}: none of the published numbers was measured")
     names, frame = read_names(results.published[NAMES]), frame_of(compared)
-    papers: Mapping[str, pd.DataFrame] = {str(paper): of for paper, of in frame.groupby("paper", sort=False)}
+    papers: Mapping[str, pd.DataFrame] = {
+        str(paper): own for paper, own in frame.groupby("paper", sort=False)
+    }
     handles: dict[str, Any] = {}
     with sheet(PAGE, 0.55 + PAGE / max(len(papers), 2)) as drawn:
         axes = drawn.subplots(1, len(papers), squeeze=False, sharex=True, sharey=True)[0]
-        for axis, (paper, of) in zip(axes, papers.items(), strict=True):
+        for axis, (paper, own) in zip(axes, papers.items(), strict=True):
             about = names.papers[paper]
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
             for protocol, line in zip(about["protocols"], PROTOCOLS, strict=False):
-                points = of[of["protocol"] == protocol].assign(value=of["measured"])
-                draw_intervals(
-                    axis, points["published"], points.astype({"low": float, "high": float}), line.color
-                )
+                points = own[own["protocol"] == protocol].astype({"low": float, "high": float})
+                points = points.assign(value=points["measured"])
+                draw_intervals(axis, points["published"], points, line.color)
                 (handles[f"as the {protocol}"],) = axis.plot(
                     points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
                     markerfacecolor="none", markeredgewidth=0.6, color=line.color,
                 )  # fmt: skip
-            numbers = {id(one.row) for one in compared if one.row["paper"] == paper}
+            numbers = {id(number.row) for number in compared if number.row["paper"] == paper}
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{about['title']} ({len(numbers)} numbers)")
         axes[0].set_ylabel("measured, 95 % interval")

@@ -1,1 +1,1 @@
-"""One file a shape of table, each registered by its decorator."""
+"""One file a shape of table; `catalogue` lists the functions."""

@@ -11,23 +11,18 @@ from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.verdict import Verdict, failed_controls, share_above, verdict
+from pretrace.evaluation.verdict import failed_controls, share_above, verdict
 from pretrace.render.names import in_order, method_label
 from pretrace.render.phrases import joined, signed
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, records_of
-from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, rows_of, table_of
+from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
-MOST_ROWS = 50
-"""Of documents and of passages, those with the lowest p are printed; the CSV has all."""
-
+MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
+WORDS_SHOWN = 10  # a passage is called by its first words
 TOGETHER = "All documents together"
-
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
-
-WORDS_SHOWN = 10
-"""A passage is called by its first words."""
 
 CONTROL_LABELS = {
     WORDING: "Is the wording of your texts less typical of the known documents than their own?",
@@ -36,17 +31,16 @@ CONTROL_LABELS = {
 }
 
 
-@table("audit", needs=("audit", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Table:
-    """For each model and benchmark: the answer, what the audit can find, documents, passages, checks."""
-    pairs = {(panel["model"], panel["benchmark"]): panel for panel in artifact["panels"]}
-    audits = [(panel, results.read("audit", pair_of(panel))) for panel in pairs.values()]
+def audit(artifact: Artifact, results: Results) -> Table:
+    """Lay out for each model and benchmark the answer, what the audit can find, documents, passages, checks."""
+    panels = {pair_of(panel): panel for panel in artifact["panels"]}
+    audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
     cautions = results.cautions([{**panel, "subset": ""} for panel, _ in audits])
     named = [frame.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, frame in audits]
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
-    drawn = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
-    return replace(drawn, boxes=boxes)
+    page = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
+    return replace(page, boxes=boxes)
 
 
 _NOTES = (
@@ -67,7 +61,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     if result.kind == "evidence":
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than texts that it cannot have read "
-            f"(p = {_p(result.p)}).",
+            f"(p = {p_text(result.p)}).",
             "If the known texts were really unread, the likeliest reason is that the model was trained on these texts, "
             "or on copies or long quotations of them.",
         )
@@ -83,14 +77,14 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             "Nothing follows about training, in either direction.",
         )
     return (
-        f"No evidence of training found (p = {_p(result.p)}).",
+        f"No evidence of training found (p = {p_text(result.p)}).",
         "This does not show that the texts were left out: "
         f"{_sensitivity(frame) or 'an audit misses most texts that a model read once.'}",
     )
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
-    """Return the two sentences of each model and benchmark of `render`'s data, for a terminal."""
+    """Return the two sentences of each model and benchmark of `audit`'s data, for a terminal."""
     words = ["id", "document", "setting"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     audits = frame.groupby(["model", "benchmark"], sort=False)
@@ -102,12 +96,11 @@ def lines(frame: pd.DataFrame) -> list[str]:
 def _found(frame: pd.DataFrame) -> str:
     """Name the documents that are marked, or all texts together."""
     documents = _units(frame, "document")
-    marked = documents[documents["flagged"]]
     if len(documents) == 1:
-        return (
-            f"the document '{documents['id'].iloc[0]}'" if len(documents["id"].iloc[0]) < 60 else "the text"
-        )
-    return f"{len(marked)} of {len(documents)} documents" if len(marked) else "your documents together"
+        name = documents["id"].iloc[0]
+        return f"the document '{name}'" if len(name) < 60 else "the text"
+    marked = int(documents["flagged"].sum())
+    return f"{marked} of {len(documents)} documents" if marked else "your documents together"
 
 
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -119,16 +112,12 @@ def _design(frame: pd.DataFrame) -> dict[str, float]:
     return dict(zip(own["id"], own["score"].astype(float), strict=True))
 
 
-def _p(p: float) -> str:
-    return p_cell(p).number
-
-
 def _percent(effect: float) -> str:
     return f"{min(99, round(100 * share_above(effect)))} %"
 
 
 def _sensitivity(frame: pd.DataFrame) -> str:
-    """The smallest effect of a typical document, in words."""
+    """Say how large the smallest effect of a typical document is."""
     design = _design(frame)
     if "smallest_effect" not in design:
         return ""
@@ -139,39 +128,32 @@ def _sensitivity(frame: pd.DataFrame) -> str:
 
 
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
-    """The question, the answer, why, what follows and what does not, and what would make a better audit."""
+    """Return the question, the answer, what follows and what does not, and what would make a better audit."""
     result, design = verdict(frame), _design(frame)
     first, second = answer(panel["model"], frame)
-    documents, texts = int(design.get("documents", 0)), int(design.get("texts", 0))
-    what = f"{_count(documents, 'document')} ({_count(texts, 'passage')})"
-    lines = [("What follows", second), ("What does not follow", _not_following(result))]
-    if left := _left_out(panel, frame, results):
-        lines.append(("Left out", left))
-    lines += [("What would make it better", " ".join(result.repairs))] * bool(result.repairs)
-    lines.append(("Rests on", _assumption(design)))
-    return Box(
-        f"Was {panel['model']} trained on {what} of '{panel['benchmark']}'?", first, result.kind, tuple(lines)
-    )
+    not_shown = "That the texts were not in the training data. An audit cannot show that."
+    if result.kind == "evidence":
+        not_shown = (
+            "How often the model read the texts, from which source, and whether every passage was among them."
+        )
+    lines = [("What follows", second), ("What does not follow", not_shown)]
+    lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
+    lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
+    known = _counts(design, "known_documents", "known document", "known_texts")
+    given = f"{known} that you gave as unread by the model and of the same kind as your texts."
+    lines.append(("Rests on", f"{given} pretrace cannot check that."))
+    own = _counts(design, "documents", "document", "texts")
+    question = f"Was {panel['model']} trained on {own} of '{panel['benchmark']}'?"
+    return Box(question, first, result.kind, tuple(lines))
+
+
+def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
+    """Return `2 documents (10 passages)` of two numbers of a design."""
+    return f"{_count(int(design.get(documents, 0)), noun)} ({_count(int(design.get(texts, 0)), 'passage')})"
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + "s" * (number != 1)
-
-
-def _not_following(result: Verdict) -> str:
-    if result.kind == "evidence":
-        return (
-            "How often the model read the texts, from which source, and whether every passage was among them."
-        )
-    return "That the texts were not in the training data. An audit cannot show that."
-
-
-def _assumption(design: Mapping[str, float]) -> str:
-    known = int(design.get("known_documents", 0)), int(design.get("known_texts", 0))
-    return (
-        f"{_count(known[0], 'known document')} ({_count(known[1], 'passage')}) that you gave as unread by the model "
-        "and of the same kind as your texts. pretrace cannot check that."
-    )
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -186,7 +168,8 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel['model']} on {panel['benchmark']}"
     failed = bool(failed_controls(frame))
-    yield from rows_of(f"What this audit can find: {name}", _can_find(frame), "")
+    facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
+    yield from rows_of(f"What this audit can find: {name}", facts, "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
         own = frame[frame["unit"] == unit]
         if unit == "document" and own["id"].nunique() > 1:
@@ -197,58 +180,49 @@ def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Blo
     yield from rows_of(f"Checks: {name}", _checks(frame), "")
 
 
-def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, list[tuple[Head, Cell]], bool]]:
+def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield what an audit of this size can find: labels with their words."""
     design = _design(frame)
-
-    def line(label: str, words: str) -> tuple[str, list[tuple[Head, Cell]], bool]:
-        return label, [("", Cell(words=words))], False
-
-    yield line("Known documents, with passages", _pair(design, "known_documents", "known_texts"))
-    yield line("Your documents, with passages", _pair(design, "documents", "texts"))
+    for label, keys in (
+        ("Known documents, with passages", ("known_documents", "known_texts")),
+        ("Your documents, with passages", ("documents", "texts")),
+    ):
+        yield label, ", ".join(f"{design.get(key, 0):,.0f}" for key in keys)
     if design.get("known_documents", 0) < LEAST_DOCUMENTS:
-        yield line("Known documents that a p-value needs", f"{LEAST_DOCUMENTS}")
+        yield "Known documents that a p-value needs", f"{LEAST_DOCUMENTS}"
         return
     if pd.notna(icc := design.get("icc", float("nan"))):
-        yield line("How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}")
-    for suffix, what in (
-        ("", f"a document of {design['typical_texts']:.0f} passages"),
-        ("_all", "all together"),
-    ):
+        yield "How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}"
+    typical = f"a document of {design['typical_texts']:.0f} passages"
+    for suffix, what in (("", typical), ("_all", "all together")):
         if f"smallest_effect{suffix}" in design and (not suffix or design["documents"] > 1):
             effect = design[f"smallest_effect{suffix}"]
             words = f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
-            yield line(f"Found in four of five cases, {what}: if it lies above by", words)
+            yield f"Found in four of five cases, {what}: if it lies above by", words
     if "texts_needed" in design:
         needed = design["texts_needed"]
         words = f"{needed:.0f}" if isfinite(needed) else "more known documents, with more passages each"
-        yield line(f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words)
+        yield f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words
     if "least_p" in design:
-        yield line(
-            "Least p of such a document, if all its passages outscore all known ones", _p(design["least_p"])
-        )
+        label = "Least p of such a document, if all its passages outscore all known ones"
+        yield label, p_text(design["least_p"])
     positive = records_of(_units(frame, "positive"))
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
-        words += f": above by {row['effect']:.1f} standard deviations (p = {_p(row['p'])})"
-        yield line(f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words)
+        words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
+        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words
     if not positive:
-        yield line(FOUND_AT_ALL, "not tested")
-
-
-def _pair(design: Mapping[str, float], first: str, second: str) -> str:
-    return f"{design.get(first, 0):,.0f}, {design.get(second, 0):,.0f}"
+        yield FOUND_AT_ALL, "not tested"
 
 
 def _unit_block(
     title: str, unit: str, own: pd.DataFrame, texts: "pd.Series[str]", *, failed: bool
-) -> list[Block]:
-    """A row a document or passage, the lowest p first; passages are called by their first words."""
+) -> Iterator[Block]:
+    """Yield a block with a row a document or passage, the lowest p first; passages are called by their first words."""
     together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
     together = together.sort_values("unit", key=lambda units: units.ne("all"), kind="stable")
     alone = own[own["method"] != COMBINED]
-    single = {
-        (str(id), str(method)): p for id, method, p in alone[["id", "method", "p"]].itertuples(index=False)
-    }
+    single = {(row["id"], row["method"]): row["p"] for row in records_of(alone)}
     methods = in_order(alone["method"])
     rows, details = [], []
     for row in records_of(together.head(MOST_ROWS)):
@@ -257,14 +231,9 @@ def _unit_block(
         rows.append((label, _unit_cells(row, unit, methods, single, failed), False))
         details.append(f"{row['id']}: {text}" if text else "")
     shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
-    blocks = rows_of(title + shown, rows, unit.capitalize() if unit == "document" else "Passage")
-    return [
-        replace(
-            block,
-            rows=tuple(replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True)),
-        )
-        for block in blocks
-    ]
+    for block in rows_of(title + shown, rows, "Document" if unit == "document" else "Passage"):
+        detailed = (replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True))
+        yield replace(block, rows=tuple(detailed))
 
 
 def first_words(text: str) -> str:
@@ -293,7 +262,7 @@ def _unit_cells(
 
 
 def evidence_cell(row: Record, *, failed: bool) -> Cell:
-    """Return what a document or passage shows, honestly: a flag is none where the controls failed."""
+    """Return whether a document or passage is evidence, which it is not if the controls failed."""
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
@@ -302,10 +271,10 @@ def evidence_cell(row: Record, *, failed: bool) -> Cell:
 
 
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
-    """What differs without a model, and the known documents as if each were audited."""
+    """Yield what differs without a model, and the known documents as if each were audited."""
     for row in records_of(frame[frame["unit"] == "control"]):
         words = "yes" if row["flagged"] else "no"
-        words = "not tested: too few" if pd.isna(row["p"]) else f"{words} (p = {_p(row['p'])})"
+        words = "not tested: too few" if pd.isna(row["p"]) else f"{words} (p = {p_text(row['p'])})"
         yield CONTROL_LABELS[row["method"]], [("", Cell(words=words, bold=bool(row["flagged"])))], True
     label = f"Known documents with p at most {LEVEL:g}, each compared with the others (1 in 20 expected)"
     checked = list(low_shares(frame))

@@ -18,29 +18,29 @@ from pretrace.render.phrases import (
     signed,
     with_interval,
 )
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, beside_controls, estimates
 from pretrace.render.rows import STAR_LEVEL, Panel, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 
-@table("blind_audit", needs=("metrics", "tests", "placebos"))
 def blind_audit(artifact: Artifact, results: Results) -> Table:
-    """A block for each panel with placebos, a row a method: its value, that of the placebos, its rank among them,
-    whether it beats blind. Panels without placebos are rows of one block.
+    """Lay out a block a panel with placebos, a row a method: its value, the placebos', its rank, if it beats blind.
 
-    The placebos are those of `evaluation.placebos`.
+    Panels without placebos are columns of one block.
     """
     panels = results.panels(artifact)
     frame = beside_controls(artifact, results)
-    frames = {at: frame[frame["panel"] == at] for at in range(len(panels))}
-    with_placebos = {at: own for at, own in frames.items() if own["rank"].notna().any()}
-    blocks = []
-    for at, own in with_placebos.items():
-        rows = ((marked_label(row["method"]), _cells(row), row["control"]) for row in records_of(own))
-        blocks += rows_of(panel_label(panels[at]), rows)
-    reading = [_reading(panels[at], own) for at, own in with_placebos.items()]
+    blocks, reading = [], []
+    without = frame
+    for place, panel in enumerate(panels):
+        own = frame[frame["panel"] == place]
+        if own["rank"].notna().any():
+            rows = ((marked_label(row["method"]), _cells(row), row["control"]) for row in records_of(own))
+            blocks += rows_of(panel_label(panel), rows)
+            reading.append(_reading(panel, own))
+            without = without[without["panel"] != place]
     notes = [
         *conditions(artifact, records_of(frame)),
         f"Held-out settings. {INTERVALS}",
@@ -52,14 +52,12 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         f"methods, p ≤ {STAR_LEVEL:g}; a dash where no such test was made.",
         *multiplicity_note(len(panels), "panel"),
     ]
-    without = frame[~frame["panel"].isin(list(with_placebos))]
     if len(without):
         starred = without.assign(star=without["beats_blind"].fillna(False))
-        title = "Without placebos" if with_placebos else ""
-        blocks += by_method(starred, panels, ["auc"], title=title)
-        beaten = starred[starred["star"]]["panel"].nunique()
+        blocks += by_method(starred, panels, ["auc"], title="Without placebos" if blocks else "")
+        count, beaten = starred["panel"].nunique(), starred[starred["star"]]["panel"].nunique()
         reading.append(
-            f"Of {starred['panel'].nunique()} panels without placebos, a method beats the blind classifier on {beaten}."
+            f"Of {count} panels without placebos, a method beats the blind classifier on {beaten}."
         )
     notes += other_texts_note(panels, frame)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
@@ -76,7 +74,7 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
-    """Which methods exceed every placebo, and which beat the blind classifier."""
+    """Name the methods that exceed every placebo, and those that beat the blind classifier."""
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     for blind in records_of(frame[frame["method"] == BLIND]):
@@ -94,9 +92,8 @@ BLOCKS = {
 }
 
 
-@table("null_audit", needs=("metrics", "tests"))
 def null_audit(artifact: Artifact, results: Results) -> Table:
-    """One row for each panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
+    """Lay out a row a panel and one for all: how many 95 % intervals of held-out metrics exclude chance.
 
     Methods that see a model are counted; controls have their own rows below. Holm's correction is over the whole
     table. The permutation tests are shown for the rows that have one.
@@ -115,15 +112,10 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     counts = null_counts(frame)
     blocks = []
     for block, title in BLOCKS.items():
-        rows = (
-            (
-                block if row["panel"] is None else panel_label(panels[row["panel"]]),
-                _null_cells(row),
-                block == "controls",
-            )
-            for row in counts
-            if row["block"] == block
-        )
+        rows = []
+        for row in [row for row in counts if row["block"] == block]:
+            label = block if row["panel"] is None else panel_label(panels[row["panel"]])
+            rows.append((label, _null_cells(row), block == "controls"))
         blocks += rows_of(title, rows, "Panel")
     notes = [*conditions(artifact, records_of(frame)), *_null_notes(chance)]
     (together,) = (row for row in counts if row["block"] == "all")
@@ -157,7 +149,7 @@ def _null_notes(chance: float) -> list[str]:
 
 
 def _null_reading(models: pd.DataFrame, counts: Record) -> str:
-    """Whether more intervals miss chance than chance allows, and what corrected tests find."""
+    """Say whether more intervals miss chance than chance allows, and what corrected tests find."""
     allowed, misses = counts["allowed"], "misses" if counts["misses"] == 1 else "miss"
     verdict = "no more than" if counts["misses"] <= allowed else f"more than the {allowed} that"
     leaks = _leaks(models, "p_holm")
@@ -175,12 +167,12 @@ def _null_reading(models: pd.DataFrame, counts: Record) -> str:
         return text
     leaks = _leaks(models, "p_permutation_holm")
     least = counts["p_permutation_holm"]
-    found = f"find a difference: {leaks}" if leaks else f"find no difference (least Holm p {least:.2f})"
-    return f"{text} {tested} exact permutation tests within documents {found}."
+    verdict = f"find a difference: {leaks}" if leaks else f"find no difference (least Holm p {least:.2f})"
+    return f"{text} {tested} exact permutation tests within documents {verdict}."
 
 
 def _leaks(models: pd.DataFrame, p: str) -> str:
-    """The methods whose corrected p is significant, the first four by name; empty where there is none."""
+    """Name the methods whose corrected p is significant, at most four; empty if there are none."""
     leaks = models[models[p] <= LEVEL].sort_values(p, kind="stable")
     named = "; ".join(
         f"{method_label(row['method'])} on {row['model']}, {row['benchmark']} ({with_interval(estimate(row))})"

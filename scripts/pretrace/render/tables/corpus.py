@@ -11,7 +11,7 @@ from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
@@ -63,67 +63,56 @@ SIZE_OF_STUDENT = (
 )
 
 
-@table("corpus_test", needs=("estimates",), statistic="corpus")
-def render(artifact: Artifact, results: Results) -> Table:
-    """A block a panel, a row a score, with what is believed beside it."""
+def corpus_test(artifact: Artifact, results: Results) -> Table:
+    """Lay out a block a panel, a row a score, with what its test takes for granted."""
     blocks: list[Block] = []
     records: list[dict[str, Any]] = []
     readings = []
     for panel in artifact["panels"]:
         rows = _rows(artifact, results, panel)
         randomised = bool(results.entries[panel["benchmark"]].get("randomised"))
-        believed = {name: _belief(row, randomised=randomised) for name, row in rows.items()}
+        believed = {score: _belief(row, randomised=randomised) for score, row in rows.items()}
         name = panel_label({"length": None, **panel})
-        blocks += rows_of(
-            f"{name}: {_documents(rows)}",
-            (
-                (_label(of), _cells(row, believed[of], "redraws" in panel), of in CONTROLS)
-                for of, row in rows.items()
-            ),
-            "Score",
-        )
-        records += [panel_record(panel) | row | {"believed": believed[of]} for of, row in rows.items()]
+        shown = []
+        for score, row in rows.items():
+            label = LABELS.get(score, f"{method_label(score)}, fixed beforehand")
+            shown.append((label, _cells(row, believed[score], "redraws" in panel), score in CONTROLS))
+        blocks += rows_of(f"{name}: {_documents(rows)}", shown, "Score")
+        records += [panel_record(panel) | row | {"believed": believed[score]} for score, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
     unequal = any(record.get("unequal") for record in records)
     student = [STUDENT] if unequal else []
-    sized = (
-        [SIZE, *[SIZE_OF_STUDENT] * unequal]
-        if any("redraws" in panel for panel in artifact["panels"])
-        else []
-    )
+    redrawn = any("redraws" in panel for panel in artifact["panels"])
+    sized = [SIZE, *[SIZE_OF_STUDENT] * unequal] if redrawn else []
     notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
 
 
-def _label(score: str) -> str:
-    return LABELS.get(score, f"{method_label(score)}, fixed beforehand")
-
-
 def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
-    """By score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect, size with
-    its interval, unequal (1: documents have different numbers of texts), needed (documents of each class, where there
-    are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
+    """Return by score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect, size.
+
+    Further `size_low`, `size_high`, unequal (1: documents have different numbers of texts) and needed (documents of
+    each class, if there are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
     quantities = ("effect", "p", "smallest_effect", "units", "unequal", "needed", "size", "hurt")
-    frame = results.asked_of(artifact, panel, *(f"corpus_{of}" for of in quantities), hint="")
-    found: dict[str, dict[str, Any]] = {}
+    frame = results.asked_of(artifact, panel, *(f"corpus_{quantity}" for quantity in quantities), hint="")
+    scores: dict[str, dict[str, Any]] = {}
     for row in records_of(frame):
-        of = found.setdefault(
-            str(row["method"]), {"method": row["method"], "p": None, "smallest_effect": None}
-        )
+        missing = {"method": row["method"], "p": None, "smallest_effect": None}
+        score = scores.setdefault(str(row["method"]), missing)
         group = "suspected" if number(row["label"]) else "held_out"
         if row["quantity"] == "corpus_effect":
-            of |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
+            score |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
         elif row["quantity"] == "corpus_units":
-            of[group] = row["n"]
+            score[group] = row["n"]
         elif row["quantity"] == "corpus_hurt":
-            of |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
+            score |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
         elif row["quantity"] == "corpus_size":
-            of |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
+            score |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
         else:
-            of[row["quantity"].removeprefix("corpus_")] = row["value"]
-    order = [*(name for name in found if name not in LABELS), *LABELS]
-    return {name: found[name] for name in order if name in found}
+            score[row["quantity"].removeprefix("corpus_")] = row["value"]
+    order = [*(name for name in scores if name not in LABELS), *LABELS]
+    return {name: scores[name] for name in order if name in scores}
 
 
 def _documents(rows: Mapping[str, Record]) -> str:
@@ -135,7 +124,7 @@ def _documents(rows: Mapping[str, Record]) -> str:
 
 
 def _belief(row: Record, *, randomised: bool) -> str:
-    """What has to hold for a row's p or interval to be about training."""
+    """Say what has to hold for a row's p or interval to be about training."""
     if row["method"] in BELIEFS:
         return BELIEFS[row["method"]]
     if row["suspected"] + row["held_out"] == row["documents"]:
@@ -160,7 +149,7 @@ def _cells(row: Record, believed: str, sized: bool) -> list[tuple[Head, Cell]]:
 
 
 def _group(row: Record, group: str) -> str | None:
-    """Units of a class; of CoDeC the share of the class's texts."""
+    """Return the units of a class; of CoDeC the share of the class's texts."""
     if group not in row:
         return None
     share = row.get(f"{group}_share")
@@ -168,7 +157,7 @@ def _group(row: Record, group: str) -> str | None:
 
 
 def _reading(rows: Mapping[str, Record], believed: str) -> str:
-    """What may be concluded from the score that was fixed beforehand, the controls and the reference model."""
+    """Say what follows from the score that was fixed beforehand, the controls and the reference model."""
     name, fixed = next(iter(rows.items()))
     if needed := number(fixed.get("needed")):
         return (
@@ -180,18 +169,18 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
     differing = [
         label.split(" (")[0].lower()
         for control, label in LABELS.items()
-        if control in CONTROLS and control in rows and _is_low(rows[control])
+        if control in CONTROLS and control in rows and (number(rows[control]["p"]) or 1.0) <= LEVEL
     ]
-    found = f"{method_label(name)} has an effect of {with_interval(estimate(fixed))} (p = {fixed['p']:.2g})"
+    effect = f"{method_label(name)} has an effect of {with_interval(estimate(fixed))} (p = {fixed['p']:.2g})"
     if fixed["p"] > LEVEL:
         least = number(fixed["smallest_effect"])
         missed = "" if least is None else f", and an effect below {least:.2f} would often be missed"
-        return f"{found}. Nothing was found. That does not show that the documents were left out of training{missed}."
+        return f"{effect}. Nothing was found. That does not show that the documents were left out of training{missed}."
     if believed == BY_DESIGN:
-        return f"{found}: evidence of training. The split was drawn at random, so p allows for every other difference."
+        return f"{effect}: evidence of training. The split was drawn at random, so p allows for every other difference."
     if not differing:
-        return f"{found}, and the controls find no other difference: evidence of training, if what is believed holds."
-    doubt = f"{found}, but the two differ in {joined(differing)} as well"
+        return f"{effect}, and the controls find no other difference: evidence of training, if what is believed holds."
+    doubt = f"{effect}, but the two differ in {joined(differing)} as well"
     if DIFFERENCE in rows and (number(rows[DIFFERENCE]["low"]) or 0) > 0:
         more = with_interval(estimate(rows[DIFFERENCE]))
         return (
@@ -199,8 +188,3 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
             "believed of both models holds."
         )
     return f"{doubt}: the effect may come from that alone."
-
-
-def _is_low(row: Record) -> bool:
-    p = number(row["p"])
-    return p is not None and p <= LEVEL

@@ -7,16 +7,13 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.names import CLASSES, panel_label
 from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import Panel, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
-MOST_ROWS = 20
-"""Of the documents of a panel that are printed; the CSV has all."""
-
-LEAST_KNOWN = 19
-"""Documents of known non-members from which on a p can be 0.05; with fewer there is none."""
+MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
+LEAST_KNOWN = 19  # documents of known non-members from which on a p can be 0.05; with fewer there is none
 
 COLUMNS: dict[str, Head] = {
     "extractable": ("top-40", "share"),
@@ -26,9 +23,8 @@ COLUMNS: dict[str, Head] = {
 }
 
 
-@table("extraction", needs=("extraction", "benchmarks"))
-def render(artifact: Artifact, results: Results) -> Table:
-    """The classes of each panel, then the documents of panels with an extractable window."""
+def extraction(artifact: Artifact, results: Results) -> Table:
+    """Lay out the classes of each panel, then the documents of panels with an extractable window."""
     panels = results.panels(artifact)
     frames = [results.in_panel("extraction", panel) for panel in panels]
     classes = [
@@ -39,9 +35,10 @@ def render(artifact: Artifact, results: Results) -> Table:
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
         blocks += _documents(panel_label(panel), frame[frame["unit"] == "document"])
+    repeats = [REPEATS] if any(frame["repeats"].any() for frame in frames) else []
     notes = [
         *_settings(panels, frames),
-        *_repeats(frames),
+        *repeats,
         *NOTES,
         *_left_out(panels, frames),
         *results.cautions(panels),
@@ -49,6 +46,10 @@ def render(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 
+REPEATS = (
+    "Repeats: windows that are left out, because half of their tokens or more are a run that the text had before. A "
+    "model copies such runs from the text that it reads, without having seen it in training."
+)
 NOTES = (
     "Greedy: windows that come when the likeliest token is always taken.",
     "Longest: tokens of the longest stretch that extractable windows cover without a gap.",
@@ -56,7 +57,7 @@ NOTES = (
 
 
 def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """What a window is, when it is extractable, and in how many tries; panel by panel where they differ."""
+    """Say what a window is, when it is extractable, and in how many tries; panel by panel if they differ."""
     said: dict[str, list[str]] = {}
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame.iloc[:1]):
@@ -66,11 +67,9 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 
 def _setting(row: Record) -> str:
-    read: str = (
-        "after all tokens before it in its text, as far as the model's context reaches"
-        if pd.isna(row["prefix"])
-        else f"after {row['prefix']} tokens of prefix alone"
-    )
+    read = f"after {row['prefix']} tokens of prefix alone"
+    if pd.isna(row["prefix"]):
+        read = "after all tokens before it in its text, as far as the model's context reaches"
     return (
         f"A window is {row['suffix']} tokens, which the model emits with some probability {read}. Share: windows with "
         f"a probability above {row['threshold']:g}. In n tries: windows that come at least once in {row['tries']:,} "
@@ -78,16 +77,8 @@ def _setting(row: Record) -> str:
     )
 
 
-def _repeats(frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    if any(frame["repeats"].any() for frame in frames):
-        yield (
-            "Repeats: windows that are left out, because half of their tokens or more are a run that the text had "
-            "before. A model copies such runs from the text that it reads, without having seen it in training."
-        )
-
-
 def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """What is not measured: texts that are too short, and what too few known non-members leave open."""
+    """Say what is not measured: texts that are too short, and what too few known non-members leave open."""
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
@@ -136,5 +127,5 @@ def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
     yield ("", "longest"), Cell(words=f"{row['longest_run']:,}")
     yield ("known", "non-members"), Cell(number(row["nonmembers"]))
     if row["unit"] == "document":
-        told: bool = pd.notna(row["p"]) and row["known"] >= LEAST_KNOWN
-        yield ("", "p"), Cell(words=f"{row['p']:.2g}") if told else Cell()
+        is_told = bool(pd.notna(row["p"])) and row["known"] >= LEAST_KNOWN
+        yield ("", "p"), Cell(words=f"{row['p']:.2g}") if is_told else Cell()

@@ -10,7 +10,7 @@ from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes
 from pretrace.questions.known import is_control
 from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.questions import setting_label
@@ -21,13 +21,10 @@ from pretrace.views.readings import PAST_CONTEXT
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
-@table("benchmark_statistics", needs=("benchmarks",))
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
-    """One row a benchmark, subset and length: its texts and documents by class."""
+    """Lay out a row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
-    panels = {
-        (panel["benchmark"], panel["subset"], panel["length"]): panel for panel in results.panels(artifact)
-    }
+    panels = {tuple(panel.get(key) for key in keys): panel for panel in results.panels(artifact)}
     records = []
     for place, panel in panels.items():
         entry = results.entries[panel["benchmark"]]
@@ -69,9 +66,8 @@ SUMS = {
 """The blocks, and by what each sums."""
 
 
-@table("pass_costs", needs=("passes",))
 def pass_costs(artifact: Artifact, results: Results) -> Table:
-    """Rows by model and benchmark, then by what the model read (text, altered text, prefix); every pass in the CSV."""
+    """Sum passes by model and benchmark, then by what the model read (text, altered text, prefix), then all."""
     pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
     read = {pair: results.manifest(pair) for pair in pairs if pair in results.passes}
     if not read:
@@ -94,7 +90,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
 
 
 def _read(entry: Mapping[str, Any]) -> str:
-    """The model's input, in words: `the text`, `lower case of the text`, `the text after shots of non-members`."""
+    """Describe the model's input: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
     if cut := entry["windows"]:
         text = f"{text} past the context" if cut == PAST_CONTEXT else f"windows of {text}"
@@ -137,18 +133,17 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
 SECONDS = "seconds_a_document"
 
 
-@table("document_times", needs=("passes", "times", "benchmarks"))
 def document_times(artifact: Artifact, results: Results) -> Table:
-    """A row a method of the artifact, a column a panel: seconds a document.
+    """Lay out a row a method of the artifact, a column a panel: seconds a document.
 
     A method of token statistics takes as long as the passes that it reads, shared ones in full, as if it alone
     were run; scoring itself takes no time that matters.
     """
     panels = results.panels(artifact)
     records = [
-        {"panel": at, **panel_record(panel), "average": "", "metric": SECONDS}
+        {"panel": place, **panel_record(panel), "average": "", "metric": SECONDS}
         | {"method": method, "setting": setting, "control": is_control(method), "value": seconds}
-        for at, panel in enumerate(panels)
+        for place, panel in enumerate(panels)
         for (method, setting), seconds in _seconds(artifact, results, panel).items()
     ]
     if not records:
@@ -164,16 +159,15 @@ def document_times(artifact: Artifact, results: Results) -> Table:
 
 
 def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[str, str], float]:
-    """Seconds a document, by method and a setting of it that is timed apart."""
+    """Return seconds a document, by method and a setting of it that is timed apart."""
     methods, subset, length = artifact["methods"], panel["subset"], panel["length"]
-    found = {}
+    seconds = {}
     if pair_of(panel) in results.passes:
         documents = results.every_text(panel)["document"].nunique()
-        seconds = seconds_by_passes(results.manifest(pair_of(panel)), methods, subset, length)
-        found = {(method, ""): value / documents for method, value in seconds.items()}
-    return found | {
-        (one["task"], one["setting"]): one["seconds"] / one["documents"]
-        for one in results.times_of(panel)
-        if one["task"] in methods and one["length"] == length and one["subset"] == subset
-        if one["paraphraser"] in ("", *panel.get("references", [one["paraphraser"]]))
-    }
+        by_method = seconds_by_passes(results.manifest(pair_of(panel)), methods, subset, length)
+        seconds = {(method, ""): value / documents for method, value in by_method.items()}
+    for row in results.times_of(panel):
+        known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
+        if known and row["paraphraser"] in ("", *panel.get("references", [row["paraphraser"]])):
+            seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
+    return seconds

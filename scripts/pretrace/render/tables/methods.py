@@ -1,6 +1,7 @@
 """Methods against models and benchmarks, by their settings, against each other, and what choosing settings adds."""
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,8 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of
 from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
-from pretrace.render.names import (
-    AT_EDGE,
-    PARAMETER_LABELS,
-    SELECTION_LABELS,
-    SELECTION_NOTES,
-    marked_label,
-    method_label,
-    ordered,
-    panel_label,
-)
+from pretrace.render.catalogue import MethodTable, SettingTable
+from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label, ordered, panel_label
 from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
@@ -27,71 +20,52 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.registry import SELECTIONS, Artifact, table
+from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, estimates, keys_of
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    long_frame,
-    metrics_of,
-    number_record,
-    records_of,
-)
-from pretrace.render.tables.table import (
-    Block,
-    Cell,
-    Table,
-    best,
-    by_method,
-    rows_of,
-    table_of,
-)
+from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, metrics_of, number_record, records_of
+from pretrace.render.tables.table import Block, Cell, Table, best, by_method, rows_of, table_of
 
 
-@table("method_table", needs=("metrics", "tests"), optional=("metrics", "blocks", "average", "draws"))
 def method_table(artifact: Artifact, results: Results) -> Table:
-    """One row a method, one column a panel, a block each for held-out, default and best-on-test settings.
+    """Lay out a row a method, a column a panel, a block each for held-out, default and best-on-test settings.
 
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
-    ...) puts panels that differ in it into blocks of their own; `average` (`registry.CHOICES`) adds the mean over
+    ...) puts panels that differ in it into blocks of their own; `average` (`catalogue.CHOICES`) adds the mean over
     panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest method of a
     column; a star says that a method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected
     p <= 0.05.
     """
-    options = artifact.get("options", {})
-    selections = [one for one in SELECTIONS if one in artifact.get("selection", SELECTIONS)]
+    options = MethodTable(**artifact.get("options", {}))
+    chosen = artifact.get("selection", SELECTIONS)
+    selections = [selection for selection in SELECTIONS if selection in chosen]
     panels = results.panels(artifact)
     shown = estimates(artifact, results, selections)
     shown["bold"] = best(shown, ["selection", "panel", "average", "metric"])
-    notes = _notes(artifact, panels, shown)
-    if options.get("unit") == "document":
+    notes = _notes(artifact, options, panels, shown)
+    if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
-    return table_of(artifact, _blocks(artifact, panels, shown, selections), notes, shown)
-
-
-def _blocks(
-    artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame, selections: Sequence[str]
-) -> list[Block]:
-    """A block for each value of `options.blocks` and each selection."""
-    key = artifact.get("options", {}).get("blocks", "")
-    names = [_block_name(panel, key) for panel in panels]
+    values = [str(panel.get(options.blocks, "")) for panel in panels]
+    names = [f"{value} words" if options.blocks == "length" else value for value in values]
     blocks: list[Block] = []
-    for name in dict.fromkeys(names):
-        for selection in selections:
-            own = frame[(frame["selection"] == selection) & (frame["panel"].map(names.__getitem__) == name)]
-            title = f"{SELECTION_LABELS[selection]} ({SELECTION_NOTES[selection]})"
-            title = f"{name}. {title}" if name else title
-            blocks += by_method(own, panels, metrics_of(artifact), title=title, block=key)
-    return blocks
+    for name, selection in product(dict.fromkeys(names), selections):
+        own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
+        title = (f"{name}. " if name else "") + SELECTION_TITLES[selection]
+        blocks += by_method(own, panels, metrics_of(artifact), title=title, block=options.blocks)
+    return table_of(artifact, blocks, notes, shown)
 
 
-def _block_name(panel: Panel, key: str) -> str:
-    value = panel.get(key, "") if key else ""
-    return f"{value} words" if key == "length" else str(value)
+SELECTION_TITLES = {
+    "held_out": "Held out (settings chosen on the other folds; the headline)",
+    "default": "Default (each method's default setting)",
+    "best_on_test": (
+        "Best on test (settings chosen on the evaluated texts themselves, as papers report it; optimistic)"
+    ),
+}
 
 
-def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    options = artifact.get("options", {})
+def _notes(
+    artifact: Artifact, options: MethodTable, panels: Sequence[Panel], frame: pd.DataFrame
+) -> list[str]:
     single = frame[frame["average"] == ""]
     notes = [*conditions(artifact, records_of(single)), INTERVALS]
     if frame["bold"].any():
@@ -103,15 +77,15 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
         )
         tested = single[single["difference"].notna()]
         notes += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
-    if draws := options.get("draws"):
+    if options.draws:
         notes.append(
-            f"Each number is the mean over {len(draws)} draws of shots with their standard deviation (±); a star holds "
-            "in every draw."
+            f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
+            "star holds in every draw."
         )
     if "held_out" in artifact.get("selection", SELECTIONS):
         notes += _few_documents(panels, single)
     notes += other_texts_note(panels, single)
-    return notes + ([AVERAGE_NOTES[over]] if (over := options.get("average")) else [])
+    return notes + ([AVERAGE_NOTES[options.average]] if options.average else [])
 
 
 AVERAGE_NOTES = {
@@ -123,34 +97,31 @@ AVERAGE_NOTES = {
 
 
 def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """Why documents have no held-out value."""
+    """Say which panels of documents have no held-out value, and why."""
     of_documents = frame[(frame["unit"] == "document") & (frame["selection"] == "default")]
     counts = (of_documents["n_members"] + of_documents["n_nonmembers"]).groupby(of_documents["panel"]).last()
     few = [
-        f"{panel_label(panels[at])} ({counts[at]})"
-        for at in map(int, counts.index)
-        if counts[at] < LEAST_ANSWERED
+        f"{panel_label(panels[int(str(panel))])} ({n})" for panel, n in counts.items() if n < LEAST_ANSWERED
     ]
     text = f"No held-out value under {LEAST_ANSWERED} documents, since a fold has too few of them: {'; '.join(few)}."
     return [text] if few else []
 
 
-@table("setting_table", needs=("metrics",), required=("x",))
 def setting_table(artifact: Artifact, results: Results) -> Table:
-    """A row a value of the parameter `options.x`, with every other parameter at its default; one column a panel.
+    """Lay out a row a value of the parameter `options.x`, every other parameter at its default; a column a panel.
 
     Bold is the best value of a column, chosen on the evaluated texts. The last rows are the artifact's methods without
     the parameter.
     """
-    parameter, panels = artifact["options"]["x"], results.panels(artifact)
+    parameter, panels = SettingTable(**artifact["options"]).x, results.panels(artifact)
     records = []
-    for at, panel in enumerate(panels):
+    for place, panel in enumerate(panels):
         defaults = results.selected(artifact, panel, "default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
             about = {"average": "", "selection": row["selection"], "metric": artifact.get("metric", "auc")}
             about |= {"parameter": parameter if value else "", "parameter_value": value}
             default = {"default": row["setting"] == defaults[method]["setting"]}
-            records.append(keys_of(at, panel, row) | about | number_record(row) | default)
+            records.append(keys_of(place, panel, row) | about | number_record(row) | default)
     frame = long_frame(records).sort_values(
         "parameter_value", key=lambda values: pd.to_numeric(values, errors="coerce"), kind="stable"
     )
@@ -178,21 +149,19 @@ def _value_label(row: Record) -> str:
 CHANCE = "chance"
 
 
-@table("pairwise_tests", needs=("metrics", "tests"))
 def pairwise_tests(artifact: Artifact, results: Results) -> Table:
-    """A block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
+    """Lay out a block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
 
     The first column is chance. A star: Holm-corrected over the methods against one baseline, p <= 0.05; the
     long data have every interval and p.
     """
     panels = results.panels(artifact)
-    frame = long_frame(
-        [row for at, panel in enumerate(panels) for row in _tests(artifact, results, panel, at)]
-    )
+    rows = [row for place, panel in enumerate(panels) for row in _tests(artifact, results, panel, place)]
+    frame = long_frame(rows)
     records = records_of(frame)
     blocks = []
-    for at, panel in enumerate(panels):
-        blocks += _pairs(artifact, panel, [row for row in records if row["panel"] == at])
+    for place, panel in enumerate(panels):
+        blocks += _pairs(artifact, panel, [row for row in records if row["panel"] == place])
     notes = [
         *conditions(artifact, records),
         "Each cell is the row's method minus the column's, at held-out settings; a dash where the two have "
@@ -204,19 +173,19 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _tests(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
+def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
     rows = results.rows(artifact, panel, what="tests")
     rows = rows[(rows["selection"] == "held_out") & (rows["test"] == "bootstrap")]
     if "methods" in artifact:
         rows = rows[rows["baseline"].isin([*artifact["methods"], CHANCE])]
-    kept = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p", "p_holm")
+    keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p", "p_holm")
     for row in records_of(rows.sort_values("baseline", kind="stable")):
-        numbers = {key: row[key] for key in kept}
-        yield keys_of(at, panel, row) | numbers | {"significant": bool(row["p_holm"] <= STAR_LEVEL)}
+        numbers = {key: row[key] for key in keys}
+        yield keys_of(place, panel, row) | numbers | {"significant": bool(row["p_holm"] <= STAR_LEVEL)}
 
 
 def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]:
-    """The difference; where only the column's method is tested against the row's, the reverse."""
+    """Return a panel's differences; if only the column's method is tested against the row's, with the other sign."""
     differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
     differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
     methods = ordered(artifact, (row["method"] for row in tests))
@@ -226,16 +195,15 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
         row, sign = differences.get((method, baseline), ({}, 0))
         return Cell(sign * row["difference"], signed=True, star=row["significant"]) if row else Cell()
 
-    rows = (
-        (marked_label(method), [(method_label(of), cell(method, of)) for of in baselines], is_control(method))
-        for method in methods
-    )
+    rows = []
+    for method in methods:
+        cells = [(method_label(baseline), cell(method, baseline)) for baseline in baselines]
+        rows.append((marked_label(method), cells, is_control(method)))
     return rows_of(panel_label(panel), rows)
 
 
-@table("selection_gap", needs=("metrics",))
 def selection_gap(artifact: Artifact, results: Results) -> Table:
-    """A row a method, a column a panel, and their mean: the value that is best on test minus the held-out one.
+    """Lay out a row a method, a column a panel, and their mean: the best value on test minus the held-out one.
 
     The two rest on the same texts, so the gap has no interval. A method without a hyperparameter has one setting: its
     gap is what averaging over folds alone does. A mark says that the held-out choice lies at an edge of its grid.
@@ -253,7 +221,7 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
 
 
 def _gaps(chosen: pd.DataFrame) -> pd.DataFrame:
-    """The held-out rows with the metric `gap`, and beside it both settings and values that it comes from."""
+    """Return the held-out rows with the metric `gap`, and both settings and values that it comes from."""
     named = {"setting": "held_out_setting", "value": "held_out_value"}
     held_out = chosen[chosen["selection"] == "held_out"].rename(columns=named)
     best = chosen[chosen["selection"] == "best_on_test"].set_index(["panel", "method"])

@@ -14,51 +14,32 @@ from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import is_control
 from pretrace.questions.methods import QUESTION_METHODS
-from pretrace.render.names import (
-    CALIBRATION_LABELS,
-    CLASSES,
-    marked_label,
-    ordered,
-    panel_label,
-)
+from pretrace.render.catalogue import AccuracyTable, WelchTable
+from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, ordered, panel_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results, keys_of
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    long_frame,
-    number_record,
-    of_panels,
-    records_of,
-)
-from pretrace.render.tables.table import (
-    Cell,
-    Table,
-    best,
-    by_method,
-    cell_of,
-    rows_of,
-    table_of,
-)
+from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, number_record, of_panels, records_of
+from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
 from pretrace.runtime.errors import InputError
 
 METRICS = [*ACCURACIES, "gap"]
 
 
-@table("accuracy_table", needs=("metrics",), optional=("average",))
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
-    """A row a question method and setting; of each panel the accuracy of members, of non-members, and the gap.
+    """Lay out a row a question method and setting: each panel's accuracy of members, of non-members, and the gap.
 
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = results.panels(artifact)
-    records = [row for at, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, at)]
+    records = [
+        row for place, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, place)
+    ]
     if not records:
         raise InputError(f"artifact {artifact['artifact']}: its panels have no answers to questions")
     records.sort(key=_order)
-    over = artifact["options"].get("average", "")
-    averages = averages_of(records, panels, over, by=("method", "setting"))
+    average = AccuracyTable(**artifact["options"]).average
+    averages = averages_of(records, panels, average, by=("method", "setting"))
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
@@ -73,14 +54,14 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _accuracies(artifact: Artifact, results: Results, panel: Panel, at: int) -> Iterable[dict[str, Any]]:
-    """The accuracies of each method and setting, and their difference as the metric `gap`."""
+def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
+    """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
     rows = pd.concat([results.rows({**artifact, "metric": metric}, panel) for metric in ACCURACIES])
     rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
     for own in grouped(records_of(rows), "method", "setting"):
         setting = own[0]["setting"]
         named = {**own[0], "method": named_variant(own[0]["method"], setting)}
-        about = keys_of(at, panel, named) | {"average": "", "selection": "grid", "star": False}
+        about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
         for row in own:
             yield about | {"metric": row["metric"]} | number_record(row)
         if len(own) == len(ACCURACIES):
@@ -91,14 +72,14 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, at: int) -> 
 
 
 def _order(record: Record) -> tuple[Any, ...]:
-    """In the order of the registry, controls last; the method as it is before its variants."""
+    """Order rows by the registry of methods, controls last; a method comes before its variants."""
     method = record["method"].split(";")[0]
     values = [str(value) for value in parse_setting(method, record["setting"]).values()]
     return is_control(method), list(QUESTION_METHODS).index(method), record["method"] != method, values
 
 
 def setting_label(row: Record) -> str:
-    """A question method with how many tokens its setting gives, where it gives any."""
+    """Name a question method, with the number of tokens that its setting gives, if any."""
     method, label = row["method"].split(";")[0], marked_label(row["method"])
     given = parse_setting(method, row["setting"]).get("k") if method in QUESTION_METHODS else None
     return f"{label}, {given} tokens given" if given else label
@@ -107,17 +88,16 @@ def setting_label(row: Record) -> str:
 P_VALUE = "p_value"
 
 
-@table("welch_table", needs=("metrics", "tests"), optional=("metrics",))
 def welch_table(artifact: Artifact, results: Results) -> Table:
-    """A row a method at its default setting; of each panel `options.metrics`, and p of the difference of mean scores.
+    """Lay out a row a method, default settings: each panel's `options.metrics`, and p of the difference of mean scores.
 
     p is that of one test; a star says that it holds Holm's correction over the panel's methods.
     """
     panels = results.panels(artifact)
-    metrics = [*artifact["options"].get("metrics", ()), P_VALUE]
-    records = [
-        row for at, panel in enumerate(panels) for row in _tested(artifact, results, panel, at, metrics[:-1])
-    ]
+    metrics = [*WelchTable(**artifact["options"]).metrics, P_VALUE]
+    records: list[dict[str, Any]] = []
+    for place, panel in enumerate(panels):
+        records += _tested(artifact, results, panel, place, metrics[:-1])
     order = ordered(artifact, (row["method"] for row in records))
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
@@ -134,30 +114,29 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
 
 
 def _tested(
-    artifact: Artifact, results: Results, panel: Panel, at: int, metrics: Sequence[str]
+    artifact: Artifact, results: Results, panel: Panel, place: int, metrics: Sequence[str]
 ) -> Iterable[dict[str, Any]]:
-    """The metrics of each method, and its test of the difference of means; one without a test has no p."""
+    """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
         for row in results.selected({**artifact, "metric": metric}, panel, "default").values():
             about = {"average": "", "metric": metric, "star": False}
-            yield keys_of(at, panel, row) | about | number_record(row)
+            yield keys_of(place, panel, row) | about | number_record(row)
     tests = results.rows({**artifact, "metric": MEAN_SCORE}, panel, what="tests")
     tested = {str(row["method"]): row for row in records_of(tests[tests["test"] == "welch"])}
     scored = results.selected({**artifact, "metric": "auc"}, panel, "default")
     for method, row in (scored | tested).items():
-        found = tested.get(method, {})
-        numbers = {key: found.get(key) for key in ("difference", "low", "high", "p_holm")}
-        star = bool(found and found["p_holm"] <= STAR_LEVEL)
+        test = tested.get(method, {})
+        numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
+        star = bool(test and test["p_holm"] <= STAR_LEVEL)
         yield (
-            keys_of(at, panel, row)
+            keys_of(place, panel, row)
             | {"average": "", "metric": P_VALUE, **number_record(None), "setting": row["setting"]}
-            | {"value": found.get("p"), **numbers, "star": star}
+            | {"value": test.get("p"), **numbers, "star": star}
         )
 
 
-@table("calibration_table", needs=("metrics", "estimates"))
 def calibration_table(artifact: Artifact, results: Results) -> Table:
-    """A row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
+    """Lay out a row a panel, class and calibration: mean probability of each letter, what is added, share in range."""
     panels = results.panels(artifact)
     frames, blocks = [], []
     for panel in panels:
@@ -179,7 +158,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
 
 
 def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
-    """A row a class and calibration."""
+    """Return a row a class and calibration."""
     table = results.estimates_of(artifact, panel, "in_range", "letter_probability", "letter_added")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():

@@ -14,9 +14,10 @@ from pretrace.evaluation.published import (
     read_names,
     summary,
 )
+from pretrace.render.catalogue import Reproduction
 from pretrace.render.names import method_label, metric_label
 from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact, table
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 from pretrace.runtime.errors import InputError
@@ -24,30 +25,28 @@ from pretrace.runtime.errors import InputError
 FARTHEST = 10
 
 
-@table(
-    "reproduction",
-    needs=("metrics", "tests", "benchmarks", "published"),
-    optional=("artifacts", "evaluation_sets"),
-)
-def render(artifact: Artifact, results: Results) -> Table:
-    """A block a paper: a row an artifact, under each protocol how many of its numbers were measured, how many of them
-    agree by which criterion, and how far apart they are; then the numbers that are farthest apart.
+def reproduction(artifact: Artifact, results: Results) -> Table:
+    """Lay out a block a paper, a row an artifact: by protocol how many numbers agree, and how far apart they are.
+
+    The last block has the numbers that are farthest apart.
 
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
     names = read_names(results.published[NAMES])
-    papers = list(dict.fromkeys(one.row["paper"] for one in compared))
+    papers = list(dict.fromkeys(number.row["paper"] for number in compared))
     summaries = [block for paper in papers for block in _summaries(names, paper, compared)]
-    blocks = [*summaries, *_farthest(compared)]
+    apart = sorted(rates(compared), key=lambda number: (-abs(number.difference or 0), *number.row.values()))
+    rows = ((_place(number.row), _far_cells(number), False) for number in apart[:FARTHEST])
+    blocks = [*summaries, *rows_of("The farthest apart", rows, "Number")]
     reading = " ".join(_reading(names, paper, compared) for paper in papers)
     return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
 
 
 def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
-    """Every published number that the study could measure, by protocol; raises where there is none."""
-    gone = {one["model"]: one["reason"] for one in artifact.get("missing", ())}
-    compared = compare(results, artifact["options"]["artifacts"], gone)
+    """Return every published number that the study could measure, by protocol; raises if there is none."""
+    gone = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
+    compared = compare(results, Reproduction(**artifact["options"]).artifacts, gone)
     if not compared:
         raise InputError(
             f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
@@ -56,15 +55,14 @@ def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
 
 
 def _summaries(names: Names, paper: str, compared: Sequence[Compared]) -> list[Block]:
-    """A row an artifact of the paper: under each protocol how many of its numbers agree, and how far they are apart."""
-    of_paper = [one for one in compared if one.row["paper"] == paper and not one.skipped]
+    """Return a row an artifact: under each protocol how many of its numbers agree, and how far they are apart."""
     rows = []
-    for artifact in dict.fromkeys(one.row["artifact"] for one in of_paper):
+    own = [number for number in compared if number.row["paper"] == paper and not number.skipped]
+    for artifact in dict.fromkeys(number.row["artifact"] for number in own):
         cells: list[tuple[Head, Cell]] = []
         for protocol in names.papers[paper]["protocols"]:
-            counts = summary(
-                [one for one in of_paper if (one.row["artifact"], one.protocol) == (artifact, protocol)]
-            )
+            key = (artifact, protocol)
+            counts = summary([number for number in own if (number.row["artifact"], number.protocol) == key])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
         rows.append((artifact, cells, False))
     return rows_of(names.papers[paper]["title"], rows, "Table or figure")
@@ -79,21 +77,15 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
     yield "largest difference", Cell(counts["largest"], signed=True)
 
 
-def _farthest(compared: Sequence[Compared]) -> list[Block]:
-    apart = sorted(rates(compared), key=lambda one: (-abs(one.difference or 0), *one.row.values()))
-    rows = ((_place(one), _far_cells(one), False) for one in apart[:FARTHEST])
-    return rows_of("The farthest apart", rows, "Number")
+def _far_cells(number: Compared) -> Iterable[tuple[str, Cell]]:
+    measured = number.found
+    yield "protocol", Cell(words=number.protocol)
+    yield "published", Cell(words=number.row["value"])
+    yield "measured", Cell(measured.value, measured.low, measured.high) if measured else Cell()
+    yield "difference", Cell(number.difference, signed=True)
 
 
-def _far_cells(one: Compared) -> Iterable[tuple[str, Cell]]:
-    yield "protocol", Cell(words=one.protocol)
-    yield "published", Cell(words=one.row["value"])
-    yield "measured", Cell(one.found.value, one.found.low, one.found.high) if one.found else Cell()
-    yield "difference", Cell(one.difference, signed=True)
-
-
-def _place(one: Compared) -> str:
-    row = one.row
+def _place(row: Mapping[str, str]) -> str:
     parts = [row["paper"], row["artifact"], row["model"], row["benchmark"], row["subset"]]
     parts += [f"{row['length']} words"] if row["length"] else []
     method = method_label(row["method"])
@@ -114,18 +106,16 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
         protocols = names.papers[paper]["protocols"]
         told = "; ".join(f"{name}: {its['says'].strip()}" for name, its in protocols.items())
         notes.append(f"{names.papers[paper]['title']}, {told}.")
-    if guessed := {id(one.row): one.inferred for one in compared if one.inferred and not one.skipped}:
-        counted = Counter(guessed.values())
-        told = "; ".join(f"{what} ({count})" for what, count in sorted(counted.items()))
-        notes.append(f"Inferred, because the paper does not state it (column inferred of the CSV): {told}.")
+    measured = [number for number in compared if not number.skipped]
+    inferred = "Inferred, because the paper does not state it (column inferred of the CSV)"
     kinds = {
-        "Not compared": [(one.row, one.reason) for one in compared if one.skipped],
-        "Not measured": [(one.row, one.reason) for one in compared if not one.skipped],
-        "Not judged": [(one.row, one.agreement.unjudged) for one in compared],
+        inferred: sorted((number.inferred, id(number.row)) for number in measured),
+        "Not compared": [(number.reason, id(number.row)) for number in compared if number.skipped],
+        "Not measured": [(number.reason, id(number.row)) for number in measured],
+        "Not judged": [(number.agreement.unjudged, id(number.row)) for number in compared],
     }
     for what, reasons in kinds.items():
-        numbers = dict.fromkeys((id(row), reason) for row, reason in reasons if reason)
-        counts = Counter(reason for _, reason in numbers)
+        counts = Counter(reason for reason, _ in dict.fromkeys(reasons) if reason)
         told = "; ".join(f"{reason} ({count})" for reason, count in counts.items())
         notes += [f"{what}: {told}."] if told else []
     return notes
@@ -133,8 +123,9 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
 
 def _reading(names: Names, paper: str, compared: Sequence[Compared]) -> str:
     parts = []
+    own = [number for number in compared if number.row["paper"] == paper]
     for protocol in names.papers[paper]["protocols"]:
-        counts = summary([one for one in compared if (one.row["paper"], one.protocol) == (paper, protocol)])
+        counts = summary([number for number in own if number.protocol == protocol])
         if counts["distance"] is not None:
             parts.append(
                 f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "

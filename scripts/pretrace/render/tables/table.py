@@ -4,38 +4,31 @@ import html
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import compress, groupby
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
-from pretrace.render.names import (
-    MARK_NOTES,
-    MARK_SIGNS,
-    marked_label,
-    metric_label,
-    panel_lines,
-)
+from pretrace.render.names import MARK_NOTES, MARK_SIGNS, marked_label, metric_label, panel_lines
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact
 from pretrace.render.rows import Panel, csv_text, records_of
 from pretrace.runtime.files import write_text
 
-LONG = 20
-"""Rows of a table that the report shows unfolded."""
-
-LINE_BREAK = " · "
-"""Between the header lines of a column in Markdown, which has one."""
+LONG = 20  # rows of a table that the report shows unfolded
+LINE_BREAK = " · "  # between the header lines of a column in Markdown, which has one
+Head = str | tuple[str, ...]
+"""The header lines of a column."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number with its interval, or words; neither is a dash: missing is missing, never zero.
+    """A number with its interval, or words; neither is a dash.
 
-    `signs` are the letters of notes (marks); `star` says significantly better than the baseline; `sd` is a
-    standard deviation, in place of an interval.
+    `signs`: letters of notes (marks). `star`: significantly better than the baseline. `sd`: a standard deviation, in
+    place of an interval.
     """
 
     value: float | None = None
@@ -58,7 +51,7 @@ class Cell:
 
     @property
     def rest(self) -> str:
-        """What follows the number: `* (a) [0.56, 0.69]`."""
+        """Return what follows the number: `* (a) [0.56, 0.69]`."""
         text = ("*" if self.star else "") + "".join(f" ({sign})" for sign in self.signs)
         if self.sd is not None:
             return f"{text} ± {self.sd:.3f}"
@@ -69,36 +62,24 @@ class Cell:
 
 
 def cell_of(record: Record) -> Cell:
-    """A row of metrics as a cell, with its `bold`, `star` and the signs of its marks.
-
-    What is called a gap is a difference, and has its sign.
-    """
-    value, star = number(record.get("value")), bool(record.get("star", False))
+    """Return a row of metrics as a cell with its `bold`, `star` and the signs of its marks; a gap is signed."""
+    value, low, high, sd = (number(record.get(key)) for key in ("value", "low", "high", "sd"))
+    bold, star = (bool(record.get(key, False)) for key in ("bold", "star"))
     if record.get("metric") == "p_value":
         return p_cell(value, star=star)
-    return Cell(
-        value,
-        number(record.get("low")),
-        number(record.get("high")),
-        bold=bool(record.get("bold", False)),
-        star=star,
-        signs=tuple(
-            sorted(MARK_SIGNS.get(mark, mark) for mark in (record.get("marks") or "").split(";") if mark)
-        ),
-        signed=record.get("metric") == "gap",
-        sd=number(record.get("sd")),
-    )
+    marks = filter(None, (record.get("marks") or "").split(";"))
+    signs = tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks))
+    return Cell(value, low, high, None, bold, star, signs, signed=record.get("metric") == "gap", sd=sd)
 
 
 def p_cell(p: float | None, *, bold: bool = False, star: bool = False) -> Cell:
-    """A p-value with two digits after the point, below 0.1 two significant ones; a dash where there is none."""
-    if p is None or pd.isna(p):
-        return Cell()
-    return Cell(words=f"{p:.2g}" if p < 0.1 else f"{p:.2f}", bold=bold, star=star)
+    """Return a p-value as a cell; a dash if there is none."""
+    return Cell() if p is None or pd.isna(p) else Cell(words=p_text(p), bold=bold, star=star)
 
 
-Head = str | tuple[str, ...]
-"""The header lines of a column."""
+def p_text(p: float) -> str:
+    """Return a p-value with two digits after the point, below 0.1 with two significant ones."""
+    return f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
 @dataclass(frozen=True)
@@ -123,9 +104,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Box:
-    """An answer that comes before the table: a question, the answer in one sentence, its `kind` (a style of the
-    report), and further lines, each with its heading.
-    """
+    """An answer before the table: a question, the answer, its `kind` (a style of the report), lines with headings."""
 
     question: str
     answer: str
@@ -136,17 +115,18 @@ class Box:
 def rows_of(
     title: str, rows: Iterable[tuple[str, Iterable[tuple[Head, Cell]], bool]], stub: str = "Method"
 ) -> list[Block]:
-    """A block of rows: each has its label, its cells by header, and whether it is a control's. Rows and columns keep
-    their order; a row has a dash where it has no cell. No block where there are no rows.
+    """Return a block of rows, each a label, cells by header, and whether it is a control's; no block without rows.
+
+    Rows and columns keep their order; a row has a dash where it has no cell.
     """
     given = [(label, dict(cells), control) for label, cells, control in rows]
     heads = list(dict.fromkeys(head for _, cells, _ in given for head in cells))
     columns = tuple((head,) if isinstance(head, str) else head for head in heads)
-    laid = [
+    laid = tuple(
         Row(label, tuple(cells.get(head, Cell()) for head in heads), control)
         for label, cells, control in given
-    ]
-    return [Block(title, stub, columns, tuple(laid))] if laid else []
+    )
+    return [Block(title, stub, columns, laid)] if laid else []
 
 
 def by_method(
@@ -159,26 +139,27 @@ def by_method(
     label: Callable[[Record], str] = lambda row: marked_label(row["method"]),
     by: Sequence[str] = ("method",),
 ) -> list[Block]:
-    """A block with methods down, or what differs in `by`, in the order of the frame; panels and metrics across."""
+    """Return a block with methods down, or what differs in `by`, in the order of the frame; panels and metrics across.
+
+    An average comes after the last panel of its mean. No block without rows.
+    """
     rows = grouped(records_of(frame), *by)
-    columns = {_place(row, metrics): _head(row, panels, metrics, block) for own in rows for row in own}
+
+    def place(row: Record) -> tuple[int, bool, int]:
+        return row["panel"], bool(row["average"]), metrics.index(row["metric"])
+
+    heads = {place(row): _head(row, panels, metrics, block) for own in rows for row in own}
     laid = []
     for own in rows:
-        cells = {_place(row, metrics): cell_of(row) for row in own}
-        ordered = tuple(cells.get(place, Cell()) for place in sorted(columns))
+        cells = {place(row): cell_of(row) for row in own}
+        ordered = tuple(cells.get(column, Cell()) for column in sorted(heads))
         laid.append(Row(label(own[0]), ordered, bool(own[0]["control"])))
-    return [Block(title, "Method", tuple(columns[place] for place in sorted(columns)), tuple(laid))] * bool(
-        laid
-    )
-
-
-def _place(record: Record, metrics: Sequence[str]) -> tuple[int, bool, int]:
-    """The column of an estimate among the others: by panel, after it the average that ends with it, by metric."""
-    return record["panel"], bool(record["average"]), metrics.index(record["metric"])
+    columns = tuple(heads[column] for column in sorted(heads))
+    return [Block(title, "Method", columns, tuple(laid))] if laid else []
 
 
 def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str) -> tuple[str, ...]:
-    """The header of an estimate: its panel or average, without what `block` says; its metric, of several."""
+    """Return the header of an estimate: its panel or average, without what `block` says; its metric, of several."""
     place: Mapping[str, Any] = panels[record["panel"]]
     over = record["average"]
     if over:
@@ -188,7 +169,7 @@ def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block
 
 
 def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
-    """Rows of the highest value, as printed, of each group; never a control, nor the only one; equals share it."""
+    """Mark the highest value, as printed, of each group; never a control, nor a group's only value; equals share it."""
     shown = frame["value"].map(lambda value: round(value, 3)).where(~frame["control"].astype(bool))
     groups = shown.groupby([frame[key] for key in by], dropna=False)
     return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
@@ -207,7 +188,7 @@ class Table:
     boxes: tuple[Box, ...] = ()
 
     def noted(self, notes: Sequence[str]) -> "Table":
-        """The table with further notes."""
+        """Return the table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def write(self, files: Mapping[str, Path]) -> None:
@@ -218,28 +199,21 @@ class Table:
 
 
 def table_of(
-    artifact: Artifact,
-    blocks: Sequence[Block],
-    notes: Iterable[str],
-    frame: pd.DataFrame,
-    reading: str = "",
+    artifact: Artifact, blocks: Sequence[Block], notes: Iterable[str], frame: pd.DataFrame, reading: str = ""
 ) -> Table:
-    """An artifact's table; a mark on every number of a column moves to its header, and notes say what each means."""
-    cells = [cell for block in blocks for row in block.rows for cell in row.cells]
+    """Return an artifact's table; a mark on every number of a column moves to its header, and notes explain marks."""
+    signs = {sign for block in blocks for row in block.rows for cell in row.cells for sign in cell.signs}
     meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
-    signs = sorted({sign for cell in cells for sign in cell.signs} & meanings.keys())
-    notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in signs))
-    return Table(
-        artifact["title"], artifact["artifact"], tuple(map(_signs_raised, blocks)), notes, frame, reading
-    )
+    notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in sorted(signs & meanings.keys())))
+    raised = tuple(map(_signs_raised, blocks))
+    return Table(artifact["title"], artifact["artifact"], raised, notes, frame, reading)
 
 
 def _signs_raised(block: Block) -> Block:
-    """The block with the signs that every number of a column carries in its header."""
+    """Return the block with the signs that every number of a column carries in its header."""
     columns, cells = [], []
-    for lines, column in zip(
-        block.columns, zip(*(row.cells for row in block.rows), strict=True), strict=True
-    ):
+    by_column = zip(*(row.cells for row in block.rows), strict=True)
+    for lines, column in zip(block.columns, by_column, strict=True):
         signs = [set(cell.signs) for cell in column if cell.value is not None]
         shared = set.intersection(*signs) if len(signs) > 1 else set()
         columns.append((*lines[:-1], " ".join([lines[-1], *(f"({sign})" for sign in sorted(shared))])))
@@ -250,9 +224,7 @@ def _signs_raised(block: Block) -> Block:
 
 @dataclass(frozen=True)
 class Markup:
-    """How a format escapes text, and writes bold numbers, labels of controls, what follows a number, and labels with a
-    detail.
-    """
+    """How a format escapes text and writes bold numbers, controls' labels, intervals, and labels with a detail."""
 
     escape: Callable[[str], str]
     bold: str
@@ -261,35 +233,27 @@ class Markup:
     detail: str = "{0}"
 
     def cell(self, cell: Cell) -> str:
-        text = self.escape(cell.number)
-        return (self.bold.format(text) if cell.bold else text) + (
-            self.rest.format(self.escape(cell.rest)) if cell.rest else ""
-        )
+        number, rest = self.escape(cell.number), self.escape(cell.rest)
+        return (self.bold.format(number) if cell.bold else number) + (self.rest.format(rest) if rest else "")
 
     def label(self, row: Row) -> str:
-        label = (
-            self.detail.format(self.escape(row.label), self.escape(row.detail))
-            if row.detail
-            else self.escape(row.label)
-        )
+        label = self.escape(row.label)
+        if row.detail:
+            label = self.detail.format(label, self.escape(row.detail))
         return self.control.format(label) if row.control else label
 
     def frame(self, block: Block) -> pd.DataFrame:
-        """The block as text: labels as index, header lines as levels of columns, named by its stub."""
+        """Return the block as text: labels as index, header lines as levels of columns, named by its stub."""
         columns = [tuple(map(self.escape, lines)) for lines in levelled(block.columns)]
-        index = (
-            pd.MultiIndex.from_tuples(columns) if len(columns[0]) > 1 else pd.Index([c for (c,) in columns])
-        )
-        stub = self.escape(block.stub)
-        return pd.DataFrame(
-            [list(map(self.cell, row.cells)) for row in block.rows],
-            index=[self.label(row) for row in block.rows],
-            columns=index.set_names([None] * (index.nlevels - 1) + [stub or None]),
-        )
+        deep = len(columns[0]) > 1
+        index = pd.MultiIndex.from_tuples(columns) if deep else pd.Index([line for (line,) in columns])
+        index = index.set_names([None] * (index.nlevels - 1) + [self.escape(block.stub) or None])
+        cells = [list(map(self.cell, row.cells)) for row in block.rows]
+        return pd.DataFrame(cells, [self.label(row) for row in block.rows], index)
 
 
 def levelled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Header lines, the same number for every column; the line that changes least between columns comes first.
+    """Return as many header lines for every column; the line that changes least between columns comes first.
 
     A column with fewer lines gets empty ones before its last.
     """
@@ -305,36 +269,37 @@ MARKDOWN = Markup(lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)), "**{}**",
 
 
 def markdown(table: Table) -> str:
-    """Pipe tables under bold headings, then reading and notes; headers shared by all columns come before them."""
+    """Write pipe tables under bold headings, then reading and notes; headers that all columns share come before."""
     parts = [f"**{MARKDOWN.escape(table.title)}**"]
     for box in table.boxes:
         said = [(box.question, f"**{MARKDOWN.escape(box.answer)}**")]
         said += [(heading, MARKDOWN.escape(text)) for heading, text in box.lines]
         parts.append("\n>\n".join(f"> _{MARKDOWN.escape(heading)}_ {text}" for heading, text in said))
     for block in table.blocks:
-        frame = MARKDOWN.frame(block)
-        columns = [lines if isinstance(lines, tuple) else (lines,) for lines in frame.columns]
-        depth = range(len(columns[0]))
-        shared = [at for at in depth if len(columns) > 1 and len({lines[at] for lines in columns}) == 1]
-        if len(shared) == len(depth):
-            shared = []
         parts += [f"**{MARKDOWN.escape(block.title)}**"] * bool(block.title)
-        parts += [f"All columns: {LINE_BREAK.join(columns[0][at] for at in shared)}"] * bool(shared)
-        headers = [
-            LINE_BREAK.join(line for at, line in enumerate(lines) if at not in shared and line)
-            for lines in columns
-        ]
-        parts.append(
-            frame.to_markdown(
-                headers=[MARKDOWN.escape(block.stub), *headers],
-                tablefmt="pipe",
-                disable_numparse=True,
-                colalign=("left", *["right"] * len(headers)),
-            )
-        )
+        parts += _pipe_table(block)
     parts.append(MARKDOWN.escape(table.reading))
     parts.append("\n".join(f"- {MARKDOWN.escape(note)}" for note in table.notes))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _pipe_table(block: Block) -> list[str]:
+    """Return what all columns share, if anything, and the table without it."""
+    frame = MARKDOWN.frame(block)
+    columns = [lines if isinstance(lines, tuple) else (lines,) for lines in frame.columns]
+    levels = [set(level) for level in zip(*columns, strict=True)]
+    is_shared = [len(columns) > 1 and len(level) == 1 for level in levels]
+    if all(is_shared):
+        is_shared = [False] * len(levels)
+    shared = list(compress(columns[0], is_shared))
+    headers = [
+        LINE_BREAK.join(line for line, known in zip(lines, is_shared, strict=True) if line and not known)
+        for lines in columns
+    ]
+    alignment = ("left", *["right"] * len(headers))
+    headers = [MARKDOWN.escape(block.stub), *headers]
+    text = frame.to_markdown(headers=headers, tablefmt="pipe", disable_numparse=True, colalign=alignment)
+    return [*[f"All columns: {LINE_BREAK.join(shared)}"] * bool(shared), text]
 
 
 _LATEX = str.maketrans({
@@ -350,7 +315,7 @@ LATEX = Markup(
 
 
 def latex(table: Table) -> str:
-    """A `table*` float, scaled down to the line where it is wider; its first line says which packages it needs."""
+    """Write a `table*` float, scaled down to the line if it is wider; its first line names the packages it needs."""
     lines = [
         r"% \usepackage{booktabs,graphicx}",
         r"\begin{table*}[t]",
@@ -359,15 +324,11 @@ def latex(table: Table) -> str:
         rf"\label{{tab:{table.slug}}}",
     ]
     for box in table.boxes:
-        lines += [
-            rf"\fbox{{\parbox{{0.95\linewidth}}{{{LATEX.escape(box.question)} \textbf{{{LATEX.escape(box.answer)}}}}}}}"
-        ]
-        lines += [r"\par\smallskip"]
+        question, answer = LATEX.escape(box.question), LATEX.escape(box.answer)
+        lines += [rf"\fbox{{\parbox{{0.95\linewidth}}{{{question} \textbf{{{answer}}}}}}}", r"\par\smallskip"]
     for block in table.blocks:
-        style = LATEX.frame(block).style
-        tabular = style.to_latex(
-            hrules=True, multicol_align="c", column_format="l" + "c" * len(block.columns)
-        )
+        columns = "l" + "c" * len(block.columns)
+        tabular = LATEX.frame(block).style.to_latex(hrules=True, multicol_align="c", column_format=columns)
         lines += [rf"\textit{{{LATEX.escape(block.title)}}}\par"] * bool(block.title)
         lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
         lines += [tabular.rstrip() + "}", r"\par\smallskip"]
@@ -388,19 +349,19 @@ HTML = Markup(
 
 
 def page(table: Table) -> str:
-    """The table's part of the report: wide blocks scroll, and all but the first block of a long table are folded.
+    """Write the table's part of the report: wide blocks scroll; all but the first block of a long table are folded.
 
-    Where boxes come first, only long blocks are folded.
+    After boxes, only long blocks are folded.
     """
     is_long = sum(len(block.rows) for block in table.blocks) > LONG
     parts = [_boxed(box) for box in table.boxes]
-    for at, block in enumerate(table.blocks):
+    for place, block in enumerate(table.blocks):
         title = html.escape(block.title)
         shown = HTML.frame(block).style.to_html(exclude_styles=True)
         named = html.escape(f"{table.title}, {block.title}" if block.title else table.title)
         kind = "scroll facts" if block.columns == (("",),) else "scroll"
         grid = f'<div class="{kind}" tabindex="0" role="region" aria-label="{named}">\n{shown}</div>'
-        if is_long and (len(block.rows) > LONG or (at and not table.boxes)):
+        if is_long and (len(block.rows) > LONG or (place and not table.boxes)):
             summary = f"<summary>{title or 'The table'} ({len(block.rows)} rows)</summary>"
             grid = f'<details class="fold">\n{summary}\n{grid}\n</details>'
         elif title:
@@ -415,13 +376,10 @@ def page(table: Table) -> str:
 
 
 def _boxed(box: Box) -> str:
-    lines = "".join(
-        f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>" for heading, text in box.lines
-    )
     question, answer = html.escape(box.question), html.escape(box.answer)
-    return (
-        f'<div class="box {box.kind}"><p>{question}</p><p class="verdict">{answer}</p><dl>{lines}</dl></div>'
-    )
+    lines = [f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>" for heading, text in box.lines]
+    answered = f'<p>{question}</p><p class="verdict">{answer}</p><dl>{"".join(lines)}</dl>'
+    return f'<div class="box {box.kind}">{answered}</div>'
 
 
 def _one_line(text: str) -> str:
