@@ -84,7 +84,7 @@ def make_study(folder: Path) -> Results:
         evaluation_sets=sets, pooled=True,
     )  # fmt: skip
     index = PassIndex(manifest(folder, benchmark), folder / "store")
-    passes = Passes(index, benchmark, sets, 60, "tiny on eras")
+    passes = Passes(index, benchmark, sets, 60, f"{MODEL} on {BENCHMARK}")
     statistics = {
         "shift": made_up_results.statistic("shift", shifts(passes)),
         "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),

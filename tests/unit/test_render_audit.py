@@ -139,9 +139,9 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
     artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "min_k"])
     files = render(artifact, results, tmp_path)
     frame = pd.read_csv(files["csv"])
-    power_of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
-    assert power_of[1, 8] > power_of[1, 1] > 0.3
-    assert power_of[0].max() <= 0.15
+    of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
+    assert of[1, 8] > of[1, 1] > 0.3
+    assert of[0].max() <= 0.15
     assert set(frame["method"]) == {COMBINED, "min_k"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}

@@ -22,12 +22,12 @@ REFERRED = PLACE | {"references": ["other"]}
 
 
 def files_of(
-    folder: Path, scored: ScoredBenchmark, artifact: str, *codec: dict, size: bool = False, **entry: object
+    folder: Path, of: ScoredBenchmark, artifact: str, *codec: dict, size: bool = False, **entry: object
 ) -> dict[str, Path]:
     computed = {
-        "corpus": corpus_test(scored, REFERRED, "en", 200),
-        "corpus_power": corpus_power(scored, REFERRED),
-        "corpus_size": corpus_sizes(scored, REFERRED) if size else [],
+        "corpus": corpus_test(of, REFERRED, "en", 200),
+        "corpus_power": corpus_power(of, REFERRED),
+        "corpus_size": corpus_sizes(of, REFERRED) if size else [],
         "codec": codec,
     }
     for name, rows in computed.items():

@@ -100,10 +100,10 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[
     Further `size_low`, `size_high`, unequal (1: documents have different numbers of texts) and needed (documents of
     each class, if there are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
-    missing = {"p": None, "smallest_effect": None}
     scores: dict[str, dict[str, Any]] = {}
     for row in records_of(results.tests_of(artifact, panel, "corpus", hint=NOT_TESTED)):
-        score = scores.setdefault(str(row["method"]), {"method": row["method"], **missing})
+        missing = {"method": row["method"], "p": None, "smallest_effect": None}
+        score = scores.setdefault(str(row["method"]), missing)
         if row["quantity"] == "effect":
             score |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
         elif row["quantity"] == "units":
@@ -115,7 +115,8 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[
             scores[row["method"]] |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
     has_shots = pair_of(panel) in results.statistics.get("codec", {})
     for row in records_of(results.tests_of(artifact, panel, "codec")) if has_shots else []:
-        score, group = scores.setdefault(CODEC, {"method": CODEC, **missing}), GROUPS[row["label"]]
+        score = scores.setdefault(CODEC, {"method": CODEC, "p": None, "smallest_effect": None})
+        group = GROUPS[row["label"]]
         score |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
     order = [*(name for name in scores if name not in LABELS), *LABELS]
     return {name: scores[name] for name in order if name in scores}
