@@ -3,6 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.logs import job_log, log
@@ -12,7 +13,8 @@ with job_log(snakemake.log[0]):
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark
         paths[kind][key] = Path(path)
-    results = Results(**paths, entries=snakemake.params.entries)
+    statistics = {kind: paths.pop(kind) for kind in STATISTICS.keys() & paths.keys()}
+    results = Results(**paths, statistics=statistics, entries=snakemake.params.entries)
     artifact = snakemake.params.artifact
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     if snakemake.params.announced:

@@ -4,11 +4,12 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import made_up_results
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, scores_of
-from pretrace.evaluation.estimates import estimates_and_curves
+from pretrace.evaluation.answers import accuracies, accuracies_by_order, letters
+from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
@@ -92,7 +93,7 @@ def no_scores() -> pd.DataFrame:
 def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:
     """Every file of one model's answers, as the rules write them; `calibration` as `calibrate` takes it."""
     answers = answers_of(folder, rows() + (other_tasks() if more else []))
-    kinds = ("calibration", "scores", "metrics", "tests", "estimates")
+    kinds = ("calibration", "scores", "metrics", "tests")
     paths = {kind: folder / f"{kind}.parquet" for kind in kinds}
     benchmark = benchmark_of_answers({MODEL: answers}, BENCHMARK, seed=0)
     write_parquet(folder / "benchmark.parquet", benchmark)
@@ -103,17 +104,18 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     given = scores_of([read_parquet(paths["scores"])], benchmark)
     names = {"study": "s", "model": MODEL, "benchmark_name": BENCHMARK}
     metrics, tests = evaluate(given, benchmark, resamples=200, **names)
-    orders = [{"statistic": "accuracy_by_order", "document": document} for document in ("", "d03", "d99")]
-    estimates, _ = estimates_and_curves(
-        orders, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores={},
-        table=pd.DataFrame, prefixes=None, evaluation_sets=[EvaluationSet()], answers=answers,
-        calibrations=calibrations, manifest=None, store=folder, resamples=200, pooled=False,
-    )  # fmt: skip
-    for kind, frame in (("metrics", metrics), ("tests", tests), ("estimates", estimates)):
-        write_parquet(paths[kind], frame)
+    statistics = {
+        "accuracy": accuracies(answers, (MODEL, BENCHMARK), 200, False),
+        "accuracy_by_order": accuracies_by_order(answers, (MODEL, BENCHMARK), 200, False),
+        "letters": letters(calibrations, MODEL, 200, False),
+    }
+    frames = {name: made_up_results.statistic(name, rows) for name, rows in statistics.items()}
+    for kind, frame in ({"metrics": metrics, "tests": tests} | frames).items():
+        write_parquet(folder / f"{kind}.parquet", frame)
     pair = (MODEL, BENCHMARK)
     return Results(
-        **{kind: {pair: paths[kind]} for kind in ("metrics", "tests", "estimates")},
+        **{kind: {pair: paths[kind]} for kind in ("metrics", "tests")},
+        statistics={name: {pair: folder / f"{name}.parquet"} for name in statistics},
         benchmarks={BENCHMARK: folder / "benchmark.parquet"},
         entries={BENCHMARK: {"source": "answers", "caution": CAUTION}},
     )

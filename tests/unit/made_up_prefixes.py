@@ -7,10 +7,10 @@ import made_up_results
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import scores_of
-from pretrace.evaluation.estimates import estimates_and_curves
+from pretrace.evaluation.cells import evaluation_sets, scores_of
+from pretrace.evaluation.curves import density_curves, roc_curves
 from pretrace.evaluation.evaluate import evaluate
-from pretrace.evaluation.sets import evaluation_sets
+from pretrace.evaluation.tokens import Passes, shifts
 from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
@@ -73,49 +73,35 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(unit="text", view="original", start_token="none", reference="")
 
 
-EVERY = {"subset": None, "length": None}
-SHIFT = {
-    "statistic": "shift", "subset": "", "length": LENGTH, "view": "original", "start_token": None,
-    "evaluation_set": "without_prefixes", "draw": 0, "separator": "none",
-}  # fmt: skip
-ASKED = [
-    {"statistic": statistic, "selection": selection} | EVERY
-    for statistic in ("roc", "density")
-    for selection in ("default", "best_on_test")
-] + [SHIFT]
-
-
 def make_study(folder: Path) -> Results:
     benchmark = texts()
     prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
     table = scores(benchmark)
-    read = scores_of([table], benchmark)
+    read, sets = scores_of([table], benchmark), evaluation_sets(benchmark, prefixes)
     metrics, tests = evaluate(
         read, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
-        grid_intervals={"recall", "con_recall"}, evaluation_sets=evaluation_sets(benchmark, prefixes),
-        pooled=True,
+        evaluation_sets=sets, pooled=True,
     )  # fmt: skip
-    estimates, curves = estimates_and_curves(
-        ASKED, model=MODEL, benchmark_name=BENCHMARK, benchmark=benchmark, metrics=metrics, scores=read,
-        table=lambda: table, prefixes=prefixes, evaluation_sets=evaluation_sets(benchmark, prefixes),
-        answers=None, calibrations=None,
-        manifest=manifest(folder, benchmark), store=folder / "store", resamples=60, pooled=True,
-    )  # fmt: skip
+    passes = Passes(manifest(folder, benchmark), folder / "store", benchmark, sets, 60, "tiny on eras")
+    statistics = {
+        "shift": made_up_results.statistic("shift", shifts(passes)),
+        "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),
+        "density": made_up_results.statistic("density", density_curves(metrics, read, sets)),
+    }
     frames = {
         "metrics": metrics,
         "tests": tests,
         "benchmarks": benchmark,
-        "estimates": estimates,
-        "curves": curves,
         "training": training(),
     }
-    for name, frame in frames.items():
+    for name, frame in (frames | statistics).items():
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
     paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
-    return Results(**paths, passes={PAIR: folder / "manifest.json"}, entries=entries)
+    of_pair = {name: {PAIR: folder / f"{name}.parquet"} for name in statistics}
+    return Results(**paths, passes={PAIR: folder / "manifest.json"}, statistics=of_pair, entries=entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:

@@ -11,9 +11,11 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.evaluation.cells import EvaluationSet, scores_of
-from pretrace.evaluation.curves import score_curves
+from pretrace.evaluation.curves import roc_curves
 from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.statistics import STATISTICS
+from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.render.registry import SUFFIXES, check
 from pretrace.render.results import Results
@@ -199,21 +201,22 @@ def pass_table(seed: int = 5) -> "pd.DataFrame":
     return pd.DataFrame(rows)
 
 
-ROC = {"statistic": "roc", "selection": "default", "subset": None, "length": None}
-TOKENS = {
-    "subset": None, "length": LENGTH, "view": "original", "start_token": TOKEN, "evaluation_set": "all", "draw": 0,
-    "eps": 2.0, "percentile": 40.0,
-}  # fmt: skip
+READING = {"view": "original", "start_token": TOKEN}
+
+
+def statistic(name: str, rows: Any) -> pd.DataFrame:
+    """The table of a statistic as its job writes it."""
+    frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
+    return typed_statistic(frame, STATISTICS[name].columns)
 
 
 def passes(table: pd.DataFrame) -> Passes:
     """The passes whose one stored table is this."""
-    sets = {("all", None): EvaluationSet()}
     return Passes(
         {"views": [VIEW]},
         None,
         texts_frame(),
-        sets,
+        [EvaluationSet()],
         200,
         "made up",
         lambda *_, **__: pa.Table.from_pandas(table),
@@ -225,22 +228,25 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
     benchmark_separation = separation or SEPARATION
     weaker = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
     paths: dict[str, dict[Any, Path]] = defaultdict(dict)
+    statistics: dict[str, dict[Any, Path]] = defaultdict(dict)
     for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
         frames = {"metrics": metrics, "tests": tests_frame(metrics)}
-        curves = score_curves(typed(metrics), scores_of([scores], texts_frame()), [EvaluationSet()], [ROC])
-        frames["curves"] = pd.concat([curves, token_curves(passes(pass_table()), [TOKENS])])
+        curves = roc_curves(typed(metrics), scores_of([scores], texts_frame()), [EvaluationSet()])
+        frames["roc"] = statistic("roc", curves)
+        frames["tokens"] = statistic("tokens", token_curves(passes(pass_table())))
         if benchmark == BENCHMARK:
             frames["placebos"] = placebos_frame(metrics)
         for kind, frame in frames.items():
-            paths[kind][MODEL, benchmark] = folder / kind / f"{benchmark}.parquet"
-            write_parquet(paths[kind][MODEL, benchmark], typed(frame))
+            path = folder / kind / f"{benchmark}.parquet"
+            (statistics if kind in STATISTICS else paths)[kind][MODEL, benchmark] = path
+            write_parquet(path, typed(frame))
         paths["benchmarks"][benchmark] = folder / "benchmarks" / f"{benchmark}.parquet"
         write_parquet(paths["benchmarks"][benchmark], texts_frame())
         paths["passes"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
         write_json(paths["passes"][MODEL, benchmark], {"views": [VIEW]})
-    return Results(**paths, entries=ENTRIES)
+    return Results(**paths, statistics=statistics, entries=ENTRIES)
 
 
 PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)

@@ -193,19 +193,12 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     return ScoredBenchmark("key", frame, table)
 
 
-ASKED = {
-    "subset": None,
-    "length": None,
-    "start_token": "none",
-    "references": [],
-    "methods": ["loss"],
-    "redraws": 0,
-}
+PLACE = {"subset": "", "length": None, "start_token": "none", "references": []}
 
 
 def p_of(path: Path, effect: float = 0.0) -> float:
-    found = corpus_test(scored(path, effect), ASKED, "en", 199)
-    return next(row["value"] for row in found if (row["quantity"], row["method"]) == ("corpus_p", "loss"))
+    found = corpus_test(scored(path, effect), PLACE, "en", 199)
+    return next(row["value"] for row in found if (row["quantity"], row["method"]) == ("p", "loss"))
 
 
 def canaries(folder: Path, seed: int, count: int = 8, twins: int = 4) -> Path:

@@ -297,7 +297,7 @@ def test_the_power_grows_with_texts_and_false_alarms_stay():
     label = np.repeat(np.arange(80) % 2, 8)
     benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"))
     score = rng.normal(size=(2, 640)) + 0.8 * label
-    asked = {"length": 32, "start_token": "none", "references": [], "methods": []}
+    asked = {"start_token": "none", "references": []}
     found = pd.DataFrame(
         power(ScoredBenchmark("texts", scored.scores.assign(score=score.ravel()), benchmark), asked)
     )

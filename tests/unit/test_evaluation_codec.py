@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from pretrace.evaluation.cells import EvaluationSet
-from pretrace.evaluation.codec import codec_estimates, is_hurt
+from pretrace.evaluation.codec import hurt_texts, is_hurt
 from pretrace.evaluation.tokens import Passes
 
 ALONE = [-3, -2.5, -2, -1.8, -1.5, -1.2, -2.2, -1, -0.9, -0.8, -0.5, -0.4, -2]
 GIVEN = [-2, -2, -1.5, -1, -1, -1, -2, -0.9, -0.8, -0.7, -0.6, -0.7, -0.1]
 """Less likely at positions 10 and 11 alone, which are the compared ones (-0.65 < -0.45); more likely elsewhere."""
 
-ASKED = {"subset": None, "length": None, "start_token": "none", "references": [], "methods": [], "redraws": 0}
 LOWER, HIGHER = [-2.0] * 13, [-0.1] * 13
 GIVEN_OWN = {
     "member1": GIVEN,
@@ -57,9 +56,8 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         cut = here["text_id"].eq("cut") & (prefix != "")
         return pa.table({"text_id": here["text_id"], "logprobs": values, "truncated": cut})
 
-    sets = {("all", None): EvaluationSet()}
-    of = Passes({"views": views}, None, benchmark, sets, 100, "tiny on eras", read)
-    return codec_estimates(of, [ASKED])
+    of = Passes({"views": views}, None, benchmark, [EvaluationSet()], 100, "tiny on eras", read)
+    return [row for row in hurt_texts(of) if row["length"] is None]
 
 
 def test_the_first_ten_tokens_and_the_last_one_are_not_compared():
@@ -73,7 +71,7 @@ def test_each_class_is_read_after_its_own_texts_the_fewest_stored_for_both():
     assert shots == {"": 0, "member": 7, "nonmember": 7}
     assert (found[1]["n"], found[1]["value"]) == (4, 2 / 4), "one is too short, one is cut by the context"
     assert (found[0]["n"], found[0]["value"]) == (2, 1 / 2)
-    assert {(row["quantity"], row["shots"]) for row in found.values()} == {("corpus_hurt", 7)}
+    assert {row["shots"] for row in found.values()} == {7}
 
 
 @pytest.mark.parametrize("stored", [{}, {"nonmember": (1, 7)}, {"member": (1,), "nonmember": (7,)}])

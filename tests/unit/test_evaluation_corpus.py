@@ -20,12 +20,10 @@ from pretrace.evaluation.corpus_test import (
     smallest_effects,
 )
 from pretrace.evaluation.corpus_unequal import SHARES, fit, t_p_values
-from pretrace.evaluation.corpus_units import RANK, Units, ensemble
-from pretrace.evaluation.weights import standardised_ranks
+from pretrace.evaluation.corpus_units import RANK, Units, ensemble, standardised_ranks
 from pretrace.runtime.errors import InputError
 
-ASKED = {"subset": None, "length": 64, "start_token": "none", "references": [], "methods": ["loss", "min_k"],
-         "redraws": 0}  # fmt: skip
+PLACE = {"subset": "", "length": 64, "start_token": "none", "references": []}
 OLD, NEW = ([f"{kind}{n}" for n in range(200)] for kind in ("old", "new"))
 
 
@@ -63,9 +61,9 @@ def side(
     return ScoredBenchmark("speeches", pd.concat(frames, ignore_index=True), benchmark)
 
 
-def numbers(of: ScoredBenchmark, quantity: str = "corpus_p") -> dict[str, float]:
+def numbers(of: ScoredBenchmark, quantity: str = "p") -> dict[str, float]:
     """By score."""
-    rows = corpus_test(of, ASKED | {"references": ["other"]}, "en", 400)
+    rows = corpus_test(of, PLACE | {"references": ["other"]}, "en", 400)
     return {row["method"]: row["value"] for row in rows if row["quantity"] == quantity}
 
 
@@ -136,7 +134,7 @@ def test_the_size_is_nominal_whatever_the_labels_are(effect: float):
     assert set(rows) == {"method0", "method1", "ensemble"}
     least, most = binom.ppf([0.001, 0.999], 300, 0.05) / 300
     for row in rows.values():
-        assert (row["quantity"], row["n"]) == ("corpus_size", 300)
+        assert row["n"] == 300
         assert least <= row["value"] <= most
         interval = binomtest(round(300 * row["value"]), 300).proportion_ci(0.95, method="wilson")
         assert (row["low"], row["high"]) == pytest.approx(tuple(interval))
@@ -175,7 +173,7 @@ def test_training_is_found_and_nothing_is_not(within: bool):
     assert p["loss"] < 0.01
     assert p["ensemble"] < 0.01
     assert min(p["blind"], p["reference"]) > 0.01
-    effect = numbers(side(effect=1.5, within=within), "corpus_effect")
+    effect = numbers(side(effect=1.5, within=within), "effect")
     assert effect["difference"] == pytest.approx(effect["loss"] - effect["reference"])
     assert numbers(side(within=within))["loss"] > 0.05
 
@@ -185,15 +183,15 @@ def test_a_shift_of_date_shows_in_the_words_and_leaves_the_difference_of_both_mo
     p = numbers(dated)
     assert p["loss"] < 0.01, "the date alone is enough"
     assert p["blind"] < 0.01
-    rows = pd.DataFrame(corpus_test(dated, ASKED | {"references": ["other"]}, "en", 400))
-    row = rows[(rows["method"] == "difference") & (rows["quantity"] == "corpus_effect")].iloc[0]
+    rows = pd.DataFrame(corpus_test(dated, PLACE | {"references": ["other"]}, "en", 400))
+    row = rows[(rows["method"] == "difference") & (rows["quantity"] == "effect")].iloc[0]
     assert row["low"] < 0 < row["high"]
 
 
 @pytest.mark.parametrize("within", [False, True])
 def test_power_grows_with_documents_and_false_alarms_do_not(within: bool):
     def curve(effect: float) -> pd.Series:
-        rows = pd.DataFrame(corpus_power(side(80, effect=effect, within=within), ASKED))
+        rows = pd.DataFrame(corpus_power(side(80, effect=effect, within=within), PLACE))
         return rows[rows["method"] == "loss"].set_index("documents")["value"]
 
     power = curve(1.2)
@@ -206,8 +204,8 @@ def test_power_grows_with_documents_and_false_alarms_do_not(within: bool):
 def test_documents_of_one_class_do_not_take_part_where_others_have_both(caplog: pytest.LogCaptureFixture):
     mixed = side(within=True)
     mixed.benchmark.loc[mixed.benchmark["document"] == "d003", "label"] = 1
-    rows = pd.DataFrame(corpus_test(mixed, ASKED, "en", 100))
-    assert set(rows.loc[rows["quantity"].eq("corpus_effect") & rows["method"].eq("loss"), "n"]) == {39}
+    rows = pd.DataFrame(corpus_test(mixed, PLACE, "en", 100))
+    assert set(rows.loc[rows["quantity"].eq("effect") & rows["method"].eq("loss"), "n"]) == {39}
     assert "4 texts take no part in the corpus test: their document has one class" in caplog.text
 
 
@@ -215,10 +213,10 @@ def test_documents_without_a_counterpart_are_counted_and_left_out(caplog: pytest
     scored = side(effect=1.5)
     alone = scored.benchmark["document"].isin(["d000", "d002"])
     whole = corpus_test(
-        ScoredBenchmark("speeches", scored.scores, scored.benchmark[~alone]), ASKED, "en", 100
+        ScoredBenchmark("speeches", scored.scores, scored.benchmark[~alone]), PLACE, "en", 100
     )
     scored.benchmark.loc[alone, "subset"] = "elsewhere"
-    assert corpus_test(scored, ASKED, "en", 100) == whole
+    assert corpus_test(scored, PLACE, "en", 100) == whole
     assert "2 of 40 units take no part in the corpus test" in caplog.text
 
 
@@ -228,13 +226,13 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(
         InputError, match=r"at several lengths, 32, 64.*Name one length in the artifact's panel"
     ):
-        corpus_test(several, ASKED | {"length": None}, "en", 100)
+        corpus_test(several, PLACE | {"length": None}, "en", 100)
     apart = side()
     apart.benchmark["subset"] = np.where(apart.benchmark["label"] == 1, "ours", "theirs")
     with pytest.raises(InputError, match=r"no suspected text .* has a held-out one"):
-        corpus_test(apart, ASKED, "en", 100)
+        corpus_test(apart, PLACE, "en", 100)
     with pytest.raises(InputError, match="no score of a labelled text of subset 'x', length 64"):
-        corpus_test(side(), ASKED | {"subset": "x"}, "en", 100)
+        corpus_test(side(), PLACE | {"subset": "x"}, "en", 100)
 
 
 def unequal(
@@ -332,19 +330,19 @@ def short_of_texts(documents: int, **given: Any) -> ScoredBenchmark:
 
 
 def test_a_missing_p_says_how_many_documents_are_needed():
-    rows = pd.DataFrame(corpus_test(short_of_texts(12), ASKED, "en", 100))
+    rows = pd.DataFrame(corpus_test(short_of_texts(12), PLACE, "en", 100))
     of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
-    assert np.isnan(of_loss[["corpus_p", "corpus_smallest_effect"]]).all()
-    assert of_loss["corpus_needed"] == 10
-    assert of_loss["corpus_unequal"] == 1
-    rows = pd.DataFrame(corpus_test(short_of_texts(40, effect=1.5), ASKED, "en", 100))
+    assert np.isnan(of_loss[["p", "smallest_effect"]]).all()
+    assert of_loss["needed"] == 10
+    assert of_loss["unequal"] == 1
+    rows = pd.DataFrame(corpus_test(short_of_texts(40, effect=1.5), PLACE, "en", 100))
     of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
-    assert of_loss["corpus_p"] < 0.01
-    assert "corpus_needed" not in of_loss
+    assert of_loss["p"] < 0.01
+    assert "needed" not in of_loss
 
 
 def test_power_of_unequal_documents_begins_where_they_have_a_p():
-    rows = pd.DataFrame(corpus_power(short_of_texts(80, effect=1.2), ASKED))
+    rows = pd.DataFrame(corpus_power(short_of_texts(80, effect=1.2), PLACE))
     power = rows[rows["method"] == "loss"].set_index("documents")["value"]
     assert list(power.index) == [16]
     assert power.loc[16] > 0.8

@@ -10,9 +10,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
 from pretrace.evaluation.answers import mean_of_groups
-from pretrace.evaluation.cells import EvaluationSet, scores_of
-from pretrace.evaluation.curves import PLACES, densities, roc_points, score_curves
-from pretrace.evaluation.estimates import frame_of
+from pretrace.evaluation.cells import EvaluationSet
+from pretrace.evaluation.curves import PLACES, densities, roc_points
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
     FEWEST,
@@ -20,7 +19,7 @@ from pretrace.evaluation.tokens import (
     Passes,
     hexagons,
     resampled_means,
-    shift_estimates,
+    shifts,
     signed_wasserstein,
     token_curves,
     tokens_of,
@@ -67,8 +66,7 @@ def test_surprising_tokens_are_those_below_both_thresholds():
         ("unknown", [-1.0], [0.1]),
     ]
     table = pd.DataFrame(rows, columns=["text_id", "logprobs", "entropies"])
-    of, asked = made_up.passes(table), made_up.TOKENS | {"percentile": 50}
-    tokens = tokens_of(of, asked, made_up.texts_frame())
+    tokens = tokens_of(made_up.passes(table), made_up.texts_frame(), **made_up.READING)
     assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
@@ -79,38 +77,39 @@ def test_a_handful_of_surprising_tokens_has_no_mean():
     table = made_up.pass_table()
     first = table["text_id"] == f"t{made_up.MEMBERS:04d}"  # a non-member; nothing else is certain of anything
     table["entropies"] = table["entropies"].where(first, table["entropies"] + 2.0)
-    curves = token_curves(made_up.passes(table), [made_up.TOKENS])
+    curves = token_curves(made_up.passes(table))
     shown = curves[curves["curve"] == "token"]
     assert 0 < len(shown) < FEWEST
     assert set(shown["label"]) == {0}
     assert set(curves["curve"]) == {"share", "token"}
 
 
-def test_shifts_are_signed_distances_of_the_evaluated_texts_over_all_subsets(tmp_path):
+def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
     benchmark = made_up_prefixes.texts()
     kept = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
-    sets = {
-        ("all", None): EvaluationSet(),
-        ("without_prefixes", 0): EvaluationSet("without_prefixes", 0, set(benchmark.loc[kept, "text_id"])
-                                               | set(benchmark.loc[benchmark["label"].eq(1), "text_id"])),
-    }  # fmt: skip
+    ids = set(benchmark.loc[kept | benchmark["label"].eq(1), "text_id"])
+    sets = [EvaluationSet(), EvaluationSet("without_prefixes", 0, ids), EvaluationSet("balanced", 1, ids)]
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
-    of = Passes(manifest, tmp_path / "store", benchmark, sets, 100, "tiny on eras")
-    rows = pd.DataFrame(shift_estimates(of, [made_up_prefixes.SHIFT]))
+    rows = pd.DataFrame(shifts(Passes(manifest, tmp_path / "store", benchmark, sets, 100, "tiny on eras")))
+    assert set(rows["subset"]) == {"", "early", "late"}
+    assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, "no shots of the other draw"
     here = kept.to_numpy(dtype=bool)
     plain, given = (
         made_up_prefixes.log_likelihood(benchmark, *at)[here] for at in (("", 0), ("nonmember", 5))
     )
-    row = rows.query("label == 0 and prefix == 'nonmember' and shots == 5").iloc[0]
+    chosen = "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and shots == 5"
+    (row,) = rows.query(f"{chosen} and prefix == 'nonmember'").to_dict("records")
     assert row["n"] == kept.sum()
     assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
     assert row["low"] < row["value"] < row["high"]
-    for wrong, words in (
-        ({"draw": 1}, "no pass with member shots of draw 1"),
-        ({"start_token": "x"}, "no such pass"),
-    ):
-        with pytest.raises(InputError, match=f"tiny on eras: there is {words}"):
-            shift_estimates(of, [made_up_prefixes.SHIFT | {"evaluation_set": "all"} | wrong])
+
+
+def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
+    benchmark = made_up_prefixes.texts()
+    manifest = made_up_prefixes.manifest(tmp_path, benchmark)
+    twice = manifest | {"views": manifest["views"][:1] + manifest["views"]}
+    with pytest.raises(InputError, match="tiny on eras: there is more than one such pass"):
+        list(shifts(Passes(twice, tmp_path / "store", benchmark, [EvaluationSet()], 100, "tiny on eras")))
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
@@ -119,22 +118,3 @@ def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
     assert (found["n"], found["answers"], found["value"]) == (2, 4, 0.5)
     assert (found["low"], found["high"]) == (0, 1)
     assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)
-
-
-def test_what_two_figures_ask_for_stands_once(tmp_path):
-    benchmark, table = made_up_prefixes.texts(), made_up.pass_table()
-    sets = {("all", None): EvaluationSet()}
-    of = Passes(
-        made_up_prefixes.manifest(tmp_path, benchmark), tmp_path / "store", benchmark, sets, 20, "tiny"
-    )
-    every, late = (made_up_prefixes.SHIFT | {"subset": subset} for subset in (None, "late"))
-    assert len(frame_of(shift_estimates(of, [every, late]))) == len(shift_estimates(of, [every]))
-    tokens = [made_up.TOKENS, made_up.TOKENS | {"length": None}]
-    assert len(token_curves(made_up.passes(table), tokens)) == len(
-        token_curves(made_up.passes(table), tokens[:1])
-    )
-    twice = [made_up.ROC, made_up.ROC | {"length": made_up.LENGTH}]
-    scores = made_up.scores_frame({"loss": 0.3}, 1)
-    metrics, texts = made_up.typed(made_up.metrics_frame(scores)), made_up.texts_frame()
-    given = (metrics, scores_of([scores], texts), [EvaluationSet()])
-    assert len(score_curves(*given, twice)) == len(score_curves(*given, twice[:1]))

@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import cells
+from pretrace.evaluation.cells import evaluation_sets
 from pretrace.evaluation.placebos import KEYS, ends_of_time, first_of_any, placebos
-from pretrace.evaluation.sets import evaluation_sets
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
@@ -52,7 +52,7 @@ def placebos_of(
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
     given = cells.scores_of([table], benchmark)
-    return placebos(given, benchmark, name="b", evaluation_sets=sets, shown=((None, None),), settings=known)
+    return placebos(given, benchmark, name="b", evaluation_sets=sets, settings=known)
 
 
 def blind_scores(table: pd.DataFrame) -> dict[str, float]:

@@ -1,11 +1,9 @@
 """Default, best on test and held out: what is chosen, where it is measured, and that nothing leaks."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_tables import LABEL, SETTINGS, auc, noise, only, run, scores, texts
+from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation import selection
 from pretrace.evaluation.cells import EvaluationSet
@@ -13,38 +11,17 @@ from pretrace.evaluation.metrics import METRICS
 from pretrace.questions import known
 
 
-def test_a_grid_row_a_setting_and_intervals_only_where_asked():
+def test_every_setting_has_a_grid_row_with_an_interval():
     columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
     metrics, _ = run(columns)
     grid = metrics[metrics["selection"] == "grid"]
     assert sorted(grid.groupby(["method", "setting"]).size().items()) == [
         (("plain", ""), 7), (("tuned", "k=1"), 7), (("tuned", "k=2"), 7), (("tuned", "k=3"), 7),
     ]  # fmt: skip
-    assert grid["low"].isna().all()
-    assert metrics.loc[metrics["selection"] != "grid", ["low", "high"]].notna().all(axis=None)
-    drawn, _ = run(columns, grid_intervals={"tuned"})
-    drawn = drawn[drawn["selection"] == "grid"]
-    assert drawn["low"].notna().tolist() == (drawn["method"] == "tuned").tolist()
+    assert metrics[["low", "high"]].notna().all(axis=None)
     row = only(grid, method="tuned", setting="k=3", metric="auc")
     assert row["value"] == pytest.approx(auc(noise(200, seed=3), LABEL))
     assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
-
-
-def test_grid_intervals_are_drawn_through_the_default_and_at_the_best_of_every_line():
-    values = (1, 2, 3, 4)
-    method = SimpleNamespace(convention=(), grid={"x": values, "y": values}, defaults={"x": 1, "y": 1})
-    settings = SimpleNamespace(**vars(SETTINGS) | {"METHODS": {"plain": method}})
-    given = {(x, y): noise(200, seed=x + 10 * y) for x in values for y in values}
-    columns = {("plain", f"x={x};y={y}"): score for (x, y), score in given.items()}
-    metrics, _ = run(columns, settings=settings, grid_intervals={"plain"})
-    grid = metrics[(metrics["selection"] == "grid") & (metrics["metric"] == "auc") & metrics["low"].notna()]
-    areas = {at: auc(score, LABEL) for at, score in given.items()}
-    expected = {(x, y) for x, y in given if 1 in (x, y)}
-    for value in values:
-        for axis in (0, 1):
-            expected.add(max((at for at in given if at[axis] == value), key=lambda at: areas[at]))
-    assert set(grid["setting"]) == {f"x={x};y={y}" for x, y in expected}
-    assert len(expected) < len(given)
 
 
 def edge_marks(tried, best):

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation.cells import EvaluationSet
+from pretrace.evaluation.cells import EvaluationSet, evaluation_sets
 from pretrace.evaluation.null import misses
-from pretrace.evaluation.sets import evaluation_sets
 from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 
 
@@ -40,10 +39,9 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
     }
 
 
-def test_of_the_sets_without_prefixes_only_those_asked_for_are_made(benchmark, prefixes):
-    asked = {"without_prefixes": [0, 1], "balanced": [1]}
-    found = [(one.name, one.draw) for one in evaluation_sets(benchmark, prefixes, asked)]
-    assert found == [("all", None), ("without_prefixes", 0), ("without_prefixes", 1), ("balanced", 1)]
+def test_the_sets_are_those_of_the_draws_of_the_runs(benchmark, prefixes):
+    sets = [(texts.name, texts.draw) for texts in evaluation_sets(benchmark, prefixes, [1])]
+    assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
     assert evaluation_sets(benchmark) == [EvaluationSet()]
 
 

@@ -12,7 +12,6 @@ from test_evaluation_audit import made_up as texts_of
 from pretrace.evaluation.audit import COMBINED, audit
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.estimates import frame_of
 from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.render.tables.audit import first_words, lines
@@ -132,25 +131,25 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
          "length": pd.array([64] * count, "Int64"), "document": [f"d{i // texts}" for i in range(count)],
          "fold": np.arange(count) // texts // 2 % 5}
     )  # fmt: skip
-    settings = {"length": 64, "start_token": "none", "references": [], "methods": [COMBINED, "loss"]}
-    rows = power(ScoredBenchmark(PAIR[1], pd.concat(frames), benchmark), settings)
-    write_parquet(tmp_path / "estimates.parquet", frame_of(rows))
-    results = Results(estimates={PAIR: tmp_path / "estimates.parquet"})
+    conditions = {"start_token": "none", "references": []}
+    rows = power(ScoredBenchmark(PAIR[1], pd.concat(frames), benchmark), conditions)
+    write_parquet(tmp_path / "power.parquet", made_up.statistic("power", rows))
+    results = Results(statistics={"power": {PAIR: tmp_path / "power.parquet"}})
     panel = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": []}
-    artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "loss"])
+    artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "min_k"])
     files = render(artifact, results, tmp_path)
     frame = pd.read_csv(files["csv"])
-    power_of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
-    assert power_of[1, 8] > power_of[1, 1] > 0.3
-    assert power_of[0].max() <= 0.15
-    assert set(frame["method"]) == {COMBINED, "loss"}
+    of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
+    assert of[1, 8] > of[1, 1] > 0.3
+    assert of[0].max() <= 0.15
+    assert set(frame["method"]) == {COMBINED, "min_k"}
     assert frame["texts"].max() == 8
     assert set(frame["documents"]) == {40}
 
 
 def test_too_few_documents_have_no_power_to_show(tmp_path: Path):
-    write_parquet(tmp_path / "estimates.parquet", frame_of([]))
-    results = Results(estimates={(made_up.MODEL, made_up.BENCHMARK): tmp_path / "estimates.parquet"})
+    write_parquet(tmp_path / "power.parquet", made_up.statistic("power", []))
+    results = Results(statistics={"power": {PAIR: tmp_path / "power.parquet"}})
     panel = made_up.PANEL | {"start_token": made_up.TOKEN, "references": ["old_speeches"]}
     with pytest.raises(InputError, match="too few documents"):
         render(made_up.artifact("audit_power", panels=[panel]), results, tmp_path)

@@ -5,12 +5,11 @@ from pathlib import Path
 import made_up_results as made_up
 import pandas as pd
 import pytest
-from test_evaluation_corpus import ASKED, short_of_texts, side
+from test_evaluation_corpus import PLACE, short_of_texts, side
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
-from pretrace.evaluation.corpus_test import coordinates, corpus_test
-from pretrace.evaluation.estimates import frame_of
+from pretrace.evaluation.corpus_test import coordinates, corpus_sizes, corpus_test
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import render
 from pretrace.render.results import Results
@@ -19,21 +18,26 @@ from pretrace.runtime.files import write_parquet
 
 PAIR = (made_up.MODEL, made_up.BENCHMARK)
 PANEL = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": ["other"]}
-REFERRED = ASKED | {"references": ["other"]}
+REFERRED = PLACE | {"references": ["other"]}
 
 
 def files_of(
-    folder: Path, scored: ScoredBenchmark, artifact: str, *more: dict, redraws: int = 0, **entry: object
+    folder: Path, of: ScoredBenchmark, artifact: str, *codec: dict, size: bool = False, **entry: object
 ) -> dict[str, Path]:
-    rows = (
-        corpus_test(scored, REFERRED | {"redraws": redraws}, "en", 200)
-        + corpus_power(scored, REFERRED)
-        + [*more]
-    )
-    write_parquet(folder / "estimates.parquet", frame_of(rows))
+    computed = {
+        "corpus": corpus_test(of, REFERRED, "en", 200),
+        "corpus_power": corpus_power(of, REFERRED),
+        "corpus_size": corpus_sizes(of, REFERRED) if size else [],
+        "codec": codec,
+    }
+    for name, rows in computed.items():
+        frame = pd.DataFrame([coordinates(REFERRED) | row for row in rows])
+        write_parquet(folder / f"{name}.parquet", made_up.statistic(name, frame))
     entries = {PAIR[1]: made_up.ENTRIES[PAIR[1]] | entry}
-    results = Results(estimates={PAIR: folder / "estimates.parquet"}, entries=entries)
-    panel = PANEL | ({"redraws": redraws} if redraws else {})
+    results = Results(
+        statistics={name: {PAIR: folder / f"{name}.parquet"} for name in computed}, entries=entries
+    )
+    panel = PANEL | ({"size": True} if size else {})
     return render(made_up.artifact(artifact, panels=[panel]), results, folder)
 
 
@@ -67,7 +71,7 @@ def test_what_is_believed_is_beside_every_p(tmp_path: Path):
 
 
 def test_the_size_is_a_column_where_labels_are_redrawn(tmp_path: Path):
-    files = files_of(tmp_path, side(60), "corpus_test", redraws=40)
+    files = files_of(tmp_path, side(60), "corpus_test", size=True)
     frame = pd.read_csv(files["csv"]).set_index("method")
     measured = frame.loc[["loss", "reference", "ensemble", "characters"], ["size_low", "size", "size_high"]]
     assert measured.apply(lambda row: row.is_monotonic_increasing and row.notna().all(), axis=1).all(), (
@@ -80,8 +84,10 @@ def test_the_size_is_a_column_where_labels_are_redrawn(tmp_path: Path):
 
 
 def test_codec_is_a_share_of_each_class_without_a_p(tmp_path: Path):
-    about = coordinates("corpus_hurt", REFERRED) | {"method": "codec", "shots": 7}
-    shares = [about | {"label": 1, "n": 50, "value": 0.62}, about | {"label": 0, "n": 40, "value": 0.4}]
+    shares = [
+        {"shots": 7, "label": 1, "n": 50, "value": 0.62},
+        {"shots": 7, "label": 0, "n": 40, "value": 0.4},
+    ]
     files = files_of(tmp_path, side(), "corpus_test", *shares)
     row = pd.read_csv(files["csv"]).set_index("method").loc["codec"]
     assert row[["suspected", "suspected_share", "held_out", "held_out_share", "shots"]].tolist() == [
@@ -99,7 +105,7 @@ def test_codec_is_a_share_of_each_class_without_a_p(tmp_path: Path):
 
 def test_power_is_drawn_by_number_of_documents(tmp_path: Path):
     frame = pd.read_csv(files_of(tmp_path, side(80, effect=1.2), "corpus_power")["csv"])
-    assert set(frame["method"]) == {"loss", "min_k", "ensemble"}
+    assert set(frame["method"]) == {"loss", "min_k", "ref", "ensemble"}
     assert list(frame.loc[frame["method"] == "loss", "documents"]) == [1, 2, 4, 8, 16]
     with pytest.raises(InputError, match="the power of a corpus test needs two of each class"):
         files_of(tmp_path, side(2), "corpus_power")
@@ -112,11 +118,11 @@ def test_without_a_p_the_page_says_how_many_documents_are_needed(tmp_path: Path)
     )
     assert "there are 6 and 6" in written
     assert "It needs 10 documents of each class" in written
-    written = files_of(tmp_path, short_of_texts(60, effect=1.5), "corpus_test", redraws=40)["md"].read_text()
+    written = files_of(tmp_path, short_of_texts(60, effect=1.5), "corpus_test", size=True)["md"].read_text()
     assert "evidence of training, if what is believed holds" in written
     assert "as much alike within every document" in written
     assert "Where documents have different numbers of texts, scores are redrawn" in written
     assert (
         "different numbers of texts"
-        not in files_of(tmp_path, side(), "corpus_test", redraws=9)["md"].read_text()
+        not in files_of(tmp_path, side(), "corpus_test", size=True)["md"].read_text()
     )

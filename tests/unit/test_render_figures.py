@@ -117,8 +117,8 @@ def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z
 def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results: Results):
     drawing = made_up.draw(SCATTER, results)
     assert drawing.figure.axes[2].get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
-    curves = pd.read_parquet(results.curves[made_up.MODEL, made_up.BENCHMARK])
-    counts = curves[curves["curve"] != "roc"].groupby("curve").size().to_dict()
+    points = pd.read_parquet(results.statistics["tokens"][made_up.MODEL, made_up.BENCHMARK])
+    counts = points.groupby("curve").size().to_dict()
     assert drawing.frame.groupby("drawn").size().to_dict() == counts
     shares = drawing.frame[drawing.frame["drawn"] == "share"].groupby("label")["share"].sum()
     assert shares.between(99.5, 100).all()

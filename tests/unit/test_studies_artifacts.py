@@ -8,6 +8,7 @@ from made_up_studies import RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import plan
+from pretrace.studies.rules import Plan
 
 AT = {"model": "smollm2-135m", "benchmark": "sotu"}
 
@@ -58,44 +59,35 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     assert cautioned["con_recall_table2"].endswith("test neither method: pico-en-small.")
 
 
-def test_metrics_are_asked_of_the_sets_and_draws_that_artifacts_show(load):
+def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
+    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
     runs = [RUN | {"benchmark": "sotu_split", "methods": ["recall"], "draws": [0, 3]}]
-    panels = [{"model": "smollm2-135m", "benchmark": "sotu_split"}]
-    artifacts = {
-        "con_recall_table2": {"panels": panels},  # balanced
-        "repetitions": {"panels": panels, "options": {"across": {"draw": [0, 1]}}},  # without_prefixes
-        "dc_pdd_table2": {"panels": panels},  # all
-    }
-    loaded = load(study(runs=runs, artifacts=artifacts))
-    found = plan.draws_of_sets(loaded, "smollm2-135m", "sotu_split")
-    assert found == {"balanced": [0], "without_prefixes": [0, 1, 3]}
-
-
-def test_metrics_are_asked_of_the_cells_that_panels_show(load):
-    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
-    runs = [RUN | {"benchmark": "sotu_split"}, RUN]
-    artifacts = {
-        "dc_pdd_table2": {"panels": [at | {"subset": "", "length": 64}, at | {"subset": "*", "length": 32}]},
-        "dc_pdd_table3": {"panels": [at | {"subset": "", "length": 64}]},
-    }
-    loaded = load(study(runs=runs, artifacts=artifacts))
-    assert plan.cells_shown(loaded, "smollm2-135m", "sotu_split") == [["", 64], [None, 32]]
-    assert plan.cells_shown(loaded, "smollm2-135m", "sotu") == [[None, None]], "no panel: every cell"
-
-
-def test_evaluation_is_asked_for_what_only_figures_show(load):
-    at = {"model": "smollm2-135m", "benchmark": "sotu_split"}
-    artifacts = {
+    shown = {
+        "con_recall_table2": {"panels": [at]},
         "surp_figure3": {"panels": [at | {"subset": "*", "length": 64}]},
-        "surp_figure2": {"panels": [at | {"subset": ""}]},
-        "dc_pdd_table2": {"panels": [at]},
+        "repetitions": {"panels": [at], "options": {"across": {"draw": [0, 3]}}},
     }
-    loaded = load(study(runs=[RUN | {"benchmark": "sotu_split"}], artifacts=artifacts))
-    tokens, roc = plan.estimates_asked(loaded, "smollm2-135m", "sotu_split")
-    assert roc == {"statistic": "roc", "selection": "default", "subset": None, "length": 64}
-    shown = [tokens[key] for key in ("statistic", "subset", "eps", "percentile")]
-    assert shown == ["tokens", "", 2, 40]
-    assert plan.estimates_asked(loaded, "smollm2-135m", "sotu") == []
+    first, second = (
+        Plan(load(study(runs=runs, artifacts={slug: shown[slug] for slug in slugs})))
+        for slugs in (["con_recall_table2"], [*shown])
+    )
+    one_shown, all_shown = (study_plan.pair(*at.values()) for study_plan in (first, second))
+    assert one_shown.draws == all_shown.draws == [0, 3]
+    assert one_shown.statistic_options == all_shown.statistic_options
+    metrics = "results/mine/metrics/smollm2-135m/sotu_split.parquet"
+    assert one_shown.read_by("roc")["metrics"] == metrics
+    assert {kind for kind, *_ in second.artifact("surp_figure3").reads} == {"metrics", "roc"}
+
+
+def test_a_statistic_has_the_conditions_of_panels_that_name_a_pair_or_the_id_of_runs(load):
+    own = RUN | {"id": "own", "start_token": "none", "corpora": ["sotu_historic"], "methods": ["dc_pdd"]}
+    loaded = load(study(runs=[RUN, own]))
+    start_token = loaded.runs[0].start_token
+    assert Plan(loaded).pair(*AT.values()).statistic_options["conditions"] == [
+        {"start_token": start_token, "references": ["sotu_historic"]},
+        {"start_token": start_token, "references": []},
+        {"start_token": "none", "references": ["sotu_historic"]},
+    ]
 
 
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):

@@ -7,6 +7,7 @@ from time import time
 from snakemake.exceptions import WorkflowError
 
 from pretrace import config_folder
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 

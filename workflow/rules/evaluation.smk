@@ -3,15 +3,10 @@ rule evaluate_methods:
         scores=pair.scores,
         benchmark=pair.texts,
         prefixes=pair.prefixes,
-        answers=pair.answers,
-        calibration=pair.calibration,
-        manifest=pair.passes_shown,
     output:
         metrics="results/<study>/metrics/{model}/{benchmark}.parquet",
         tests="results/<study>/tests/{model}/{benchmark}.parquet",
         placebos="results/<study>/placebos/{model}/{benchmark}.parquet",
-        estimates="results/<study>/estimates/{model}/{benchmark}.parquet",
-        curves="results/<study>/curves/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/evaluate_methods/{model}/{benchmark}.log",
     priority: pair.priority_of_results
@@ -21,17 +16,34 @@ rule evaluate_methods:
         code=code_digest("evaluate_methods"),
         study=STUDY.name,
         resamples=config["resamples"],
+        draws=pair.draws,
         pooled=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.pooled,
         randomised=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.randomised,
         placebos=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.placebos,
         language=pair.language,
-        shown=lambda wildcards: plan.cells_shown(STUDY, wildcards.model, wildcards.benchmark),
-        draws_of_sets=lambda wildcards: plan.draws_of_sets(STUDY, wildcards.model, wildcards.benchmark),
-        grid_intervals=lambda wildcards: plan.grid_intervals(STUDY, wildcards.model, wildcards.benchmark),
-        asked=lambda wildcards: plan.estimates_asked(STUDY, wildcards.model, wildcards.benchmark),
-        store="results/passes/store",
     script:
         "../../scripts/evaluate_methods.py"
+
+
+rule compute_statistic:
+    input:
+        unpack(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark).read_by(wildcards.statistic)),
+    output:
+        "results/<study>/{statistic}/{model}/{benchmark}.parquet",
+    log:
+        "results/<study>/logs/compute_statistic/{statistic}/{model}/{benchmark}.log",
+    wildcard_constraints:
+        statistic=alternatives(STATISTICS),
+    priority: pair.priority_of_results
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        code=code_digest("compute_statistic"),
+        resamples=config["resamples"],
+        options=pair.statistic_options,
+        store="results/passes/store",
+    script:
+        "../../scripts/compute_statistic.py"
 
 
 rule measure_extraction:

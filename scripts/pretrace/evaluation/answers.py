@@ -1,6 +1,6 @@
 """Results from answers to questions: by document, order of the options, and letter."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,35 +15,58 @@ from pretrace.runtime.files import seed_of
 Row = dict[str, Any]
 
 
-def answer_estimates(
-    answers: pd.DataFrame,
-    calibrations: pd.DataFrame,
-    *,
-    model: str,
-    benchmark: str,
-    resamples: int,
-    pooled: bool,
-    orders_of: Collection[str] = (),
-) -> list[Row]:
-    """Rows of `estimates.COLUMNS` for each paraphraser, subset and length; `pooled`: and of all subsets, as "".
+def accuracies(answers: pd.DataFrame, names: tuple[str, str], resamples: int, pooled: bool) -> Iterator[Row]:
+    """Yield the accuracy of de_cop on each document, by bootstrap of its passages, and each control's mean.
 
-    accuracy            of de_cop on each document, by bootstrap of its passages; of controls the mean over documents
-    accuracy_by_order   of a class by the order of the options (`order`, with the true text at `letter`), by bootstrap
-                        of its documents; of one document, of its passages. Only of `orders_of`: "" for classes
-    letter_probability  of a class or document by `calibration` and `letter`, by bootstrap of the documents
-    letter_added        what the calibration adds to it, mean over documents
-    in_range            share of documents whose letters all are in `calibration.RANGE`, with Wilson's interval
+    A row for each paraphraser, subset and length; `pooled`: and of all subsets, as "". `names`: model and benchmark.
     """
-    answers = answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
+    for place, answered in _places(_right_or_wrong(answers), pooled):
+        own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
+        for document, rows in own.groupby("document"):
+            correct, passages = rows["correct"].to_numpy(np.float64), rows["passage"].to_numpy()
+            about = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
+            yield place | about | mean_of_groups(correct, passages, resamples, seed_of(*names, document))
+        for control in CONTROLS:
+            rows = answered[answered["task"] == control]
+            if len(rows):
+                mean = float(rows.groupby("document")["correct"].mean().mean())
+                yield place | {"method": control, "n": rows["document"].nunique(), "value": mean}
+
+
+def accuracies_by_order(
+    answers: pd.DataFrame, names: tuple[str, str], resamples: int, pooled: bool
+) -> Iterator[Row]:
+    """Yield the accuracy of de_cop by the `order` of the options, with the true text at `letter`.
+
+    Of each class (document "") by bootstrap of its documents, and of each document by bootstrap of its passages.
+    """
+    for place, answered in _places(_right_or_wrong(answers), pooled):
+        own = answered[answered["task"] == "de_cop"]
+        for document in ["", *sorted(own["document"].unique())]:
+            chosen = own[own["document"] == document] if document else own
+            for (order, label), rows in chosen.groupby(["permutation", "label"]):
+                letters_of = "".join(sorted(rows["true_answer"].unique()))
+                groups = rows["passage" if document else "document"].to_numpy(str)
+                seed = seed_of(*names, int(str(order)), int(str(label)))
+                about = {"method": "de_cop", "document": document, "label": label}
+                mean = mean_of_groups(rows["correct"].to_numpy(np.float64), groups, resamples, seed)
+                yield place | about | {"order": order, "letter": letters_of} | mean
+
+
+def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool) -> Iterator[Row]:
+    """Yield by `calibration`, of each class (document "") and document:
+
+    letter_probability  of each letter, by bootstrap of the documents
+    letter_added        what the calibration adds to it, mean over documents; of classes
+    in_range            share of documents whose letters all are in `calibration.RANGE`, Wilson's interval; of classes
+    """
     lengths = calibrations["length"].where(calibrations["length"] >= 0, None).astype("Int64")
-    calibrations = calibrations.assign(length=lengths)
-    rows: list[Row] = []
-    for place, of in _places(answers, pooled):
-        rows += [place | row for row in _accuracies(of, (model, benchmark), resamples)]
-        rows += [place | row for row in _by_order(of, (model, benchmark), resamples, orders_of)]
-    for place, of in _places(calibrations, pooled):
-        rows += [place | row for row in _letters(of, model, resamples)]
-    return rows
+    for place, rows in _places(calibrations.assign(length=lengths), pooled):
+        yield from (place | row for row in _letters(rows, model, resamples))
+
+
+def _right_or_wrong(answers: pd.DataFrame) -> pd.DataFrame:
+    return answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
 
 
 def _places(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFrame]]:
@@ -53,36 +76,6 @@ def _places(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFra
             ["paraphraser", "subset", "length"], dropna=False, sort=True
         ):
             yield {"reference": paraphraser, "subset": subset, "length": length}, of
-
-
-def _accuracies(answers: pd.DataFrame, names: tuple[str, str], resamples: int) -> Iterator[Row]:
-    asked = answers[(answers["task"] == "de_cop") & answers["label"].notna()]
-    for document, of in asked.groupby("document"):
-        correct, passages = of["correct"].to_numpy(np.float64), of["passage"].to_numpy()
-        about = {"method": "de_cop", "document": document, "label": int(of["label"].iloc[0])}
-        found = mean_of_groups(correct, passages, resamples, seed_of(*names, document))
-        yield {"quantity": "accuracy"} | about | found
-    for control in CONTROLS:
-        of = answers[answers["task"] == control]
-        if len(of):
-            mean = float(of.groupby("document")["correct"].mean().mean())
-            yield {"quantity": "accuracy", "method": control, "n": of["document"].nunique(), "value": mean}
-
-
-def _by_order(
-    answers: pd.DataFrame, names: tuple[str, str], resamples: int, orders_of: Collection[str]
-) -> Iterator[Row]:
-    asked = answers[answers["task"] == "de_cop"]
-    for document in orders_of:
-        own = asked[asked["document"] == document] if document else asked
-        for (order, label), of in own.groupby(["permutation", "label"]):
-            letters = "".join(sorted(of["true_answer"].unique()))
-            groups = of["passage" if document else "document"].to_numpy(str)
-            seed = seed_of(*names, int(str(order)), int(str(label)))
-            about = {"method": "de_cop", "document": document, "label": label}
-            about |= {"order": order, "letter": letters}
-            found = mean_of_groups(of["correct"].to_numpy(np.float64), groups, resamples, seed)
-            yield {"quantity": "accuracy_by_order"} | about | found
 
 
 def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator[Row]:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
 from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, own_documents, shown
 from pretrace.evaluation.document_test import Comparison, ScoredTexts, comparisons
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.significance import wilson
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
@@ -71,9 +72,16 @@ class Rows:
     methods: tuple[tuple[str, str], ...]
     scores: Floats
 
-    def where(self, rows: "pd.Series[bool]") -> "Rows":
-        kept = rows.to_numpy(bool)
-        return Rows(self.frame[kept].reset_index(drop=True), self.methods, self.scores[kept])
+    def where(self, rows: "pd.Series[bool] | Flags") -> "Rows":
+        inside = np.asarray(rows, dtype=bool)
+        return Rows(self.frame[inside].reset_index(drop=True), self.methods, self.scores[inside])
+
+    def column(self, name: str) -> NDArray[Any]:
+        return self.frame[name].to_numpy()
+
+    def is_at(self, place: tuple[str, int]) -> Flags:
+        """Return which rows are of this subset and length."""
+        return np.asarray((self.column("subset") == place[0]) & (self.column("length") == place[1]))
 
 
 def audit(
@@ -145,6 +153,8 @@ def rows_by_method(rows: pd.DataFrame) -> Rows:
     wide = rows.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
     frame = wide.index.to_frame(index=False)
     frame["document"] = own_documents(frame["document"], frame["id"])
+    # selected thousands of times: strings of Arrow are slow there
+    frame = frame.astype(dict.fromkeys(("id", "document", "subset"), object))
     methods = tuple((str(column[0]), str(column[1])) for column in wide.columns.tolist())
     return Rows(frame, methods, wide.to_numpy(np.float64))
 
@@ -227,19 +237,18 @@ def _tied(scores: Floats) -> float:
 
 
 def _places(rows: Rows, known: Rows) -> tuple[list[ScoredTexts], list[ScoredTexts]]:
-    """Known and suspect texts by the suspects' places, without known texts of the suspects' own documents."""
-    outside = ~known.frame["document"].isin(rows.frame["document"].unique())
-    names = pd.Index(pd.concat([known.frame["document"], rows.frame["document"]]).unique())
+    """Return known and suspect texts by the suspects' places, without known texts of the suspects' own documents."""
+    documents = pd.factorize(np.concatenate([known.column("document"), rows.column("document")]))[0]
+    theirs, ours = documents[: len(known.scores)], documents[len(known.scores) :]
+    outside = ~np.isin(theirs, ours)
     pairs = []
-    for place in sorted(set(zip(rows.frame["subset"], rows.frame["length"], strict=True))):
-        sides = []
-        for side, mask in ((known, outside), (rows, pd.Series(True, rows.frame.index))):
-            here = (mask & side.frame["subset"].eq(place[0]) & side.frame["length"].eq(place[1])).to_numpy(
-                bool
+    for place in sorted(set(zip(rows.column("subset"), rows.column("length"), strict=True))):
+        there = outside & known.is_at(place)
+        if there.any():
+            here = rows.is_at(place)
+            pairs.append(
+                (ScoredTexts(known.scores[there], theirs[there]), ScoredTexts(rows.scores[here], ours[here]))
             )
-            sides.append(ScoredTexts(side.scores[here], names.get_indexer(side.frame["document"][here])))
-        if len(sides[0].scores):
-            pairs.append(sides)
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 

@@ -14,6 +14,7 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS, Groups, codes, resam
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.questions.documents import document_units
 from pretrace.runtime.logs import log
+from pretrace.views.prefixes import balanced, evaluated
 
 
 class Column(NamedTuple):
@@ -118,6 +119,33 @@ class EvaluationSet:
     nonmembers: str = ""
 
 
+def evaluation_sets(
+    benchmark: pd.DataFrame,
+    prefixes: pd.DataFrame | None = None,
+    draws: Collection[int] | None = None,
+) -> list[EvaluationSet]:
+    """Return `all`, and for each draw of `prefixes` (`views.prefixes.draw_prefixes`) its other two sets.
+
+    `without_prefixes` leaves out the draw's whole pool and what overlaps it, or holds the texts that the benchmark
+    names for it; `balanced` then keeps as many of each class. `draws`: only these (default, every one).
+    """
+    sets = [EvaluationSet()]
+    if prefixes is None:
+        return sets
+    for draw in sorted(map(int, prefixes["draw"].unique())):
+        if draws is not None and draw not in draws:
+            continue
+        ids = {
+            "without_prefixes": frozenset(evaluated(prefixes, benchmark, draw)),
+            "balanced": frozenset(balanced(prefixes, benchmark, draw)),
+        }
+        nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
+        sets += [EvaluationSet(name, draw, of, nonmembers) for name, of in ids.items()]
+        log.info("draw %d: %d texts, %d without its prefixes, %d balanced",
+                 draw, len(benchmark), *map(len, ids.values()))  # fmt: skip
+    return sets
+
+
 @dataclass(frozen=True)
 class RankedUnits:
     """The labelled units that are ranked against each other, and their scores.
@@ -161,18 +189,13 @@ class RankedUnits:
         return "/".join(str(part) for part in parts if part not in ("", None))
 
 
-Shown = Collection[tuple[str | None, int | None]]
-"""Subsets and lengths that are looked at; None stands for every one."""
-
-
 def cells(
     unit: str,
     units: pd.DataFrame,
     scores: ScoresByColumn,
     evaluation_sets: Sequence[EvaluationSet],
-    shown: Shown = ((None, None),),
 ) -> Iterator[RankedUnits]:
-    """The cells of one unit that are shown, in order; one that holds a single class is logged and left out.
+    """Yield the cells of one unit, in order; one that holds a single class is logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
     """
@@ -184,8 +207,6 @@ def cells(
         )
         compared = sorted(column for column in scores if column.draw in (-1, chosen.draw))
         for (subset, length), view in product(parts, views):
-            if not any(of in (None, subset) and words in (None, length) for of, words in shown):
-                continue
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
             found = {column: scores[column][here] for column in compared if column.view == view}
             found = {column: values for column, values in found.items() if not np.isnan(values).all()}

@@ -1,13 +1,12 @@
 """CoDeC: the share of texts that context of their own class makes less likely, as a description without a p."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.corpus_test import coordinates
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.tokens import Asked, Passes, Row
+from pretrace.evaluation.tokens import Passes, Row
 from pretrace.views.prefixes import KINDS, SEPARATORS, START_TOKEN, Prefix
 
 CODEC = "codec"
@@ -16,29 +15,41 @@ LEFT_OUT = 10
 """First tokens of a text that are not compared, as in the authors' code; neither is the last one."""
 
 
-def codec_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
-    """Rows of `estimates.COLUMNS`: `corpus_hurt`, the share of `n` texts of a label that are less likely after `shots`.
+def hurt_texts(passes: Passes) -> Iterator[Row]:
+    """Yield the share of `n` texts of a label that are less likely after `shots`, by place and start token.
 
     Shots are texts of the same label: the fewest of the first draw that passes of both labels have. Without such passes
-    there is no row. Texts that the context cuts, or that have no token to compare, do not take part.
+    there is no row. Texts that the context cuts, or that have no token to compare, do not take part. Length missing
+    stands for all of several lengths.
     Zawalski et al., Detecting Data Contamination in LLMs via In-Context Learning, ICLR 2026 (arXiv 2510.27055), who put
     one text of the data set before each.
     """
-    rows: list[Row] = []
-    for one in asked:
-        place = {**one, "subset": one["subset"] or "", "view": "original"}
-        texts = [of_length for _, of_length in of.places(place)]
-        stored = [_stored(of, place, part, kind) for part in texts for kind in KINDS]
-        if not (common := set.intersection(*stored)):
-            continue
-        shots, separator = min(common)
-        for kind, label in KINDS.items():
-            prefix = {"prefix": Prefix(kind, separator).name, "draw": 0, "shots": shots, "inner_start": False}
-            found = [value for part in texts for value in _hurt(of, place, part, label, prefix)]
-            about = coordinates("corpus_hurt", one) | {"method": CODEC, "label": label, "shots": shots}
-            if found:
-                rows.append(about | {"n": len(found), "value": sum(found) / len(found)})
-    return rows
+    of_subset: dict[str, list[tuple[Row, pd.DataFrame]]] = {}
+    for place, texts in passes.places():
+        of_subset.setdefault(place["subset"], []).append((place, texts))
+    for subset, parts in of_subset.items():
+        groups = [(place, [texts]) for place, texts in parts]
+        if len(parts) > 1:
+            groups.append(({"subset": subset, "length": None}, [texts for _, texts in parts]))
+        for place, tables in groups:
+            readings = [
+                {str(reading["start_token"]) for reading in passes.readings(texts)} for texts in tables
+            ]
+            for start_token in sorted(set.intersection(*readings)):
+                for row in _hurt_of(passes, tables, {"view": "original", "start_token": start_token}):
+                    yield place | {"start_token": start_token} | row
+
+
+def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Row) -> Iterator[Row]:
+    stored = [_stored(passes, texts, reading, kind) for texts in tables for kind in KINDS]
+    if not (common := set.intersection(*stored)):
+        return
+    shots, separator = min(common)
+    for kind, label in KINDS.items():
+        prefix = {"prefix": Prefix(kind, separator).name, "draw": 0, "shots": shots, "inner_start": False}
+        hurt = [value for texts in tables for value in _hurt(passes, texts, label, reading, prefix)]
+        if hurt:
+            yield {"label": label, "shots": shots, "n": len(hurt), "value": sum(hurt) / len(hurt)}
 
 
 def is_hurt(alone: Floats, given: Floats) -> bool:
@@ -46,18 +57,18 @@ def is_hurt(alone: Floats, given: Floats) -> bool:
     return bool(given[LEFT_OUT:-1].mean() < alone[LEFT_OUT:-1].mean())
 
 
-def _stored(of: Passes, asked: Asked, texts: pd.DataFrame, kind: str) -> set[tuple[int, str]]:
-    """(shots, separator) of the passes after shots of this kind."""
+def _stored(passes: Passes, texts: pd.DataFrame, reading: Row, kind: str) -> set[tuple[int, str]]:
+    """Return (shots, separator) of the passes after shots of this kind."""
     separators = {Prefix(kind, separator).name: separator for separator in (*SEPARATORS, START_TOKEN)}
-    entries = of.entries(asked, texts, draw=0, inner_start=False)
+    entries = passes.entries(texts, **reading, draw=0, inner_start=False)
     return {
         (entry["shots"], separators[entry["prefix"]]) for entry in entries if entry["prefix"] in separators
     }
 
 
-def _hurt(of: Passes, asked: Asked, texts: pd.DataFrame, label: int, prefix: Row) -> list[bool]:
-    """`is_hurt` of each text of this label after the prefix."""
-    frames = [of.rows(asked, texts, **at) for at in ({"prefix": ""}, prefix)]
+def _hurt(passes: Passes, texts: pd.DataFrame, label: int, reading: Row, prefix: Row) -> list[bool]:
+    """Return `is_hurt` of each text of this label after the prefix."""
+    frames = [passes.rows(texts, **reading, **given) for given in ({"prefix": ""}, prefix)]
     whole = [frame[~frame["truncated"]].set_index("text_id")["logprobs"] for frame in frames]
     pairs = pd.concat(whole, axis=1, keys=["alone", "given"], join="inner")
     pairs = pairs[pairs.index.isin(texts.loc[texts["label"].eq(label).fillna(False), "text_id"])]

@@ -1,14 +1,12 @@
 """How many documents a corpus test needs: its power on a benchmark whose members are known."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_test import coordinates, p_values, share_as_high
+from pretrace.evaluation.corpus_test import Place, Row, p_values, share_as_high
 from pretrace.evaluation.corpus_units import RANK, Units, ensemble, prepared
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.permutation import relabellings
@@ -22,25 +20,24 @@ DRAWS = 400
 RELABELLINGS = 399
 
 
-def corpus_power(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of `estimates.COLUMNS`: `corpus_power`, the share of `n` draws of `documents` of each class with p <= 5 %.
+def corpus_power(scored: ScoredBenchmark, place: Place) -> list[Row]:
+    """Return the power of the corpus test: the share of `n` draws of `documents` of each class with p <= 5 %.
 
-    A row for each score of `corpus_test` (each of `asked["methods"]` alone, and the ensemble) and number of documents:
+    A row for each score of `corpus_test` (each of `METHODS` alone, and the ensemble) and number of documents:
     powers of two, up to half of the documents. Labels are exchanged within a document that has both classes. Other
     documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs;
     where their numbers of texts differ, they are drawn in pairs and tested by `t_p_values`, from `LEAST_DOCUMENTS` on.
     """
-    _, units, _ = prepared(scored, asked)
-    seed = seed_of("corpus_power", scored.name, asked["subset"] or "", asked["length"] or 0)
+    _, units, _ = prepared(scored, place)
+    seed = seed_of("corpus_power", scored.name, place["subset"], place["length"] or 0)
     methods = [name for name in units.names if RANK + name in units.names]
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for of in (units.of_scores(methods), ensemble(units)):
         if of is None:
             continue
         curves = _powers(of, seed) if of.exchangeable else _powers_of_unequal(of, seed)
         for name, curve in zip(of.names, curves, strict=True):
-            about = coordinates("corpus_power", asked) | {"method": name, "n": DRAWS}
-            rows += [about | {"documents": n, "value": share} for n, share in curve]
+            rows += [{"method": name, "documents": n, "value": share, "n": DRAWS} for n, share in curve]
     return rows
 
 

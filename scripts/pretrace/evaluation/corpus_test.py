@@ -1,7 +1,8 @@
 """A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pretrace.evaluation.corpus_units import (
     Units,
     blind,
     ensemble,
+    model_scores,
     prepared,
 )
 from pretrace.evaluation.evidence import LEVEL
@@ -21,7 +23,13 @@ from pretrace.evaluation.permutation import relabellings
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, resample, resampling_groups
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval, wilson
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
+from pretrace.runtime.logs import log
+
+Row = dict[str, Any]
+Place = Mapping[str, Any]
+"""`subset` ("": all), `length` (None: all), `start_token` and `references`."""
 
 DIFFERENCE = "difference"
 """The effect on the target's loss less that on the reference model's."""
@@ -32,6 +40,9 @@ POWER = 0.8
 DETECTED = 1.6448536 + 0.8416212
 """Standard errors of the smallest effect that a one-sided test at `LEVEL` finds with a probability of `POWER`."""
 
+REDRAWS = 300
+"""How often labels are redrawn to see the size of the test."""
+
 RELABELLINGS = 99
 """Of each redraw of the labels."""
 
@@ -39,10 +50,44 @@ SUMMING = 1e-9
 """Sums of scores of variance 1 that differ by less are equal."""
 
 
-def corpus_test(
-    scored: ScoredBenchmark, asked: Mapping[str, Any], language: str, resamples: int
-) -> list[dict[str, Any]]:
-    """Rows of `estimates.COLUMNS` for each score: its effect, p, the smallest effect, and the units of each class.
+def of_places(
+    scored: ScoredBenchmark,
+    conditions: Sequence[Place],
+    compute: Callable[[Place], list[Row]],
+    *,
+    every: bool,
+) -> list[Row]:
+    """Return what `compute` gives at each place, under each of the `conditions`.
+
+    The places are the whole benchmark ("") and each subset, at each length and at all of them (None). Not `every`:
+    subsets only at all of their lengths, for what takes long. A place whose texts cannot be compared is logged and left
+    out; raises its InputError if there is no other.
+    """
+    rows: list[Row] = []
+    errors: list[InputError] = []
+    for chosen in conditions:
+        texts = model_scores(scored, chosen)
+        subsets, lengths = (
+            sorted({*texts["subset"]}),
+            sorted({int(length) for length in texts["length"]} - {-1}),
+        )
+        together = lengths if len(lengths) == 1 else [None]
+        whole = [("", length) for length in dict.fromkeys([*together, *lengths])]
+        parts = product(subsets * (len(subsets) > 1), dict.fromkeys([*together, *lengths * every]))
+        for subset, length in [*whole, *parts]:
+            place = {**chosen, "subset": subset, "length": length}
+            try:
+                rows += [coordinates(place) | row for row in compute(place)]
+            except InputError as error:
+                log.info("subset '%s', length %s: %s", subset, length, error)
+                errors.append(error)
+    if errors and not rows:
+        raise errors[0]
+    return rows
+
+
+def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples: int) -> list[Row]:
+    """Return rows for each score: its effect, p, the smallest effect, and the units of each class.
 
     Members (label 1) are the suspected texts, non-members the held-out ones. Texts of one document are one unit, its
     mean score, and units of the same subsets and lengths are a stratum. Where documents hold texts of both classes,
@@ -50,25 +95,24 @@ def corpus_test(
     canary among its unpublished twins, the order of a list among its shuffles, and a published wording among private
     ones are strata with one suspected text.
 
-    `corpus_effect`: mean of the suspected less mean of the held-out units, averaged over strata with weights
+    `effect`: mean of the suspected less mean of the held-out units, averaged over strata with weights
     n1 n0 / (n1 + n0), in standard deviations of the held-out units; 95 % interval by resampling documents; `n`
-    documents. `corpus_p` and `corpus_smallest_effect`: `p_values` and `smallest_effects`, missing where there are
-    fewer than `documents_needed`, which `corpus_needed` then holds. `corpus_units`: how many units of each label.
-    `corpus_unequal`: 1 where `p_values` is Student's. `corpus_size`: see `sizes`, with `asked["redraws"]`.
+    documents. `p` and `smallest_effect`: `p_values` and `smallest_effects`, missing where there are
+    fewer than `documents_needed`, which `needed` then holds. `units`: how many units of each label. `unequal`: 1 where
+    `p_values` is Student's.
 
-    `asked["methods"]`: the first is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those
-    of the words of `BLIND` are fitted on one half of the documents and tested on the other alone.
+    The first of `METHODS` is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those of the
+    words of `BLIND` are fitted on one half of the documents and tested on the other alone.
     `REFERENCE` and `DIFFERENCE` are there where `loss` and `ref` are scored; the latter has no p.
     """
-    texts, units, fixed = prepared(scored, asked)
-    about = coordinates("corpus", asked)
-    seed = seed_of("corpus_test", scored.name, asked["subset"] or "", asked["length"] or 0)
-    names = [name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names]
+    texts, units, fixed = prepared(scored, place)
+    seed = seed_of("corpus_test", scored.name, place["subset"], place["length"] or 0)
+    names = _tested_alone(units, fixed)
     tested = [units.of_scores(names)]
     if fitted := [of for of in (ensemble(units), blind(texts, units, language)) if of is not None]:
         scores = np.concatenate([of.scores for of in fitted], axis=1)
         tested.append(replace(fitted[0], names=tuple(of.names[0] for of in fitted), scores=scores))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     effect_of: dict[str, Floats] = {}
     for of in tested:
         documents = len(np.unique(of.document))
@@ -78,31 +122,42 @@ def corpus_test(
         nothing = np.full(len(of.names), np.nan)
         p, least = (nothing, nothing) if needed else (p_values(of, resamples, seed), smallest_effects(of))
         for at, name in enumerate(of.names):
-            found: list[dict[str, Any]] = [
-                {"quantity": "corpus_effect", "n": documents} | _interval(drawn[at]),
-                {"quantity": "corpus_p", "n": resamples, "value": p[at]},
-                {"quantity": "corpus_smallest_effect", "n": documents, "value": least[at]},
-                {"quantity": "corpus_unequal", "n": documents, "value": float(not of.exchangeable)},
+            found: list[Row] = [
+                {"quantity": "effect", "n": documents} | _interval(drawn[at]),
+                {"quantity": "p", "n": resamples, "value": p[at]},
+                {"quantity": "smallest_effect", "n": documents, "value": least[at]},
+                {"quantity": "unequal", "n": documents, "value": float(not of.exchangeable)},
             ]
             if needed:
-                found.append({"quantity": "corpus_needed", "n": documents, "value": needed})
-            found += [
-                {"quantity": "corpus_units", "label": label, "n": n} for label, n in enumerate(of.counts)
-            ]
-            rows += [about | {"method": name} | row for row in found]
+                found.append({"quantity": "needed", "n": documents, "value": needed})
+            found += [{"quantity": "units", "label": label, "n": n} for label, n in enumerate(of.counts)]
+            rows += [{"method": name} | row for row in found]
     if REFERENCE in units.names:
         if "loss" not in effect_of:
             effect_of["loss"] = _resampled(units.of_scores(["loss"]), resamples, seed)[0]
         documents = len(np.unique(units.document))
-        row = {"quantity": "corpus_effect", "method": DIFFERENCE, "n": documents}
-        rows.append(about | row | _interval(effect_of["loss"] - effect_of[REFERENCE]))
-    return rows + [about | row for row in sizes(units, names, asked["redraws"], seed)]
+        row = {"quantity": "effect", "method": DIFFERENCE, "n": documents}
+        rows.append(row | _interval(effect_of["loss"] - effect_of[REFERENCE]))
+    return rows
 
 
-def coordinates(quantity: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a row is found: what the artifact asked for."""
-    places = {"subset": asked["subset"] or "", "length": asked["length"], "start_token": asked["start_token"]}
-    return {"quantity": quantity, "reference": ", ".join(asked["references"])} | places
+def _tested_alone(units: Units, fixed: str) -> list[str]:
+    """Return the scores that are not fitted: the one fixed beforehand, the reference's and the number of characters."""
+    return [name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names]
+
+
+def coordinates(place: Place) -> Row:
+    """Return the columns of a place: subset, length, start token, and all references in one."""
+    return {key: place[key] for key in ("subset", "length", "start_token")} | {
+        "reference": ", ".join(place["references"])
+    }
+
+
+def corpus_sizes(scored: ScoredBenchmark, place: Place) -> list[Row]:
+    """Return `sizes` of the scores of `corpus_test`, of `REDRAWS` redraws."""
+    _, units, fixed = prepared(scored, place)
+    seed = seed_of("corpus_test", scored.name, place["subset"], place["length"] or 0)
+    return sizes(units, _tested_alone(units, fixed), REDRAWS, seed)
 
 
 def documents_needed(units: Units) -> int:
@@ -134,8 +189,8 @@ def p_values(units: Units, count: int, seed: int) -> Floats:
     return share_as_high(sums)
 
 
-def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[dict[str, Any]]:
-    """`corpus_size` of each of `names` and of the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
+def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[Row]:
+    """Return the size of the test by each of `names` and the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
 
     There is nothing to find in a redraw: labels are redrawn within strata or, where units have different numbers of
     texts, scores are (`drawn_anew`). Each redraw is tested as the labels are, by `RELABELLINGS` relabellings, with
@@ -152,7 +207,7 @@ def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[d
     for name, values_of in p.items():
         share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
         found = {"value": share, "low": low, "high": high}
-        rows.append({"quantity": "corpus_size", "method": name, "n": len(values_of)} | found)
+        rows.append({"method": name, "n": len(values_of)} | found)
     return rows
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 
 from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.evaluation.weights import FEWEST, fitted_weights, standardised_ranks
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
@@ -19,12 +18,34 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
 
+METHODS = ("loss", "zlib", "ref", "min_k", "min_k_pp", "dc_pdd")
+"""Methods that a corpus is tested by, where a run scores them: the first is the score fixed beforehand, all together
+are the ensemble."""
+
 ENSEMBLE, BLIND = "ensemble", "blind"
 CHARACTERS, REFERENCE = "characters", "reference"
 """Scores beside stored methods: several combined; two that see no model; the loss of the reference model."""
 
 RANK = "rank of "
 """Before the name of a method: the texts' ranks by it, which the ensemble combines."""
+
+
+RIDGE = 0.1
+"""The penalty on the weights of standardised ranks: methods are alike, and documents few."""
+
+FEWEST = 10
+"""Fewer units of a class teach nothing: nothing is fitted on them."""
+
+
+def standardised_ranks(scores: pd.DataFrame) -> pd.DataFrame:
+    """Ranks of each column with mean near 0 and variance near 1: a rare extreme score cannot outweigh the others."""
+    return (scores.rank(pct=True) - 0.5) * np.sqrt(12)
+
+
+def fitted_weights(ranks: Floats, labels: Floats) -> Floats:
+    """Ridge regression of centred `labels` (texts,) on centred `ranks` (texts, methods): shape (methods,)."""
+    penalty = RIDGE * len(ranks) * np.eye(ranks.shape[1])
+    return np.asarray(np.linalg.solve(ranks.T @ ranks + penalty, ranks.T @ labels))
 
 
 @dataclass(frozen=True)
@@ -90,10 +111,10 @@ class Units:
         return int((~self.suspect).sum()), int(self.suspect.sum())
 
 
-def prepared(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
+def prepared(scored: ScoredBenchmark, place: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
     """The texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
-    table = _scored_texts(scored, asked)
-    methods = [str(name) for name in asked["methods"] or table if name in table and name not in KEYS]
+    table = _scored_texts(scored, place)
+    methods = [name for name in METHODS if name in table] or [str(name) for name in table if name not in KEYS]
     names = [*methods, *(["ref"] if "ref" in table else [])]
     complete = table[[*KEYS, *dict.fromkeys(names)]].dropna(subset=names)
     if len(complete) < len(table):
@@ -131,23 +152,31 @@ def prepared(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> tuple[pd.Data
 KEYS = ["id", "document", "subset", "length", "label"]
 
 
-def _scored_texts(scored: ScoredBenchmark, asked: Mapping[str, Any]) -> pd.DataFrame:
-    """`KEYS` and a column a method that sees the model: the labelled texts of the subset and length asked for."""
-    of = {"start_token": asked["start_token"], "references": {*asked["references"], ""}, "paraphraser": None}
-    if asked["methods"]:
-        wanted = scored.scores["method"].isin([*asked["methods"], "ref"])
-        scored = replace(scored, scores=scored.scores[wanted])
-    rows = audit_scores(scored, of)
+def model_scores(scored: ScoredBenchmark, conditions: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the scores of labelled texts by the methods of `METHODS`, or if there are none by all that see the model.
+
+    `conditions` hold `start_token` and `references`.
+    """
+    chosen = {"start_token": conditions["start_token"], "references": {*conditions["references"], ""}}
+    own = scored.scores["method"].isin(METHODS)
+    if own.any():
+        scored = replace(scored, scores=scored.scores[own])
+    rows = audit_scores(scored, chosen | {"paraphraser": None})
     rows = rows[(rows["unit"] == "text") & rows["label"].notna()]
-    rows = rows[~rows["method"].map(is_control).astype(bool)]
-    if asked["subset"]:
-        rows = rows[rows["subset"] == asked["subset"]]
-    if asked["length"] is not None:
-        rows = rows[rows["length"] == asked["length"]]
+    return rows[~rows["method"].map(is_control).astype(bool)]
+
+
+def _scored_texts(scored: ScoredBenchmark, place: Mapping[str, Any]) -> pd.DataFrame:
+    """Return `KEYS` and a column a method: the labelled texts of a place's subset ("" for all) and length (None)."""
+    rows = model_scores(scored, place)
+    if place["subset"]:
+        rows = rows[rows["subset"] == place["subset"]]
+    if place["length"] is not None:
+        rows = rows[rows["length"] == place["length"]]
     if rows.empty:
         raise InputError(
-            f"corpus test of {scored.name}: there is no score of a labelled text of subset '{asked['subset'] or ''}', "
-            f"length {asked['length']} and start token {asked['start_token']}; check the artifact's panel"
+            f"corpus test of {scored.name}: there is no score of a labelled text of subset '{place['subset']}', "
+            f"length {place['length']} and start token {place['start_token']}; check the artifact's panel"
         )
     rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
     return rows.pivot(index=KEYS, columns="method", values="score").reset_index().rename_axis(columns=None)
@@ -206,7 +235,7 @@ def ensemble(units: Units) -> Units | None:
     """The second half with all methods combined: ridge regression of the first half's labels on the texts' ranks by
     the methods, averaged over a unit.
 
-    None where there is one method, or a half has fewer than `weights.FEWEST` units of a class.
+    None where there is one method, or a half has fewer than `FEWEST` units of a class.
     """
     ranked = units.of_scores([name for name in units.names if name.startswith(RANK)])
     if len(ranked.names) < 2 or not _enough(units):

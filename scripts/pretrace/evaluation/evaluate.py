@@ -1,25 +1,24 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, Shown, cells, text_units
+from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, cells, text_units
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import KEYS, METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
-from pretrace.evaluation.roc import Flags
+from pretrace.evaluation.roc import Flags, compact
 from pretrace.evaluation.selection import (
     Estimate,
     Part,
     Rankings,
     Settings,
     choose,
-    grid_values,
     mostly_empty,
     widening,
 )
@@ -41,24 +40,21 @@ def evaluate(
     model: str,
     benchmark_name: str,
     resamples: int = 2000,
-    grid_intervals: Collection[str] = frozenset(),
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
     randomised: bool = False,
-    shown: Shown = ((None, None),),
     settings: Settings = known,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables metrics and tests of one model's scores on one benchmark, of texts and, where scored, documents.
+    """Compute the tables metrics and tests of one model's scores on one benchmark, of texts and scored documents.
 
     `scores` as `cells.scores_of` gives them; their order does not matter.
 
-    Selections: `grid`, a row a setting, for the methods in `grid_intervals` with intervals where one parameter of the
-    grid at most is off its default or the others are at their best; `default`, `best_on_test` and `held_out`, always
-    with intervals, the settings taken as given (`selection.choose`). Variants of a method (a parameter outside the grid
-    off its default) choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole,
-    whose rows have the subset "". `shown`: only these subsets and lengths. The same `resamples` serve every method of
-    one subset, length, evaluation set and draw. They redraw documents (or texts), each keeping its fold: redrawn within
-    folds, which hold few documents, they would scatter too little.
+    Selections: `grid`, a row a setting; `default`, `best_on_test` and `held_out`, the settings taken as given
+    (`selection.choose`). Every row has an interval. Variants of a method (a parameter outside the grid off its default)
+    choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole, whose rows have
+    the subset "". The same `resamples` serve every method of one subset, length, evaluation set and draw. They redraw
+    documents (or texts), each keeping its fold: redrawn within folds, which hold few documents, they would scatter too
+    little.
 
     Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default. `randomised`: members were
     drawn at random within each document, so that default and held-out AUCs are tested against chance by as many
@@ -83,11 +79,9 @@ def evaluate(
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
         for unit, units, scores_of, sets in cut:
-            for cell in cells(unit, units, scores_of, sets, shown):
-                of_cell, tested = _evaluate_cell(
-                    cell, names, resamples, set(grid_intervals), settings, randomised=randomised
-                )
-                metrics += of_cell
+            for cell in cells(unit, units, scores_of, sets):
+                rows, tested = _evaluate_cell(cell, names, resamples, settings, randomised=randomised)
+                metrics += rows
                 tests += tested
                 progress.update()
     _log_prefixed(scores, evaluation_sets, names)
@@ -123,7 +117,6 @@ def _evaluate_cell(
     cell: RankedUnits,
     names: tuple[str, ...],
     resamples: int,
-    grid_intervals: set[str],
     settings: Settings,
     *,
     randomised: bool,
@@ -136,13 +129,12 @@ def _evaluate_cell(
         for metric in range(len(METRICS))
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
-    wanted = [one for one in grid if _has_interval(one, cell, choices.of_lines, grid_intervals, settings)]
     compared = (one for group in planned for pair in group for one in (pair.ours, pair.theirs) if one)
     chosen = [*choices.estimates, *choices.of_variants]
-    drawn = list(dict.fromkeys([*chosen, *wanted, *compared]))
+    drawn = list(dict.fromkeys([*chosen, *grid, *compared]))
     values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
     seed = seed_of(*names, cell.unit, cell.subset, cell.length, cell.evaluation_set, cell.draw)
-    parts = [rankings.values(drawn, weights) for weights in resample(cell.groups, resamples, seed)]
+    parts = [rankings.values(drawn, compact(weights)) for weights in resample(cell.groups, resamples, seed)]
     factors = widening(cell, settings)
     of_drawn = np.array([factors[estimate.parts[0].column] for estimate in drawn])
     draws = widened(np.concatenate(parts, axis=1), values, of_drawn)
@@ -151,48 +143,26 @@ def _evaluate_cell(
     empty = mostly_empty(cell, settings)
     metrics = []
     for estimate in [*grid, *chosen]:
-        of_grid = choices.values[estimate.parts[0].column, estimate.metric]
-        value = known.get(estimate, of_grid)
-        low, high = interval.get(estimate, (np.nan, np.nan))
+        low, high = interval[estimate]
         # a fold that lacks a class does not count
         sizes = [size for size in map(rankings.sizes, estimate.parts) if all(size)]
-        marks = _marks(estimate, cell, sizes, estimate in interval, empty, choices.at_edge, settings)
+        marks = _marks(estimate, cell, sizes, empty, choices.at_edge, settings)
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         name = METRICS[estimate.metric]
-        metrics.append((*_keys(cell, estimate), *totals, name, float(value), float(low), float(high), marks))
+        metrics.append(
+            (*_keys(cell, estimate), *totals, name, float(known[estimate]), float(low), float(high), marks)
+        )
     of_texts = randomised and cell.unit == "text"
     relabelled = relabelled_aucs(cell, choices, settings, resamples, seed) if of_texts else {}
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
-        for estimate, *found in document_metrics(cell, [*wanted, *chosen], weights):
+        for estimate, *found in document_metrics(cell, [*grid, *chosen], weights):
             size = rankings.sizes(estimate.parts[0])
-            marks = _marks(estimate, cell, [size], True, empty, choices.at_edge, settings)
+            marks = _marks(estimate, cell, [size], empty, choices.at_edge, settings)
             metrics.append((*_keys(cell, estimate), *size, *found, marks))
         tested += welch_tests(cell, chosen)
     return metrics, [(*_keys(cell, one.row), *one[1:]) for one in tested]
-
-
-def _has_interval(
-    estimate: Estimate,
-    cell: RankedUnits,
-    of_lines: Collection[tuple[int, int]],
-    grid_intervals: set[str],
-    settings: Settings,
-) -> bool:
-    """Whether a setting's grid row gets an interval: it lies on a line through the default, is the best of a line at
-    one value of a parameter, or asks questions.
-    """
-    at = estimate.parts[0].column
-    column = cell.columns[at]
-    if known.is_question(column.method):
-        return True
-    if column.method not in grid_intervals:
-        return False
-    if (at, estimate.metric) in of_lines:
-        return True
-    defaults = settings.METHODS[column.method].defaults
-    return sum(value != defaults[name] for name, value in grid_values(column, settings).items()) <= 1
 
 
 def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:
@@ -210,7 +180,6 @@ def _marks(
     estimate: Estimate,
     cell: RankedUnits,
     sizes: Iterable[tuple[int, int]],
-    interval: bool,
     empty: Flags,
     at_edge: Flags,
     settings: Settings,
@@ -225,7 +194,7 @@ def _marks(
         # of a held-out value: in more than half of the folds
         "at_grid_edge": chosen and at_edge[columns].mean() > 0.5,
         "few_documents": estimate.selection == "held_out" and cell.few_documents,
-        "conditional_on_documents": interval and cell.groups.conditional,
+        "conditional_on_documents": cell.groups.conditional,
         "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),
         "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),

@@ -13,7 +13,7 @@ import pandas as pd
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.cells import EvaluationSet, Scores, ScoresByColumn, Shown, UnitScores, cells
+from pretrace.evaluation.cells import EvaluationSet, Scores, ScoresByColumn, UnitScores, cells
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
@@ -40,13 +40,12 @@ def placebos(
     *,
     name: str,
     evaluation_sets: Sequence[EvaluationSet],
-    shown: Shown,
     settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
     """One row for each metric of each document that takes the non-members' place; columns: COLUMNS.
 
-    `scores`, `shown` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
+    `scores` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
     that learn from labels (`cross_fitted`) learn from the placebo's labels, over folds that are dealt for it. The real
     document is treated alike, so its row equals that of the metrics. Raises InputError if the non-members come from
@@ -67,7 +66,7 @@ def placebos(
             units = of_texts.units.assign(label=label, fold=fold)
             columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
-            for cell in cells("text", units, columns, sets, shown):
+            for cell in cells("text", units, columns, sets):
                 rankings = Rankings(cell)
                 estimates = choose(cell, rankings, settings).estimates
                 values = rankings.values(estimates, np.ones((len(cell.label), 1)))[:, 0]
@@ -83,7 +82,7 @@ def placebos(
     return _summarised(pd.DataFrame(rows))
 
 
-def nothing() -> pd.DataFrame:
+def empty_placebos() -> pd.DataFrame:
     """The empty table, of a benchmark without placebos."""
     return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
 
@@ -157,7 +156,7 @@ def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> Scor
 
 def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
-        return nothing()
+        return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))
     grouped = rows[rows["placebo"]].groupby(KEYS, dropna=False)["value"]
     found = grouped.agg(mean="mean", sd="std", placebos="size").reset_index()

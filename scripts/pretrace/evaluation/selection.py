@@ -1,6 +1,6 @@
 """The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -54,10 +54,14 @@ class Estimate:
 
 @dataclass
 class Rankings:
-    """The rankings of a cell's parts, each sorted once."""
+    """The rankings of a cell's parts, each sorted once.
+
+    Settings that rank the units alike share one: in a grid of SURP that is two in five.
+    """
 
     cell: RankedUnits
     _known: dict[Part, Ranking] = field(default_factory=dict)
+    _distinct: dict[bytes, Ranking] = field(default_factory=dict)
     _sizes: dict[Part, tuple[int, int]] = field(default_factory=dict)
 
     def rows(self, part: Part) -> Whole:
@@ -70,8 +74,16 @@ class Rankings:
 
     def of(self, part: Part) -> Ranking:
         if part not in self._known:
-            self._known[part] = Ranking.of(self.cell.scores[part.column], self.cell.label, self.rows(part))
+            ranking = Ranking.of(self.cell.scores[part.column], self.cell.label, self.rows(part))
+            self._known[part] = self._distinct.setdefault(ranking.key, ranking)
         return self._known[part]
+
+    def counts(self, parts: Iterable[Part], weights: Floats) -> dict[Part, tuple[Floats, Floats]]:
+        """Return `Ranking.counts` of each part."""
+        rankings = {part: self.of(part) for part in parts}
+        distinct = {id(ranking): ranking for ranking in rankings.values()}
+        counted = {key: ranking.counts(weights) for key, ranking in distinct.items()}
+        return {part: counted[id(ranking)] for part, ranking in rankings.items()}
 
     def sizes(self, part: Part) -> tuple[int, int]:
         """Members and non-members of a part."""
@@ -86,10 +98,7 @@ class Rankings:
         Folds are averaged with weights n_members x n_nonmembers: the sum of numerators over the sum of pairs.
         Scores of different parts are never ranked against each other. NaN where a resample left no pair.
         """
-        counts = {
-            part: self.of(part).counts(weights)
-            for part in dict.fromkeys(p for e in estimates for p in e.parts)
-        }
+        counts = self.counts((part for estimate in estimates for part in estimate.parts), weights)
         values = np.empty((len(estimates), weights.shape[1]))
         for row, estimate in enumerate(estimates):
             numerator = sum(counts[part][0][estimate.metric] for part in estimate.parts)
@@ -110,8 +119,7 @@ class Choices:
     `values` has shape (columns, metrics). `candidates` are the columns that a key chooses among, the default first;
     the key's `setting` names the variant. `estimates` are those of the methods as they are, `of_variants` those of
     methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
-    `at_edge` (columns,): whether the setting lies at an edge of the settings that could be chosen. `of_lines`:
-    (column, metric) of each setting that is the best of those with one value of one parameter.
+    `at_edge` (columns,): whether the setting lies at an edge of the settings that could be chosen.
     """
 
     values: Floats
@@ -119,7 +127,6 @@ class Choices:
     estimates: list[Estimate]
     of_variants: list[Estimate]
     at_edge: Flags
-    of_lines: frozenset[tuple[int, int]]
 
 
 def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
@@ -134,25 +141,19 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     """
     weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
     whole = [Part(column, None) for column in range(len(cell.columns))]
-    # ranked here for once: keeping the rankings of a whole grid would cost more memory than its scores
-    counted = [
-        Ranking.of(cell.scores[part.column], cell.label, rankings.rows(part)).counts(weights)
-        for part in whole
-    ]
+    counted = rankings.counts(whole, weights).values()
     numerators = np.stack([numerator for numerator, _ in counted])
     pairs = np.stack([pair for _, pair in counted])[:, None, :]
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
     estimates: list[Estimate] = []
     of_variants: list[Estimate] = []
     at_edge = np.zeros(len(cell.columns), dtype=bool)
-    of_lines: set[tuple[int, int]] = set()
     few = cell.unit == "document" and len(cell.label) < LEAST_ANSWERED
     candidates = _candidates(cell, settings)
     for key, among in candidates.items():
         order = np.array(among)
         tried = [grid_values(cell.columns[at], settings) for at in among]
         at_edge[order] = edges(key.method, tried, settings)
-        of_lines.update(_best_of_lines(among, tried, criteria[:, :, 0]))
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
             held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
@@ -171,7 +172,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",
                  cell.name, undecided, len(cell.folds))  # fmt: skip
-    return Choices(criteria[:, :, 0], candidates, estimates, of_variants, at_edge, frozenset(of_lines))
+    return Choices(criteria[:, :, 0], candidates, estimates, of_variants, at_edge)
 
 
 def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
@@ -188,17 +189,6 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
             ends = [end for end in (min(distinct), max(distinct)) if not settings.is_limit(method, name, end)]
             found |= np.isin(values, ends)
     return found
-
-
-def _best_of_lines(
-    among: Sequence[int], tried: Sequence[Mapping[str, Any]], values: Floats
-) -> Iterator[tuple[int, int]]:
-    """(column, metric) of the best setting of those with one value of one parameter, for every value and metric."""
-    for name in tried[0]:
-        for value in {setting[name] for setting in tried}:
-            line = np.array([at for at, setting in zip(among, tried, strict=True) if setting[name] == value])
-            best = line[np.nan_to_num(values[line], nan=-1.0).argmax(axis=0)]
-            yield from ((int(column), metric) for metric, column in enumerate(best))
 
 
 def training_weights(cell: RankedUnits) -> Floats:

@@ -1,6 +1,6 @@
 """Results read from passes: how far a prefix shifts log-likelihoods, and which tokens are surprising."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.cells import EvaluationSet
-from pretrace.evaluation.curves import nothing
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval
@@ -21,7 +20,7 @@ from pretrace.passes.manifest import read
 from pretrace.passes.requests import COORDINATES
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-from pretrace.views import Prefix
+from pretrace.views.prefixes import KINDS, Prefix
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -33,67 +32,60 @@ HEXAGONS = (34, 17)
 """How many hexagons cover all tokens, across and up."""
 
 Row = dict[str, Any]
-Asked = Mapping[str, Any]
-"""`subset` and `length` (None: every one), `view`, `start_token` (None: the passes' one); of shifts `evaluation_set`,
-`draw` and `separator`, of surprising tokens `eps` and `percentile`."""
 
 
 @dataclass(frozen=True)
 class Passes:
-    """The passes of a model over a benchmark; `name` begins errors, `seed` the seeds of resamples."""
+    """The passes of a model over a benchmark; `name` begins errors, `resamples` are those of intervals."""
 
     manifest: Mapping[str, Any]
     store: Path | None
     benchmark: pd.DataFrame
-    sets: Mapping[tuple[str, int | None], EvaluationSet]
+    sets: Sequence[EvaluationSet]
     resamples: int
     name: str
     read: Callable[..., Any] = read
 
-    def places(self, asked: Asked) -> Iterator[tuple[Row, pd.DataFrame]]:
-        """Subset and length of each place that is asked for, and its texts."""
-        table = self.benchmark
-        for key in ("subset", "length"):
-            if asked[key] is not None and not (key == "subset" and asked[key] == ""):
-                table = table[table[key].eq(asked[key]).fillna(False)]
-        if asked["subset"] == "":
-            table = table.assign(subset="")
-        for (subset, length), texts in table.groupby(["subset", "length"], dropna=False, sort=True):
-            yield {"subset": subset, "length": length}, self.benchmark.loc[texts.index]
+    def places(self) -> Iterator[tuple[Row, pd.DataFrame]]:
+        """Yield subset and length of each part of the benchmark, with its texts; all of several subsets are "" too."""
+        tables = [self.benchmark]
+        if self.benchmark["subset"].nunique() > 1:
+            tables.append(self.benchmark.assign(subset=""))
+        for table in tables:
+            for (subset, length), texts in table.groupby(["subset", "length"], dropna=False, sort=True):
+                yield {"subset": subset, "length": length}, self.benchmark.loc[texts.index]
 
-    def evaluated(self, asked: Asked, texts: pd.DataFrame) -> pd.DataFrame:
-        """The labelled texts of an evaluation set; all of them where the benchmark has no shots."""
-        labelled = texts[texts["label"].notna()]
-        if asked["evaluation_set"] == "all" or len(self.sets) == 1:
-            return labelled
-        return labelled[labelled["text_id"].isin(self.sets[asked["evaluation_set"], asked["draw"]].ids or ())]
-
-    def entries(self, asked: Asked, texts: pd.DataFrame, *, full: bool = False, **wanted: Any) -> list[Row]:
-        """The manifest's entries of the texts as they are seen: one for each of their subsets.
-
-        `full`: only passes with more than log-probabilities.
-        """
+    def entries(self, texts: pd.DataFrame, **wanted: Any) -> list[Row]:
+        """Return the manifest's entries of the texts, one for each of their subsets, whose keys are as `wanted`."""
         length = texts["length"].iloc[0]
-        wanted |= {"view": asked["view"], "altered": "", "windows": None}
-        wanted |= {"length": None if pd.isna(length) else int(length)}
-        if asked["start_token"] is not None:
-            wanted["start_token"] = asked["start_token"]
+        wanted |= {"altered": "", "windows": None, "length": None if pd.isna(length) else int(length)}
         return [
             entry
             for entry in self.manifest["views"]
             if entry["subset"] in set(texts["subset"])
             and all(entry.get(key) == value for key, value in wanted.items())
-            and (not full or entry["statistics"] != "logprobs")
         ]
 
-    def rows(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-        """The stored rows of the one pass of each subset; raises where there is none, or several."""
-        entries = self.entries(asked, texts, **wanted)
+    def subsets_read(self, texts: pd.DataFrame) -> set[str]:
+        """Return the subsets of the texts that the model read in any way."""
+        return {entry["subset"] for entry in self.entries(texts)}
+
+    def readings(self, texts: pd.DataFrame) -> list[Row]:
+        """Return view and start token of each pass without a prefix over all the texts that were read."""
+        subsets: dict[tuple[str, str], set[str]] = {}
+        for entry in self.entries(texts, prefix=""):
+            subsets.setdefault((entry["view"], entry["start_token"]), set()).add(entry["subset"])
+        complete = [reading for reading, read in subsets.items() if read == self.subsets_read(texts)]
+        return [{"view": view, "start_token": start_token} for view, start_token in sorted(complete)]
+
+    def rows(self, texts: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
+        """Return the stored rows of the one pass of each subset; raises if there is none, or several."""
+        entries = self.entries(texts, **wanted)
         subsets = [entry["subset"] for entry in entries]
         if not entries or len(set(subsets)) < len(subsets):
-            tokens = ", ".join(sorted({str(entry.get("start_token")) for entry in entries}))
-            there = f"several passes, with start tokens {tokens}; name one" if entries else "no such pass"
-            raise InputError(f"{self.name}: there is {there} ({wanted})")
+            raise InputError(
+                f"{self.name}: there is {'more than one' if entries else 'no'} such pass ({wanted})"
+            )
         frames = []
         for entry in entries:
             at = {key: entry[key] for key in COORDINATES if key in entry}
@@ -101,49 +93,74 @@ class Passes:
         frame = pd.concat(frames, ignore_index=True)
         return frame[frame["logprobs"].map(len) > 0]
 
-    def log_likelihoods(self, asked: Asked, texts: pd.DataFrame, **wanted: Any) -> "pd.Series[float]":
-        """Mean log-probability (nats) of each text that has tokens, by text id."""
-        frame = self.rows(asked, texts, **wanted)
+    def log_likelihoods(self, texts: pd.DataFrame, **wanted: Any) -> "pd.Series[float]":
+        """Return the mean log-probability (nats) of each text that has tokens, by text id."""
+        frame = self.rows(texts, **wanted)
         means = [float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]]
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def shift_estimates(of: Passes, asked: Iterable[Asked]) -> list[Row]:
-    """Rows of `estimates.COLUMNS`: signed Wasserstein distances between log-likelihoods with a prefix and without.
+def shifts(passes: Passes) -> Iterator[Row]:
+    """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
 
-    Of each class of texts by kind and number of `shots`. Log-likelihoods are means over a text's tokens, in nats.
-    Intervals resample texts (documents where texts share one), both of a text's log-likelihoods together.
+    A row for each place, view, start token, prefix (kind, separator, draw and number of shots), evaluation set and
+    label. Log-likelihoods are means over a text's tokens, in nats. Intervals resample texts (documents where texts
+    share one), both of a text's log-likelihoods together.
     """
-    rows: list[Row] = []
-    for one in asked:
-        for place, every in of.places(one):
-            texts = of.evaluated(one, every)
-            seed = seed_of("shift", of.name, place["subset"], str(place["length"]))
-            weights = text_weights(texts, of.resamples, seed)
-            plain = of.log_likelihoods(one, every, prefix="", draw=None, shots=None)
-            about = place | {key: one[key] for key in ("view", "evaluation_set", "draw", "separator")}
-            about |= {"start_token": one["start_token"] or "", "quantity": "shift"}
-            for kind in ("member", "nonmember"):
-                prefix = {"prefix": Prefix(kind, one["separator"]).name, "draw": one["draw"]}
-                passed = of.entries(one, every, **prefix)
-                if not passed:
-                    raise InputError(
-                        f"{of.name}: there is no pass with {prefix['prefix']} shots of draw {one['draw']}"
-                    )
-                for shots in sorted({entry["shots"] for entry in passed}):
-                    given = of.log_likelihoods(one, every, **prefix, shots=shots)
-                    scored = texts["text_id"].isin(plain.index.intersection(given.index))
-                    for label in (1, 0):
-                        here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
-                        ids = texts.loc[here, "text_id"]
-                        values, before = (np.asarray(side[ids], np.float64) for side in (given, plain))
-                        low, high = percentile_interval(
-                            resampled_distances(values, before, weights[here])[None]
-                        )
-                        found = {"n": len(ids), "value": signed_wasserstein(values, before)}
-                        ends = {"low": float(low[0]), "high": float(high[0])}
-                        rows.append(about | {"label": label, "prefix": kind, "shots": shots} | found | ends)
-    return rows
+    for place, texts in passes.places():
+        seed = seed_of("shift", passes.name, place["subset"], str(place["length"]))
+        evaluated = [(chosen, _labelled(texts, chosen)) for chosen in passes.sets]
+        weights = {
+            (chosen.name, chosen.draw): text_weights(own, passes.resamples, seed) for chosen, own in evaluated
+        }
+        for reading in passes.readings(texts):
+            plain = passes.log_likelihoods(texts, **reading, prefix="")
+            for prefix in _prefixes(passes, texts, reading):
+                name = Prefix(prefix["prefix"], prefix["separator"]).name
+                drawn = {
+                    "prefix": name,
+                    "draw": prefix["draw"],
+                    "shots": prefix["shots"],
+                    "inner_start": False,
+                }
+                given = passes.log_likelihoods(texts, **reading, **drawn)
+                for chosen, own in evaluated:
+                    if chosen.draw in (None, prefix["draw"]):
+                        about = place | reading | prefix | {"evaluation_set": chosen.name}
+                        for row in _distances(own, plain, given, weights[chosen.name, chosen.draw]):
+                            yield about | row
+
+
+def _labelled(texts: pd.DataFrame, chosen: EvaluationSet) -> pd.DataFrame:
+    labelled = texts[texts["label"].notna()]
+    return labelled if chosen.ids is None else labelled[labelled["text_id"].isin(chosen.ids)]
+
+
+def _prefixes(passes: Passes, texts: pd.DataFrame, reading: Row) -> list[Row]:
+    """Return kind, separator, draw and shots of each drawn prefix that all the texts are read after."""
+    subsets: dict[tuple[Any, ...], set[str]] = {}
+    for entry in passes.entries(texts, **reading, inner_start=False):
+        prefix = Prefix.named(entry["prefix"]) if entry["prefix"] else None
+        if prefix and prefix.kind in KINDS and not prefix.manipulated:
+            key = (prefix.kind, prefix.separator, entry["draw"], entry["shots"])
+            subsets.setdefault(key, set()).add(entry["subset"])
+    keys = sorted(key for key, read in subsets.items() if read == passes.subsets_read(texts))
+    return [dict(zip(("prefix", "separator", "draw", "shots"), key, strict=True)) for key in keys]
+
+
+def _distances(
+    texts: pd.DataFrame, plain: "pd.Series[float]", given: "pd.Series[float]", weights: Floats
+) -> Iterator[Row]:
+    """Yield the distance of each class of texts between log-likelihoods without a prefix and given one."""
+    scored = texts["text_id"].isin(plain.index.intersection(given.index))
+    for label in (1, 0):
+        here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
+        ids = texts.loc[here, "text_id"]
+        if len(ids):
+            values, before = (np.asarray(side[ids], np.float64) for side in (given, plain))
+            low, high = percentile_interval(resampled_distances(values, before, weights[here])[None])
+            numbers = {"n": len(ids), "value": signed_wasserstein(values, before)}
+            yield {"label": label} | numbers | {"low": float(low[0]), "high": float(high[0])}
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
@@ -187,42 +204,44 @@ class Tokens:
         return self.frame[self.frame["surprising"]]
 
 
-def token_curves(of: Passes, asked: Iterable[Asked]) -> pd.DataFrame:
-    """The curves `share`, `token` and `mean` of `curves.COLUMNS`, of members and non-members."""
-    frames, seen = [nothing()], set()
-    for one in asked:
-        setting = f"eps={one['eps']:g};percentile={one['percentile']:g}"
-        for place, texts in of.places(one):
-            at = (setting, one["view"], one["start_token"], place["subset"], str(place["length"]))
-            if at in seen:
-                continue
-            seen.add(at)
-            tokens = tokens_of(of, one, texts)
-            about = place | {"unit": "text", "method": "surp", "setting": setting, "view": one["view"]}
-            about |= {"start_token": one["start_token"] or "", "draw": pd.NA, "reference": ""}
-            about |= {"evaluation_set": "all", "selection": "grid"}
-            frames += [part.assign(**about) for part in (*_shares(tokens), *_points(tokens), *_means(tokens))]
+def token_curves(passes: Passes) -> pd.DataFrame:
+    """Compute the tokens that SURP calls surprising at its default setting, of each place, view and start token.
+
+    A row is a point of a `curve`, by entropy `x` and log-probability `y` (nats) of a token:
+
+    share       `weight` percent of the tokens of a label lie in the hexagon around the point
+    token       a surprising token
+    mean        mean log-probability of the surprising tokens around an entropy, with its 95 % interval
+    """
+    frames = [pd.DataFrame()]
+    for place, texts in passes.places():
+        for reading in passes.readings(texts):
+            entries = passes.entries(texts, **reading, prefix="")
+            if all(entry["statistics"] != "logprobs" for entry in entries):
+                tokens = tokens_of(passes, texts, **reading)
+                parts = [*_shares(tokens), *_points(tokens), *_means(tokens)]
+                frames += [part.assign(**place, **reading) for part in parts]
     return pd.concat(frames, ignore_index=True)
 
 
-def tokens_of(of: Passes, asked: Asked, texts: pd.DataFrame) -> dict[int, Tokens]:
-    """Tokens of members (1) and non-members (0); raises where either class has none.
+def tokens_of(passes: Passes, texts: pd.DataFrame, **reading: str) -> dict[int, Tokens]:
+    """Return the tokens of members (1) and non-members (0); raises if either class has none.
 
-    Which tokens are surprising `methods.surp.surprising` says, at the `eps` and `percentile` that are asked for.
+    Which tokens are surprising `methods.surp.surprising` says, at SURP's default setting.
     """
-    frame = of.rows(asked, texts, prefix="", full=True)
+    frame = passes.rows(texts, **reading, prefix="")
     texts = texts[texts["label"].notna()].set_index("text_id")
     frame = frame[frame["text_id"].isin(texts.index)]
     if frame["entropies"].isna().any():
-        raise InputError(f"{of.name}: the pass holds no entropies")
+        raise InputError(f"{passes.name}: the pass holds no entropies")
     scored = texts.loc[frame["text_id"]]
-    weights = text_weights(scored, of.resamples, seed_of("surprising", of.name))
-    setting = parse_setting("surp", f"eps={asked['eps']:g};percentile={asked['percentile']:g}")
+    weights = text_weights(scored, passes.resamples, seed_of("surprising", passes.name))
+    setting = parse_setting("surp", "")
     tokens = {}
     for label, kind in ((1, "member"), (0, "non-member")):
         here = scored["label"].eq(label).to_numpy(dtype=bool)
         if not here.any():
-            raise InputError(f"{of.name}: no {kind} has tokens")
+            raise InputError(f"{passes.name}: no {kind} has tokens")
         tokens[label] = Tokens(_token_frame(frame[here], setting), weights[here])
     return tokens
 

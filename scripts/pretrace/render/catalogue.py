@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.errors import InputError, nearest
 
 OF_A_PAIR = (
-    "scores", "metrics", "tests", "placebos", "estimates", "curves", "audit", "windows", "extraction",
+    "scores", "metrics", "tests", "placebos", "audit", "windows", "extraction", *STATISTICS,
 )  # fmt: skip
 """Kinds of results that are a file of a study's own for each model and benchmark."""
 
@@ -101,15 +102,11 @@ class Reproduction(Options):
 
 @dataclass(frozen=True)
 class Renderer:
-    """A function (artifact, results) -> Table or Drawing: its place in this package, its `KINDS` and options.
-
-    `statistic` is what evaluation computes only where it is shown (`studies.plan.ASKED`).
-    """
+    """A function (artifact, results) -> Table or Drawing: its place in this package, its `KINDS` and options."""
 
     path: str
     needs: frozenset[str]
     options: type[Options]
-    statistic: str = ""
 
     @property
     def name(self) -> str:
@@ -131,42 +128,40 @@ RENDERERS: dict[str, Renderer] = {}
 """By name, which is that of the function."""
 
 
-def register(path: str, *needs: str, options: type[Options] = Options, statistic: str = "") -> None:
+def register(path: str, *needs: str, options: type[Options] = Options) -> None:
     """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`; raises if a need is unknown."""
     for kind in needs:
         if kind not in KINDS:
             raise InputError(f"{path} needs '{kind}', which is unknown: {nearest(kind, KINDS)}")
-    renderer = Renderer(path, frozenset(needs), options, statistic)
+    renderer = Renderer(path, frozenset(needs), options)
     RENDERERS[renderer.name] = renderer
 
 
 register("figures.bars.ablation_bars", "metrics", options=AblationBars)
 register("figures.bars.calibration_bars", "metrics")
-register("figures.bars.letter_bars", "metrics", "estimates", options=DocumentBars)
-register(
-    "figures.bars.position_bars", "metrics", "estimates", options=DocumentBars, statistic="accuracy_by_order"
-)
-register("figures.curves.roc", "metrics", "curves", statistic="roc")
-register("figures.curves.score_densities", "metrics", "curves", statistic="density")
-register("figures.dots.document_accuracies", "metrics", "estimates")
+register("figures.bars.letter_bars", "metrics", "letters", options=DocumentBars)
+register("figures.bars.position_bars", "metrics", "accuracy_by_order", options=DocumentBars)
+register("figures.curves.roc", "metrics", "roc")
+register("figures.curves.score_densities", "metrics", "density")
+register("figures.dots.document_accuracies", "metrics", "accuracy")
 register("figures.dots.placebo_ranks", "metrics", "placebos")
 register("figures.extraction.extraction_map", "windows", "benchmarks")
 register("figures.familiarity.familiar_texts", "metrics", "scores", "benchmarks")
 register("figures.dots.headline", "metrics", "tests", "placebos")
 register("figures.heatmap.heatmap", "metrics", options=Heatmap)
-register("figures.lines.audit_power", "estimates", statistic="power")
-register("figures.lines.corpus_power", "estimates", statistic="corpus_power")
+register("figures.lines.audit_power", "power")
+register("figures.lines.corpus_power", "corpus_power")
 register("figures.lines.loss_curves", "training")
 register("figures.lines.method_lines", "metrics", options=MethodLines)
-register("figures.lines.prefix_shifts", "estimates", "benchmarks", statistic="shift")
-register("figures.scatter.entropy_scatter", "curves", "benchmarks", statistic="tokens")
+register("figures.lines.prefix_shifts", "shift", "benchmarks")
+register("figures.scatter.entropy_scatter", "tokens", "benchmarks")
 register(
     "figures.scatter.reproduction_scatter", "metrics", "tests", "benchmarks", "published", options=Reproduction
 )  # fmt: skip
 register("tables.audit.audit", "audit", "benchmarks")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.null_audit", "metrics", "tests")
-register("tables.corpus.corpus_test", "estimates", statistic="corpus")
+register("tables.corpus.corpus_test", "corpus", "corpus_size", "codec")
 register("tables.extraction.extraction", "extraction", "benchmarks")
 register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
@@ -176,7 +171,7 @@ register("tables.methods.pairwise_tests", "metrics", "tests")
 register("tables.methods.selection_gap", "metrics")
 register("tables.methods.setting_table", "metrics", options=SettingTable)
 register("tables.questions.accuracy_table", "metrics", options=AccuracyTable)
-register("tables.questions.calibration_table", "metrics", "estimates")
+register("tables.questions.calibration_table", "metrics", "letters")
 register("tables.questions.welch_table", "metrics", "tests", options=WelchTable)
 register(
     "tables.reproduction.reproduction", "metrics", "tests", "benchmarks", "published", options=Reproduction

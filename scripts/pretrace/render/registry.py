@@ -23,7 +23,7 @@ class Panel(TypedDict, total=False):
     references: list[str]
     label: str
     settings: dict[str, str]
-    redraws: int
+    size: bool
     view: str
     draw: int
     reference: str

@@ -11,6 +11,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, KEYS
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
 from pretrace.render.names import BLIND, ordered, panel_label, place_label, where
@@ -36,15 +37,15 @@ Pair = tuple[str, str]
 class Results:
     """Paths by (model, benchmark), by benchmark for `benchmarks`, by model for `training`, by paper for `published`.
 
-    Files are read once, when asked for. `entries` are the benchmarks' registry entries by slug.
+    Files are read once, when needed. `statistics` are those of `evaluation.statistics` by name, `entries` the registry
+    entries of the benchmarks by slug.
     """
 
     scores: Mapping[Pair, Path] = field(default_factory=dict)
     metrics: Mapping[Pair, Path] = field(default_factory=dict)
     tests: Mapping[Pair, Path] = field(default_factory=dict)
     placebos: Mapping[Pair, Path] = field(default_factory=dict)
-    estimates: Mapping[Pair, Path] = field(default_factory=dict)
-    curves: Mapping[Pair, Path] = field(default_factory=dict)
+    statistics: Mapping[str, Mapping[Pair, Path]] = field(default_factory=dict)
     benchmarks: Mapping[str, Path] = field(default_factory=dict)
     passes: Mapping[Pair, Path] = field(default_factory=dict)
     times: Mapping[Pair, Path] = field(default_factory=dict)
@@ -60,7 +61,9 @@ class Results:
         return {}
 
     def _path(self, kind: str, key: Pair | str) -> Path:
-        paths: Mapping[Any, Path] = getattr(self, kind)
+        paths: Mapping[Any, Path] = (
+            self.statistics.get(kind, {}) if kind in STATISTICS else getattr(self, kind)
+        )
         if key not in paths:
             raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
         return Path(paths[key])
@@ -78,33 +81,39 @@ class Results:
         return frame[in_place(frame, panel)]
 
     def estimates_of(
-        self, artifact: Artifact, panel: Panel, *quantities: str, hint: str = ""
+        self, artifact: Artifact, panel: Panel, statistic: str, *quantities: str, hint: str = ""
     ) -> pd.DataFrame:
-        """A panel's rows of `evaluation.estimates`, of some quantities and one paraphraser; raises if none."""
-        rows = self.in_panel("estimates", panel)
-        rows = rows[rows["quantity"].isin(quantities)]
-        rows = rows[_referred(rows, panel)]
-        what = " and ".join(quantities).replace("_", " ")
+        """Return a panel's rows of a statistic, of some quantities and of one reference; raises if there is none."""
+        rows = self.in_panel(statistic, panel)
+        if quantities:
+            rows = rows[rows["quantity"].isin(quantities)]
+        what = " and ".join(quantities or [statistic]).replace("_", " ")
+        if "reference" in rows:
+            rows = rows[_referred(rows, panel)]
+            _check_one_reference(what, rows, artifact, panel)
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: {hint or f'there is no {what}'}")
-        _check_one_reference(what, rows, artifact, panel)
         return rows
 
-    def asked_of(self, artifact: Artifact, panel: Panel, *quantities: str, hint: str) -> pd.DataFrame:
-        """What a statistic found of a panel as it is written: with its start token and all its references together."""
-        whole: Panel = {
-            "subset": "",
-            "length": None,
-            **panel,
-            "reference": ", ".join(panel.get("references", ())),
-        }
-        rows = self.estimates_of(artifact, whole, *quantities, hint=hint)
-        return rows[rows["start_token"] == panel["start_token"]]
+    def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
+        """Return rows at a panel's start token and references, of the subset and length as it is written.
+
+        A panel without a subset is of all subsets together, one without a length of all lengths.
+        """
+        frame = self.read(statistic, pair_of(panel))
+        lengths = frame["length"].unique()
+        only = None if len(lengths) != 1 or pd.isna(lengths[0]) else int(lengths[0])
+        place: Panel = {**panel, "subset": panel.get("subset", ""), "length": panel.get("length", only)}
+        rows = frame[in_place(frame, place) & frame["start_token"].eq(panel["start_token"])]
+        if "reference" in rows:
+            rows = rows[rows["reference"] == ", ".join(panel.get("references", ()))]
+        if rows.empty and hint:
+            raise InputError(f"{where(artifact, panel)}: {hint}")
+        return rows
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
-        """The points of a metrics row's curve (`evaluation.curves`); raises where there are none."""
-        frame = self.read("curves", pair_of(panel))
-        frame = frame[frame["curve"] == curve]
+        """Return the points of a metrics row's curve, `roc` or `density`; raises if there are none."""
+        frame = self.read(curve, pair_of(panel))
         for key in KEYS:
             frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
         if frame.empty:
@@ -114,13 +123,14 @@ class Results:
             )
         return frame
 
-    def token_curves_of(self, artifact: Artifact, panel: Panel, setting: str) -> pd.DataFrame:
-        """The curves of a panel's surprising tokens (`evaluation.tokens`); raises where there are none."""
-        frame = self.in_panel("curves", panel)
-        frame = frame[frame["curve"].isin(["share", "token", "mean"]) & frame["setting"].eq(setting)]
-        frame = frame[_fixed(frame, artifact, panel)]
+    def tokens_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
+        """Return the points of a panel's surprising tokens (`evaluation.tokens`); raises if there are none."""
+        frame = self.in_panel("tokens", panel)
+        frame = frame[frame["view"] == panel.get("view", "original")]
+        if panel.get("start_token") is not None:
+            frame = frame[frame["start_token"] == panel["start_token"]]
         if frame.empty:
-            raise InputError(f"{where(artifact, panel)}: there are no tokens with {setting}")
+            raise InputError(f"{where(artifact, panel)}: there are no tokens of a pass with entropies")
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:

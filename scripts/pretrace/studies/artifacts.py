@@ -34,7 +34,7 @@ class Panel(Keys):
     references: Maybe[list[str]] = None
     label: Maybe[str] = None
     settings: Maybe[dict[str, str]] = None
-    redraws: Maybe[int] = None
+    size: Maybe[bool] = None
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -200,7 +200,7 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
 
     These models are trained here from random weights. With so few training tokens they hardly react to a prefix.
     """
-    if not RENDERERS[artifact.renderer].needs & {"metrics", "estimates"}:
+    if not RENDERERS[artifact.renderer].needs & {"metrics", "shift"}:
         return []
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED

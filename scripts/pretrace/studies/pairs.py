@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.models.entries import AnswersModel
 from pretrace.studies import plan, positive_control
+from pretrace.studies.artifacts import first_of_runs
 from pretrace.studies.priorities import SOON, priority, size
 from pretrace.studies.questions import view_writer
 from pretrace.studies.runs import Run
@@ -109,13 +111,6 @@ class Pair:
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
         return self._in_shared("passes", "json") if self.pass_requests else []
-
-    @property
-    def passes_shown(self) -> File:
-        """The manifest of the passes, if an artifact shows what the passes themselves say."""
-        requests = plan.estimates_asked(self.study, self.model_slug, self.benchmark_slug)
-        statistics = {request["statistic"] for request in requests}
-        return self.passes if statistics & {"shift", "tokens", "corpus"} else []
 
     @property
     def reference_passes(self) -> list[File]:
@@ -268,8 +263,42 @@ class Pair:
     def scores(self) -> str:
         return self.own("scores")
 
+    @property
+    def draws(self) -> list[int]:
+        """The draws of shots that are evaluated."""
+        return sorted({draw for run in self.runs for draw in run.draws})
+
+    def read_by(self, statistic: str) -> dict[str, File]:
+        """Return the files that a statistic reads, by kind."""
+        files: dict[str, File] = {
+            "metrics": self.own("metrics"),
+            "scores": self.scores,
+            "prefixes": self.prefixes,
+            "passes": self.passes,
+            "answers": self.answers,
+            "calibration": self.calibration,
+        }
+        return {"benchmark": self.texts} | {kind: files[kind] for kind in STATISTICS[statistic].reads}
+
+    @property
+    def statistic_options(self) -> dict[str, Any]:
+        """What statistics depend on beside their files: fields of `evaluation.statistics.StatisticInputs`."""
+        ids = dict.fromkeys(run.id for run in self.runs)
+        panels = [first_of_runs(self.runs)]
+        panels += [first_of_runs([run for run in self.runs if run.id == id]) for id in ids]
+        conditions = [
+            {"start_token": panel["start_token"], "references": panel.get("references", [])}
+            for panel in panels
+        ]
+        return {
+            "conditions": [panel for at, panel in enumerate(conditions) if panel not in conditions[:at]],
+            "draws": self.draws,
+            "pooled": self.benchmark.entry.pooled,
+            "language": self.language,
+        }
+
     def own(self, stage: str) -> str:
-        """The pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
+        """The pair's file of a stage of the study's own: scores, shadows, metrics, tests, statistics, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
     def _in_shared(self, stage: str, suffix: str) -> str:

@@ -1,17 +1,14 @@
 """The parameters of each stage's jobs as plain JSON values, in a fixed order."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pretrace.evaluation.metrics import EACH
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.catalogue import RENDERERS
 from pretrace.studies import positive_control
-from pretrace.studies.artifacts import Artifact, Panel
 from pretrace.studies.runs import Run, runs_by_pair
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -256,102 +253,6 @@ def extraction_of(study: Study, model: str, benchmark: str) -> Request | None:
         return None
     parts = _without_repeats([{"subsets": run.subsets, "lengths": run.lengths} for run in asking])
     return {**windows.plain(), "start_token": asking[0].start_token, "parts": parts}
-
-
-def _shown(study: Study, model: str, benchmark: str) -> list[tuple[Artifact, Panel]]:
-    """The artifacts that show the pair, each with every panel that does."""
-    return _shown_of_pairs(study).get((model, benchmark), [])
-
-
-@cache
-def _shown_of_pairs(study: Study) -> dict[Pair, list[tuple[Artifact, Panel]]]:
-    found: dict[Pair, list[tuple[Artifact, Panel]]] = {}
-    for artifact in study.artifacts.values():
-        for panel in artifact.panels:
-            found.setdefault(panel.pair, []).append((artifact, panel))
-    return found
-
-
-def grid_intervals(study: Study, model: str, benchmark: str) -> list[str]:
-    """Methods whose every setting an artifact draws with an interval for this pair."""
-    shown = [artifact for artifact, _ in _shown(study, model, benchmark)]
-    return sorted({method for artifact in shown for method in _with_settings(artifact)})
-
-
-def _with_settings(artifact: Artifact) -> Iterable[str]:
-    """The method whose settings an artifact shows, or those that have the parameter of its x; of x and y, none."""
-    options = artifact.options
-    if "y" in options:
-        return []
-    if "method" in options:
-        return [options["method"]]
-    x = options.get("x", [])
-    parameters = {*x} if isinstance(x, list) else {x}
-    named = {method.split(";")[0] for method in artifact.methods or METHODS}
-    return [method for method in named if method in METHODS and parameters & METHODS[method].grid.keys()]
-
-
-def draws_of_sets(study: Study, model: str, benchmark: str) -> dict[str, list[int]]:
-    """Evaluation sets without prefixes -> the draws for which the pair's metrics are asked.
-
-    `without_prefixes`, and what an artifact lists under `evaluation_sets`, stand for every draw of the pair's runs, any
-    other set for the draws that an artifact shows.
-    """
-    every = {draw for run in runs_of(study, model, benchmark) for draw in run.draws}
-    asked = {"without_prefixes": set(every)}
-    for artifact, _ in _shown(study, model, benchmark):
-        options = artifact.options
-        shown = options.get("draws", options.get("across", {}).get("draw", [0]))
-        for name in options.get("evaluation_sets", []):
-            asked.setdefault(name, set()).update(every)
-        asked.setdefault(artifact.evaluation_set, set()).update(shown)
-    return {name: sorted(draws) for name, draws in sorted(asked.items()) if name != "all"}
-
-
-def cells_shown(study: Study, model: str, benchmark: str) -> list[list[Any]]:
-    """Subsets and lengths for which the pair's metrics are needed, None for every one: those of artifacts' panels."""
-    panels = [panel for _, panel in _shown(study, model, benchmark)]
-    found = {(_one_subset(panel.subset), panel.length) for panel in panels} or {(None, None)}
-    return [list(one) for one in sorted(found, key=str)]
-
-
-def _one_subset(subset: str | None) -> str | None:
-    return None if subset == EACH else subset
-
-
-ASKED = {
-    "roc": ("selection", "subset", "length"),
-    "density": ("selection", "subset", "length"),
-    "shift": ("subset", "length", "view", "start_token", "evaluation_set", "draw", "separator"),
-    "tokens": ("subset", "length", "view", "start_token", "eps", "percentile"),
-    "power": ("length", "start_token", "references", "methods"),
-    "corpus": ("subset", "length", "start_token", "references", "methods", "redraws"),
-    "corpus_power": ("subset", "length", "start_token", "references", "methods"),
-    "accuracy_by_order": ("document",),
-}
-"""Statistics that are computed only if an artifact shows them -> the artifact's keys that they depend on."""
-
-
-def estimates_asked(study: Study, model: str, benchmark: str) -> list[Request]:
-    """The statistics that the pair's artifacts need (`evaluation.estimates`): `statistic` and the keys of `ASKED`."""
-    asked: list[Request] = []
-    for artifact, panel in _shown(study, model, benchmark):
-        statistic = RENDERERS[artifact.renderer].statistic
-        if not statistic or artifact.unavailable is not None:
-            continue
-        usual: Request = {"subset": None, "length": None, "view": "original", "draw": 0, "separator": "none"}
-        usual |= {"eps": 2, "percentile": 40, "document": "", "references": [], "methods": [], "redraws": 0}
-        usual |= {"evaluation_set": "all", "start_token": None} | artifact.plain("panels")
-        usual |= artifact.options | panel.plain()
-        usual |= {
-            "selection": (artifact.selection or ["default"])[0],
-            "subset": _one_subset(usual["subset"]),
-        }
-        across = artifact.options.get("across", {})
-        for values in product(*across.values()):
-            given = usual | dict(zip(across, values, strict=True))
-            asked.append({"statistic": statistic} | {key: given[key] for key in ASKED[statistic]})
-    return _without_repeats(asked)
 
 
 def artifact_pairs(study: Study, artifact: str) -> list[Pair]:

@@ -297,7 +297,8 @@ class ShownArtifact:
             yield "passes", *slugs, pair.passes
             yield "times", *slugs, pair.answer_times
             for kind in OF_A_PAIR:
-                yield kind, *slugs, pair.own(kind)
+                if self._shows(kind, pair):
+                    yield kind, *slugs, pair.own(kind)
         for slug in sorted({benchmark for _, benchmark in names}):
             yield "benchmarks", "", slug, self.plan.benchmark(slug).table
         for slug in sorted({model for model, _ in names}):
@@ -305,6 +306,13 @@ class ShownArtifact:
         folder = self.plan.study.folder / "published"
         for path in [*sorted(folder.glob("*.csv")), folder / "names.yaml"]:
             yield "published", "", path.stem, str(path)
+
+    def _shows(self, kind: str, pair: Pair) -> bool:
+        """Return whether a kind of a pair's results is shown; some take long or need shots."""
+        if kind == "corpus_size":
+            slugs = pair.model_slug, pair.benchmark_slug
+            return any(panel.size for panel in self.entry.panels if panel.pair == slugs)
+        return kind != "codec" or bool(pair.prefixes_read)
 
     @property
     def entries(self) -> dict[str, Any]:

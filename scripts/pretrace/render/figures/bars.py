@@ -142,7 +142,8 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
     panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
-        rows = _of_document(artifact, results, panel, document, "accuracy_by_order")
+        rows = results.estimates_of(artifact, panel, "accuracy_by_order")
+        rows = _of_document(artifact, panel, rows, document)
         rows = rows[rows["order"].isin(ORDERS)]
         rows = rows.sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
@@ -155,7 +156,8 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
     frames = []
     for panel in panels:
-        rows = _of_document(artifact, results, panel, document, "letter_probability")
+        rows = results.estimates_of(artifact, panel, "letters", "letter_probability")
+        rows = _of_document(artifact, panel, rows, document)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise InputError(f"{where(artifact, panel)}: no non-member has answers with probabilities")
@@ -168,12 +170,9 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
 
 
-def _of_document(
-    artifact: Artifact, results: Results, panel: Panel, document: str, quantity: str
-) -> pd.DataFrame:
-    """Return a panel's rows of one document, or of classes (""); an unknown name is an error with the nearest."""
-    rows = results.estimates_of(artifact, panel, quantity, "accuracy")
-    own = rows[(rows["quantity"] == quantity) & (rows["document"] == document)]
+def _of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame, document: str) -> pd.DataFrame:
+    """Return the rows of one document, or of classes (""); an unknown name is an error with the nearest."""
+    own = rows[rows["document"] == document]
     if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise InputError(f"{where(artifact, panel)}: unknown options.document '{document}': {hint}")

@@ -57,8 +57,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
-    points = of_panels([frame[["method", "setting", "x", "y"]] for frame in frames], panels)
-    return Drawing(drawn, points.rename(columns={"x": "fpr", "y": "tpr"}))
+    return Drawing(drawn, of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels))
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
@@ -67,7 +66,7 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
     for method, style in styles.items():
         points = frame[frame["method"] == method]
-        axis.plot(points["x"], points["y"], **style.line)
+        axis.plot(points["fpr"], points["tpr"], **style.line)
     names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
     axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
     if not smallest:

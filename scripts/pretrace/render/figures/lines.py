@@ -37,6 +37,7 @@ from pretrace.render.names import (
     metric_label,
     ordered,
     panel_label,
+    where,
 )
 from pretrace.render.registry import SELECTIONS, Artifact
 from pretrace.render.results import Results, pair_of
@@ -219,7 +220,7 @@ KINDS = {"member": "members", "nonmember": "non-members"}
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and without a prefix, by shots.
 
-    They are those of the artifact's evaluation set (`evaluation.tokens.shift_estimates`). With
+    They are those of the artifact's evaluation set (`evaluation.tokens.shifts`). With
     `options.across.separator` a panel is shown once for each of these separators between shots.
     """
     panels, facets, frames = results.panels(artifact), [], []
@@ -227,8 +228,14 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         frame = results.estimates_of(artifact, panel, "shift")
         usual: dict[str, Any] = {"evaluation_set": "all", "view": "original", "draw": 0, "separator": "none"}
         given = {**usual, **artifact, **panel}
-        for key in (*usual, *(["start_token"] if "start_token" in given else [])):
-            frame = frame[frame[key] == given[key]]
+        if not frame["evaluation_set"].eq(given["evaluation_set"]).any():
+            given["evaluation_set"] = "all"  # no text was drawn as a shot, so that there are no other sets
+        chosen = {key: given[key] for key in (*usual, "start_token") if key in given}
+        for key, value in chosen.items():
+            frame = frame[frame[key] == value]
+        if frame.empty:
+            words = ", ".join(f"{key} {value}" for key, value in chosen.items())
+            raise InputError(f"{where(artifact, panel)}: there is no pass with shots of {words}")
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
@@ -254,7 +261,7 @@ def audit_power(artifact: Artifact, results: Results) -> Drawing:
     """
     facets, frames = [], []
     for panel in artifact["panels"]:
-        rows = results.asked_of(artifact, panel, "power", hint=TOO_FEW)
+        rows = results.tests_of(artifact, panel, "power", hint=TOO_FEW)
         rows = rows[rows["method"].isin(artifact.get("methods", rows["method"].unique()))]
         frames.append(rows[["method", "texts", "label", "n", "value", "low", "high"]])
         series = rows["method"].where(rows["label"] == 1, rows["method"] + FALSE_ALARMS)
@@ -282,7 +289,7 @@ def corpus_power(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
     facets, frames = [], []
     for panel in artifact["panels"]:
-        rows = results.asked_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
+        rows = results.tests_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
         points = rows.assign(series=rows["method"], x=rows["documents"].map(math.log2).astype(float))
         ticks = {math.log2(n): str(n) for n in sorted(rows["documents"].unique())}
         facets.append(_power_facet(panel, "documents of each class", "draws", points, ticks=ticks))

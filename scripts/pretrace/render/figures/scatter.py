@@ -32,15 +32,14 @@ from pretrace.render.tables.reproduction import compared_of
 from pretrace.runtime.errors import InputError
 
 EPS = 2
-SURPRISING = f"eps={EPS};percentile=40"
-"""SURP's setting: an entropy below 2 nats, a log-probability below the 40th percentile."""
+"""SURP's default threshold: a surprising token is predicted with an entropy below 2 nats."""
 LOGPROB = "log-probability of the token (nats)"
 
 
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     """Draw a row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
     panels = results.panels(artifact)
-    frames = [results.token_curves_of(artifact, panel, SURPRISING) for panel in panels]
+    frames = [results.tokens_of(artifact, panel) for panel in panels]
     with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         letters = map(letter, count())

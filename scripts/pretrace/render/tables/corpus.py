@@ -12,9 +12,15 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.render.names import method_label, panel_label
 from pretrace.render.phrases import joined, with_interval
 from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
+from pretrace.render.results import Results, pair_of
 from pretrace.render.rows import Panel, long_frame, panel_record, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
+
+NOT_TESTED = (
+    "there is no corpus test of its subset and length; the log of compute_statistic says why. Texts of both classes "
+    "must have the same subsets and lengths, and documents with texts of both classes must be of one length"
+)
+GROUPS = {1: "suspected", 0: "held_out"}
 
 HALF = "fitted on the other half of the documents"
 LABELS = {
@@ -76,13 +82,13 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
         shown = []
         for score, row in rows.items():
             label = LABELS.get(score, f"{method_label(score)}, fixed beforehand")
-            shown.append((label, _cells(row, believed[score], "redraws" in panel), score in CONTROLS))
+            shown.append((label, _cells(row, believed[score], panel.get("size", False)), score in CONTROLS))
         blocks += rows_of(f"{name}: {_documents(rows)}", shown, "Score")
         records += [panel_record(panel) | row | {"believed": believed[score]} for score, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
     unequal = any(record.get("unequal") for record in records)
     student = [STUDENT] if unequal else []
-    redrawn = any("redraws" in panel for panel in artifact["panels"])
+    redrawn = any(panel.get("size") for panel in artifact["panels"])
     sized = [SIZE, *[SIZE_OF_STUDENT] * unequal] if redrawn else []
     notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
@@ -94,23 +100,24 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[
     Further `size_low`, `size_high`, unequal (1: documents have different numbers of texts) and needed (documents of
     each class, if there are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
-    quantities = ("effect", "p", "smallest_effect", "units", "unequal", "needed", "size", "hurt")
-    frame = results.asked_of(artifact, panel, *(f"corpus_{quantity}" for quantity in quantities), hint="")
     scores: dict[str, dict[str, Any]] = {}
-    for row in records_of(frame):
+    for row in records_of(results.tests_of(artifact, panel, "corpus", hint=NOT_TESTED)):
         missing = {"method": row["method"], "p": None, "smallest_effect": None}
         score = scores.setdefault(str(row["method"]), missing)
-        group = "suspected" if number(row["label"]) else "held_out"
-        if row["quantity"] == "corpus_effect":
+        if row["quantity"] == "effect":
             score |= {"documents": row["n"]} | {key: row[key] for key in ("value", "low", "high")}
-        elif row["quantity"] == "corpus_units":
-            score[group] = row["n"]
-        elif row["quantity"] == "corpus_hurt":
-            score |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
-        elif row["quantity"] == "corpus_size":
-            score |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
+        elif row["quantity"] == "units":
+            score[GROUPS[row["label"]]] = row["n"]
         else:
-            score[row["quantity"].removeprefix("corpus_")] = row["value"]
+            score[row["quantity"]] = row["value"]
+    if panel.get("size"):
+        for row in records_of(results.tests_of(artifact, panel, "corpus_size")):
+            scores[row["method"]] |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
+    has_shots = pair_of(panel) in results.statistics.get("codec", {})
+    for row in records_of(results.tests_of(artifact, panel, "codec")) if has_shots else []:
+        score = scores.setdefault(CODEC, {"method": CODEC, "p": None, "smallest_effect": None})
+        group = GROUPS[row["label"]]
+        score |= {group: row["n"], f"{group}_share": row["value"], "shots": row["shots"]}
     order = [*(name for name in scores if name not in LABELS), *LABELS]
     return {name: scores[name] for name in order if name in scores}
 

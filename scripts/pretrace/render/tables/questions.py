@@ -159,7 +159,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
 
 def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return a row a class and calibration."""
-    table = results.estimates_of(artifact, panel, "in_range", "letter_probability", "letter_added")
+    table = results.estimates_of(artifact, panel, "letters", "in_range", "letter_probability", "letter_added")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
         raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no clean document")

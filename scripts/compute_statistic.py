@@ -1,0 +1,18 @@
+"""Compute one statistic of a model and benchmark (`evaluation.statistics`)."""
+
+from pathlib import Path
+
+from pretrace.evaluation.statistics import STATISTICS, StatisticInputs
+from pretrace.runtime.files import write_parquet
+from pretrace.runtime.logs import job_log
+
+with job_log(snakemake.log[0]):
+    inputs = StatisticInputs(
+        model=snakemake.wildcards.model,
+        benchmark_name=snakemake.wildcards.benchmark,
+        files={kind: path for kind, path in snakemake.input.items() if path},
+        store=Path(snakemake.params.store),
+        resamples=snakemake.params.resamples,
+        **snakemake.params.options,
+    )
+    write_parquet(snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs))

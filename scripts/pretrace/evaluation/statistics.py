@@ -1,0 +1,266 @@
+"""The statistics beside metrics and tests: each is a tidy table of its own for a model and a benchmark.
+
+A statistic depends on the runs of its pair alone. Figures and tables select rows of it. Light to import: planning
+looks up here which files a statistic reads.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pretrace.evaluation.metrics import KEYS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pretrace.evaluation.audit_scores import ScoredBenchmark
+    from pretrace.evaluation.cells import EvaluationSet, Scores
+    from pretrace.evaluation.tokens import Passes
+
+PLACE = ["subset", "length"]
+READINGS = [*PLACE, "view", "start_token"]
+CONDITIONS = [*PLACE, "start_token", "reference"]
+ANSWERED = ["reference", *PLACE, "method", "document", "label"]
+INTERVAL = ["value", "low", "high"]
+"""An estimate and its 95 % interval, missing where none is drawn."""
+
+_WHOLE = {"draw", "length", "label", "order", "shots", "texts", "documents", "n", "answers"}
+_NUMBERS = {*INTERVAL, "x", "y", "weight", "fpr", "tpr"}
+
+Rows = Iterable[Mapping[str, Any]]
+Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
+
+
+@dataclass(frozen=True)
+class StatisticInputs:
+    """What a statistic of a pair is computed from: the pair's `files` by kind, and what its runs and benchmark say.
+
+    `conditions`: start tokens and references, as a panel has them that names the pair or the id of some of its runs.
+    `draws`: the draws of shots. `resamples`: of each interval.
+    """
+
+    model: str
+    benchmark_name: str
+    files: Mapping[str, str]
+    store: Path
+    conditions: Sequence[Mapping[str, Any]]
+    draws: Sequence[int]
+    resamples: int
+    pooled: bool
+    language: str
+
+    def table(self, kind: str) -> "pd.DataFrame":
+        from pretrace.runtime.files import read_parquet
+
+        return read_parquet(self.files[kind])
+
+    @cached_property
+    def benchmark(self) -> "pd.DataFrame":
+        return self.table("benchmark")
+
+    @cached_property
+    def prefixes(self) -> "pd.DataFrame | None":
+        return self.table("prefixes") if "prefixes" in self.files else None
+
+    @cached_property
+    def sets(self) -> "list[EvaluationSet]":
+        """The evaluation sets of the pair's draws, without those of placebos."""
+        from pretrace.evaluation.cells import evaluation_sets
+
+        sets = evaluation_sets(self.benchmark, self.prefixes, self.draws)
+        return [chosen for chosen in sets if not chosen.nonmembers]
+
+    @cached_property
+    def scores(self) -> "Scores":
+        from pretrace.evaluation.cells import scores_of
+        from pretrace.runtime.files import read_parquet_parts
+
+        return scores_of(read_parquet_parts(self.files["scores"]), self.benchmark)
+
+    @cached_property
+    def scored(self) -> "ScoredBenchmark":
+        from pretrace.evaluation.audit_scores import ScoredBenchmark
+
+        return ScoredBenchmark(self.benchmark_name, self.table("scores"), self.benchmark, self.prefixes)
+
+    @cached_property
+    def passes(self) -> "Passes":
+        from pretrace.evaluation.tokens import Passes
+        from pretrace.runtime.files import read_json
+
+        manifest = read_json(self.files["passes"]) if "passes" in self.files else {"views": []}
+        name = f"{self.model} on {self.benchmark_name}"
+        return Passes(manifest, self.store, self.benchmark, self.sets, self.resamples, name)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a table with the `columns`."""
+
+    name: str
+    reads: tuple[str, ...]
+    columns: list[str]
+    compute: Compute
+
+    def table(self, inputs: StatisticInputs) -> "pd.DataFrame":
+        """Compute the statistic as the table of `columns`, in their types."""
+        import pandas as pd
+
+        computed = self.compute(inputs)
+        return typed(
+            computed if isinstance(computed, pd.DataFrame) else pd.DataFrame(list(computed)), self.columns
+        )
+
+
+STATISTICS: dict[str, Statistic] = {}
+
+
+def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Callable[[Compute], Compute]:
+    """Register a statistic, whose table is results/{study}/{name}/{model}/{benchmark}.parquet."""
+
+    def register(compute: Compute) -> Compute:
+        STATISTICS[name] = Statistic(name, reads, columns, compute)
+        return compute
+
+    return register
+
+
+def typed(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
+    """Return these columns of a table: whole numbers, numbers, and words that are "" where there is none."""
+    frame = frame.reindex(columns=columns)
+    words = [name for name in columns if name not in _WHOLE | _NUMBERS]
+    frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
+    types = {name: "Int64" for name in columns if name in _WHOLE}
+    return frame.astype(types | {name: "float64" for name in columns if name in _NUMBERS})
+
+
+@statistic("roc", reads=("metrics", "scores", "prefixes"), columns=[*KEYS, "fpr", "tpr"])
+def roc(inputs: StatisticInputs) -> "pd.DataFrame":
+    """Compute ROC points of each method: false and true positive rates at every threshold."""
+    from pretrace.evaluation.curves import roc_curves
+
+    return roc_curves(inputs.table("metrics"), inputs.scores, inputs.sets)
+
+
+@statistic("density", reads=("metrics", "scores", "prefixes"), columns=[*KEYS, "label", "x", "y"])
+def density(inputs: StatisticInputs) -> "pd.DataFrame":
+    """Compute densities `y` of each method's scores, scaled to `x` from 0 to 1 over both classes, by label."""
+    from pretrace.evaluation.curves import density_curves
+
+    return density_curves(inputs.table("metrics"), inputs.scores, inputs.sets)
+
+
+@statistic(
+    "shift",
+    reads=("passes", "prefixes"),
+    columns=[*READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label", "n", *INTERVAL],
+)
+def shift(inputs: StatisticInputs) -> Rows:
+    """Compute how far shots of each kind (`prefix`) shift the log-likelihoods (nats) of each class of texts."""
+    from pretrace.evaluation.tokens import shifts
+
+    return shifts(inputs.passes)
+
+
+@statistic(
+    "tokens", reads=("passes",), columns=[*READINGS, "curve", "label", "x", "y", "low", "high", "weight"]
+)
+def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
+    """Compute which tokens are surprising, by entropy `x` and log-probability `y`: see `tokens.token_curves`."""
+    from pretrace.evaluation.tokens import token_curves
+
+    return token_curves(inputs.passes)
+
+
+@statistic(
+    "power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "texts", "label", "n", *INTERVAL]
+)
+def power(inputs: StatisticInputs) -> Rows:
+    """Compute the share of documents that an audit finds, by texts of a document: see `audit_power.power`."""
+    from pretrace.evaluation.audit_power import power
+
+    return [row for chosen in inputs.conditions for row in power(inputs.scored, chosen)]
+
+
+@statistic(
+    "corpus",
+    reads=("scores", "prefixes"),
+    columns=[*CONDITIONS, "quantity", "method", "label", "n", *INTERVAL],
+)
+def corpus(inputs: StatisticInputs) -> Rows:
+    """Compute the corpus test of the benchmark and each subset, at each length: see `corpus_test.corpus_test`."""
+    from pretrace.evaluation.corpus_test import corpus_test, of_places
+
+    return of_places(
+        inputs.scored,
+        inputs.conditions,
+        lambda place: corpus_test(inputs.scored, place, inputs.language, inputs.resamples),
+        every=True,
+    )
+
+
+@statistic("corpus_size", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "n", *INTERVAL])
+def corpus_size(inputs: StatisticInputs) -> Rows:
+    """Compute how often the corpus test finds something where there is nothing: see `corpus_test.sizes`."""
+    from pretrace.evaluation.corpus_test import corpus_sizes, of_places
+
+    return of_places(
+        inputs.scored, inputs.conditions, lambda place: corpus_sizes(inputs.scored, place), every=False
+    )
+
+
+@statistic(
+    "corpus_power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "documents", "n", *INTERVAL]
+)
+def corpus_power(inputs: StatisticInputs) -> Rows:
+    """Compute the power of the corpus test by number of documents: see `corpus_power.corpus_power`."""
+    from pretrace.evaluation.corpus_power import corpus_power
+    from pretrace.evaluation.corpus_test import of_places
+
+    return of_places(
+        inputs.scored, inputs.conditions, lambda place: corpus_power(inputs.scored, place), every=False
+    )
+
+
+@statistic(
+    "codec", reads=("passes", "prefixes"), columns=[*PLACE, "start_token", "label", "shots", "n", *INTERVAL]
+)
+def codec(inputs: StatisticInputs) -> Rows:
+    """Compute the share of each class's texts that context of their class makes less likely: see `codec.hurt_texts`."""
+    from pretrace.evaluation.codec import hurt_texts
+
+    return hurt_texts(inputs.passes)
+
+
+@statistic("accuracy", reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL])
+def accuracy(inputs: StatisticInputs) -> Rows:
+    """Compute the share of right answers about each document, and the mean of each control."""
+    from pretrace.evaluation.answers import accuracies
+
+    names = (inputs.model, inputs.benchmark_name)
+    return accuracies(inputs.table("answers"), names, inputs.resamples, inputs.pooled)
+
+
+@statistic(
+    "accuracy_by_order", reads=("answers",), columns=[*ANSWERED, "order", "letter", "n", "answers", *INTERVAL]
+)
+def accuracy_by_order(inputs: StatisticInputs) -> Rows:
+    """Compute the share of right answers in each order of the options, of classes and of each document."""
+    from pretrace.evaluation.answers import accuracies_by_order
+
+    names = (inputs.model, inputs.benchmark_name)
+    return accuracies_by_order(inputs.table("answers"), names, inputs.resamples, inputs.pooled)
+
+
+@statistic(
+    "letters",
+    reads=("calibration",),
+    columns=[*ANSWERED, "quantity", "calibration", "letter", "n", "answers", *INTERVAL],
+)
+def letters(inputs: StatisticInputs) -> Rows:
+    """Compute how likely each letter is, by calibration, of classes and documents: see `answers.letters`."""
+    from pretrace.evaluation.answers import letters
+
+    return letters(inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled)
