@@ -16,6 +16,7 @@ from pretrace.evaluation.corpus_units import (
     blind,
     ensemble,
     model_scores,
+    of_methods,
     prepared,
 )
 from pretrace.evaluation.evidence import LEVEL
@@ -53,7 +54,7 @@ SUMMING = 1e-9
 def of_places(
     scored: ScoredBenchmark,
     conditions: Sequence[Place],
-    compute: Callable[[Place], list[Row]],
+    compute: Callable[[ScoredBenchmark, Place], list[Row]],
     *,
     every: bool,
 ) -> list[Row]:
@@ -63,6 +64,8 @@ def of_places(
     subsets only at all of their lengths, for what takes long. A place whose texts cannot be compared is logged and left
     out; raises its InputError if there is no other.
     """
+    # a table of scores has hundreds of settings, and every place looks through it
+    scored = of_methods(scored)
     rows: list[Row] = []
     errors: list[InputError] = []
     for chosen in conditions:
@@ -77,7 +80,7 @@ def of_places(
         for subset, length in [*whole, *parts]:
             place = {**chosen, "subset": subset, "length": length}
             try:
-                rows += [coordinates(place) | row for row in compute(place)]
+                rows += [coordinates(place) | row for row in compute(scored, place)]
             except InputError as error:
                 log.info("subset '%s', length %s: %s", subset, length, error)
                 errors.append(error)

@@ -152,16 +152,19 @@ def prepared(scored: ScoredBenchmark, place: Mapping[str, Any]) -> tuple[pd.Data
 KEYS = ["id", "document", "subset", "length", "label"]
 
 
+def of_methods(scored: ScoredBenchmark) -> ScoredBenchmark:
+    """Return the benchmark with the scores of `METHODS` alone, or with all if none of them is there."""
+    own = scored.scores["method"].isin(METHODS)
+    return replace(scored, scores=scored.scores[own]) if own.any() and not own.all() else scored
+
+
 def model_scores(scored: ScoredBenchmark, conditions: Mapping[str, Any]) -> pd.DataFrame:
     """Return the scores of labelled texts by the methods of `METHODS`, or if there are none by all that see the model.
 
     `conditions` hold `start_token` and `references`.
     """
     chosen = {"start_token": conditions["start_token"], "references": {*conditions["references"], ""}}
-    own = scored.scores["method"].isin(METHODS)
-    if own.any():
-        scored = replace(scored, scores=scored.scores[own])
-    rows = audit_scores(scored, chosen | {"paraphraser": None})
+    rows = audit_scores(of_methods(scored), chosen | {"paraphraser": None})
     rows = rows[(rows["unit"] == "text") & rows["label"].notna()]
     return rows[~rows["method"].map(is_control).astype(bool)]
 

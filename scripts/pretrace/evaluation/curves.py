@@ -1,6 +1,6 @@
 """Curves of single columns of scores: ROC points, and the densities of both classes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,20 +58,31 @@ def _score_curves(
     """Compute the points of each metrics row whose scores of texts can be drawn as one."""
     chosen = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]
     ids = {(texts.name, texts.draw): texts.ids for texts in evaluation_sets}
+    # the default setting often is the best: then both have the same points
+    drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
     frames = []
     for _, row in chosen[chosen["selection"].isin(SELECTIONS)].iterrows():
-        units, columns = scores["text"]
-        here = (units["subset"] == row["subset"]) | (row["subset"] == "")
-        here &= units["length"] == (-1 if pd.isna(row["length"]) else row["length"])
-        draw = None if pd.isna(row["draw"]) else int(row["draw"])
-        inside = ids[row["evaluation_set"], draw if (row["evaluation_set"], draw) in ids else None]
-        if inside is not None:
-            here &= units["id"].isin(set(inside))
-        values = _column(columns, row, draw)
-        scored = here.to_numpy() & ~np.isnan(values)
-        drawn = points(values[scored], units["label"].to_numpy()[scored] == 1)
-        frames.append(drawn.assign(**{key: row[key] for key in KEYS}))
+        keys = tuple(row[key] for key in KEYS if key != "selection")
+        if keys not in drawn:
+            drawn[keys] = points(*_scores_of_row(scores, row, ids))
+        frames.append(drawn[keys].assign(**{key: row[key] for key in KEYS}))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _scores_of_row(
+    scores: Scores, row: "pd.Series[Any]", ids: Mapping[tuple[str, int | None], Collection[str] | None]
+) -> tuple[Floats, Flags]:
+    """Return the scores that a metrics row is about, and which of them are members'; shape (texts,)."""
+    units, columns = scores["text"]
+    here = (units["subset"] == row["subset"]) | (row["subset"] == "")
+    here &= units["length"] == (-1 if pd.isna(row["length"]) else row["length"])
+    draw = None if pd.isna(row["draw"]) else int(row["draw"])
+    inside = ids[row["evaluation_set"], draw if (row["evaluation_set"], draw) in ids else None]
+    if inside is not None:
+        here &= units["id"].isin(set(inside))
+    values = _column(columns, row, draw)
+    scored = here.to_numpy() & ~np.isnan(values)
+    return values[scored], units["label"].to_numpy()[scored] == 1
 
 
 def _column(scores: Mapping[Column, Floats], row: "pd.Series[Any]", draw: int | None) -> Floats:

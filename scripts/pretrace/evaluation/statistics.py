@@ -196,7 +196,7 @@ def corpus(inputs: StatisticInputs) -> Rows:
     return of_places(
         inputs.scored,
         inputs.conditions,
-        lambda place: corpus_test(inputs.scored, place, inputs.language, inputs.resamples),
+        lambda scored, place: corpus_test(scored, place, inputs.language, inputs.resamples),
         every=True,
     )
 
@@ -206,9 +206,7 @@ def corpus_size(inputs: StatisticInputs) -> Rows:
     """Compute how often the corpus test finds something where there is nothing: see `corpus_test.sizes`."""
     from pretrace.evaluation.corpus_test import corpus_sizes, of_places
 
-    return of_places(
-        inputs.scored, inputs.conditions, lambda place: corpus_sizes(inputs.scored, place), every=False
-    )
+    return of_places(inputs.scored, inputs.conditions, corpus_sizes, every=False)
 
 
 @statistic(
@@ -219,9 +217,7 @@ def corpus_power(inputs: StatisticInputs) -> Rows:
     from pretrace.evaluation.corpus_power import corpus_power
     from pretrace.evaluation.corpus_test import of_places
 
-    return of_places(
-        inputs.scored, inputs.conditions, lambda place: corpus_power(inputs.scored, place), every=False
-    )
+    return of_places(inputs.scored, inputs.conditions, corpus_power, every=False)
 
 
 @statistic(
