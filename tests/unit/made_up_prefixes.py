@@ -82,7 +82,9 @@ def make_study(folder: Path) -> Results:
         read, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
         evaluation_sets=sets, pooled=True,
     )  # fmt: skip
-    passes = Passes(manifest(folder, benchmark), folder / "store", benchmark, sets, 60, "tiny on eras")
+    passes = Passes(
+        manifest(folder, benchmark), folder / "store", benchmark, sets, 60, f"{MODEL} on {BENCHMARK}"
+    )
     statistics = {
         "shift": made_up_results.statistic("shift", shifts(passes)),
         "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),
