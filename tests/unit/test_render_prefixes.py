@@ -193,9 +193,7 @@ def test_lines_over_what_nothing_differs_in_are_an_error(results: Results, x: st
 
 
 def test_a_panel_without_shifts_is_an_error(results: Results):
-    with pytest.raises(
-        InputError, match="no pass with shots of evaluation_set without_prefixes, view original, draw 3"
-    ):
+    with pytest.raises(InputError, match="shots of evaluation_set without_prefixes, view original, draw 3"):
         draw("prefix_shifts", results, panels=[made_up.PANEL | {"draw": 3}])
 
 
