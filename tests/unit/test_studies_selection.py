@@ -6,11 +6,13 @@ import pytest
 import yaml
 from made_up_studies import CONFIG
 
+from pretrace.methods import INPUTS, METHODS
 from pretrace.render.names import PAPERS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
 
 PAPER = CONFIG | {"study": "paper"}
+PAPER_STUDY = load_study(PAPER)
 SLUGS = list(yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))["artifacts"])
 RESULTS = Path("config/artifacts.yaml")
 
@@ -33,9 +35,12 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
         runs = plan.runs_of(study, panel.model, panel.benchmark)
         assert any(panel.length in (run.lengths or [panel.length]) for run in runs), panel
         assert any(panel.start_token == run.start_token for run in runs), panel
-        named = {slug for run in runs for slug in (*run.corpora, *run.references, *run.neighbours)}
-        paraphrasers = {run.paraphraser for run in runs if run.questions}
-        assert set(panel.references) <= named | paraphrasers | {"neighbours-10"}, panel
+        for kind in INPUTS.values():
+            named = {name for run in runs for name in kind.names(run.for_jobs())}
+            needed = any(kind.need in METHODS[chosen.method].needs for run in runs for chosen in run.methods)
+            whole = plan.runs_of(PAPER_STUDY, panel.model, panel.benchmark)
+            listed = {name for run in whole for name in kind.names(run.for_jobs())}
+            assert not needed or listed & set(panel.references) <= named, panel
 
 
 def test_one_table_runs_no_more_than_its_own_runs():
@@ -44,6 +49,13 @@ def test_one_table_runs_no_more_than_its_own_runs():
     methods = {item.method for run in study.runs for item in run.methods}
     assert "surp" in methods
     assert not {"recall", "con_recall", "dc_pdd"} & methods
+
+
+def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_does_not():
+    study = load_study(PAPER | {"only": ["dc_pdd_figure2"]})
+    assert {slug for run in PAPER_STUDY.runs for slug in run.corpora} > {"chinesewebtext", "c4"}
+    assert {slug for run in study.runs for slug in run.corpora} == {"chinesewebtext"}
+    assert [model for model, _ in plan.pass_pairs(study)] == ["qwen1.5-14b"], "no method needs its reference"
 
 
 def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():

@@ -143,12 +143,13 @@ def test_a_study_behind_an_api(served):
 def test_only_the_machine_that_starts_the_workflow_asks(served):
     project, _ = served
     planned = set(re.findall(r"^rule (\w+):", run(project, "-n").stdout, re.MULTILINE))
-    asking = {"score_prompts", "ask_questions", "ask_for_paraphrases"}
+    asking = {"score_prompts", "ask_questions", "get_view"}
     assert asking <= planned
-    assert "write_paraphrases" not in planned
-    rules = (project.path / "workflow" / "rules" / "api.smk").read_text(encoding="utf-8")
-    local = rules.split("localrules:\n")[1].split("\n\n")[0]
-    assert asking <= set(re.findall(r"\w+", local))
+    assert "make_view" not in planned
+    files = (project.path / "workflow" / "rules").glob("*.smk")
+    rules = [path.read_text(encoding="utf-8").split("localrules:\n") for path in files]
+    local = [parts[1].split("\n\n")[0] for parts in rules if len(parts) > 1]
+    assert asking <= set(re.findall(r"\w+", " ".join(local)))
 
 
 @pytest.mark.full

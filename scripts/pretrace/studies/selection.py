@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from pretrace.methods import INPUTS, METHODS
 from pretrace.render.catalogue import RENDERERS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts import (
@@ -61,6 +62,35 @@ def select(
         ]:
             shown[slug] = own.model_copy(update={"panels": panels})
     return tuple(kept), shown
+
+
+def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
+    """Return the runs with the inputs (corpora, reference models ...) that their methods need and the artifacts show.
+
+    So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
+    """
+    names: dict[Pair, set[str]] = {}
+    for artifact in artifacts:
+        across = artifact.options.get("across", {}).get("reference", ())
+        named = {*artifact.options.get("references", ()), *across}
+        for panel in artifact.panels if artifact.unavailable is None else ():
+            names.setdefault(panel.pair, set()).update({*(panel.references or ())} | named)
+    return tuple(
+        _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
+        for run in runs
+    )
+
+
+def _with_inputs(run: Run, shown: set[str]) -> Run:
+    needs = {need for chosen in run.methods for need in METHODS[chosen.method].needs}
+    needs |= {"reference"} if "aligned_reference" in needs else set()
+    inputs: dict[str, list[str]] = {}
+    for kind in INPUTS.values():
+        if kind.key:
+            given = getattr(run, kind.key)
+            of_artifacts = [name for name in given if name in shown]
+            inputs[kind.key] = (of_artifacts or given) if kind.need in needs else []
+    return run.model_copy(update=inputs)
 
 
 def left_out(models: Models, config: Config) -> dict[str, str]:

@@ -43,7 +43,7 @@ from pretrace.studies.registries import (
 )
 from pretrace.studies.revisions import load_revisions
 from pretrace.studies.runs import Run
-from pretrace.studies.selection import ShownArtifact, select
+from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
 
@@ -138,6 +138,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
     }
+    if settings.only:
+        runs = with_inputs_shown(runs, artifacts.values())
     if file.positive_control:
         where = f"{path}: the positive control of an audit"
         controls = positive_runs(runs, artifacts, models, benchmarks)
