@@ -85,6 +85,31 @@ def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     assert compared >= 11
 
 
+def test_one_more_table_or_figure_is_one_more_job(smoke):
+    study = smoke.study()
+    panels = study["artifacts"]["results_auc"]["panels"]
+    study["artifacts"] |= {
+        "results_tpr": {"panels": panels},
+        "surp_appendix_heatmap_tail": {"panels": panels[:1]},
+    }
+    smoke.write_study(study)
+    for path, rule in (
+        ("tables/results_tpr.csv", "render_table"),
+        ("figures/surp_appendix_heatmap_tail.csv", "render_figure"),
+    ):
+        planned = smoke.smoke("--dry-run", f"results/smoke/{path}").stdout
+        assert jobs_of(planned) == {rule: 1, "total": 1}
+    planned = jobs_of(smoke.smoke("--dry-run").stdout)
+    told = {"record_provenance": 1, "render_report": 1, "all": 1}
+    assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 5}
+
+
+def jobs_of(planned: str) -> dict[str, int]:
+    """The number of jobs by rule that a dry run shows."""
+    (stats,) = re.findall(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", planned, re.M)[:1]
+    return {name: int(number) for name, number in re.findall(r"(\w+) +(\d+)", stats)}
+
+
 def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):
     library = smoke.path / "scripts" / "pretrace"
     template = library / "render" / "report.html.jinja"
