@@ -46,9 +46,7 @@ def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):
         (metrics.method == "recall") & (metrics.selection == "default") & (metrics.metric == "auc")
     ]
     assert set(recall.draw) == {0, 1}
-    assert set(recall.evaluation_set) == {"without_prefixes"}, (
-        "no artifact of the study shows the balanced set"
-    )
+    assert set(recall.evaluation_set) == {"without_prefixes", "balanced"}
     assert (recall.n_members < 30).all()
 
 
