@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.loaders.sotu import Sotu
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import AnswersModel, ApiModel, TrainedModel
 from pretrace.questions.methods import QUESTION_METHODS
@@ -185,28 +184,12 @@ def _cells(entry: BenchmarkEntry, request: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
-    """The number of texts of a subset and length, if the entry states it.
-
-    `texts` counts those of each class and length (for `sotu`, of each address); `passages` those of each of
-    `documents` of each class, and length. An address that is in or out as a whole has one text in each subset and
-    length.
-    """
+    """The number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
-    if isinstance(entry, Sotu):
-        there = entry.texts * (_years(entry.members.years) + _years(entry.nonmembers.years))
-    elif entry.years is not None:
-        there = _years(entry.years) * len(entry.subsets)
-    else:
-        there = 2 * (entry.texts or (entry.documents or 0) * (entry.passages or 0))
-    if there:
-        expected = {str(length): there // len(entry.subsets or [""])} | expected
+    if entry.texts_of_a_length:
+        expected = {str(length): entry.texts_of_a_length // len(entry.subsets or [""])} | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)
-
-
-def _years(span: Sequence[int]) -> int:
-    first, last = span
-    return last - first + 1
 
 
 def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[str]:

@@ -22,7 +22,7 @@ from pretrace.benchmarks.gutenberg import (
 from pretrace.benchmarks.loaders.sotu import nested_lengths
 from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
+from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
@@ -36,11 +36,13 @@ _BOOKS = "/books/"
 _DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
 
 
-class DolmaBook(BenchmarkEntry):
+class DolmaBook(FromHub):
     """Built as the paper built Dolma-Book."""
 
-    documents: Count
     hub: Hub
+    lengths: Lengths
+    documents: Count
+    """Books of each class."""
     gutenberg: Url
     """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
     so that a stopped run continues."""
@@ -48,7 +50,7 @@ class DolmaBook(BenchmarkEntry):
     """The non-members are books that Project Gutenberg released on or after this day (YYYY-MM-DD)."""
 
 
-@loader("dolma_book", needs=["lengths"], entry=DolmaBook)
+@loader("dolma_book", entry=DolmaBook)
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
     files = dict(files_of(sources[0]))

@@ -11,18 +11,19 @@ from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.benchmarks.verses import Chapter, Verse, daily_verses, verses
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count
+from pretrace.runtime.schema import Count, Downloaded
 
 
-class QuotedChapters(BenchmarkEntry):
+class QuotedChapters(Downloaded, BenchmarkEntry):
     """The first words of each chapter of the King James Bible."""
 
+    lengths: Lengths
     quoted_by: str
-    """`chapters`, `verses`: a slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
+    """A slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
 
 
 class QuotedVerses(QuotedChapters):
@@ -48,7 +49,7 @@ class Bible(NamedTuple):
     quoted: list[Place]
 
 
-@loader("verses", needs=["download", "lengths"], entry=QuotedVerses)
+@loader("verses", entry=QuotedVerses)
 def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
     """A text is `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
 
@@ -96,7 +97,7 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
             yield place
 
 
-@loader("chapters", needs=["download", "lengths"], entry=QuotedChapters)
+@loader("chapters", entry=QuotedChapters)
 def load_chapters(entry: QuotedChapters, sources: list[Path], seed: int) -> list[Text]:
     """The first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
 

@@ -13,6 +13,7 @@ class Docstrings(CorpusEntry):
     """Docstrings of installed packages."""
 
     packages: Some[list[str]]
+    """Import names of installed packages."""
 
 
 @corpus_source("docstrings", entry=Docstrings)

