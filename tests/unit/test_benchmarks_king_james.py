@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.verses import daily_verses, verses
+from pretrace.benchmarks.loaders.king_james import daily_verses, verses
 from pretrace.runtime.errors import InputError
 
 CHAPTERS = {("Psalms", 1): [4] * 12, ("Psalms", 2): [4, 3], ("1 John", 1): [5] * 12, ("John", 1): [6] * 3}

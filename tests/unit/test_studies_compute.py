@@ -6,8 +6,15 @@ from made_up_studies import CONFIG, ROOT, load_written, study, write
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
-from pretrace.studies.api_work import api_work
-from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
+from pretrace.studies.compute import (
+    FORWARD,
+    TOKENS_A_WORD,
+    api_work,
+    assumptions,
+    compute_lines,
+    places,
+    table,
+)
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
 

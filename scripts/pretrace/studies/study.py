@@ -12,8 +12,6 @@ from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
-from pretrace.studies.agreement import check_agreement
-from pretrace.studies.apis import check_api_run, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
     filled,
@@ -23,8 +21,8 @@ from pretrace.studies.artifacts import (
     written_artifacts,
 )
 from pretrace.studies.audit_study import filled as filled_audit
+from pretrace.studies.audit_study import positive_runs
 from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile, Windows, WrittenRun
-from pretrace.studies.positive_control import positive_runs
 from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
@@ -43,7 +41,7 @@ from pretrace.studies.registries import (
     path_of,
 )
 from pretrace.studies.revisions import load_revisions
-from pretrace.studies.runs import Run
+from pretrace.studies.runs import Run, check_agreement, check_api_run, scores_prompts
 from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS

@@ -7,8 +7,7 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import single_file
-from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.rows import rows, single_file
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.hub_files import single_file
-from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.rows import Row, rows, single_file
 from pretrace.benchmarks.sources import FromHub, Text, Wording, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

@@ -7,9 +7,9 @@ Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence
 
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.loaders.peoples_daily import jieba_words
+from pretrace.benchmarks.rows import single_file
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, loader
 from pretrace.runtime.schema import Url
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import files_of_split
 from pretrace.benchmarks.loaders.local import texts
+from pretrace.benchmarks.rows import files_of_split
 from pretrace.benchmarks.sources import Lengths, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

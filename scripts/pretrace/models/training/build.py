@@ -58,12 +58,10 @@ def fit(
     other: Sequence[str] = (),
 ) -> tuple[Any, pd.DataFrame]:
     """Train a model from random weights as `train_model` does; the model and its loss curve."""
-    model = new_model(
-        vocabulary=len(tokenizer),
-        width=training.width or 0,
-        layers=training.layers or 0,
-        seed=_seed(training),
-    )
+    assert training.width is not None
+    assert training.layers is not None
+    sizes = {"width": training.width, "layers": training.layers}
+    model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
     texts = training_stream(benchmark, None if training.members else other)
     return model, _train(name, training, model, benchmark, texts, tokenizer, tokenizer.eos_token_id)
 
