@@ -293,7 +293,8 @@ def first_of_runs(own: list[Run]) -> dict[str, Any]:
     """Return a panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
-    named = [[name for run in own for name in kind.names(run.for_jobs())][:1] for kind in INPUTS.values()]
+    keys = [run.for_jobs() for run in own]
+    named = [[name for run in keys for name in kind.names(run)][:1] for kind in INPUTS.values()]
     paraphrasers = [run.paraphraser for run in own if run.questions][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
         return {"start_token": own[0].start_token}
