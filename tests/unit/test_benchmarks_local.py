@@ -51,7 +51,7 @@ def test_every_format_gives_the_same_table(tmp_path, name):
 
 def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
     path = written(tmp_path / "t.jsonl", {"text": "two words", "label": 1}, {"text": "b", "label": 0})
-    table = build("mine", {"source": "local"}, [path])
+    table = build("mine", {"source": "local", "path": "mine.jsonl"}, [path])
     assert list(table["text_id"]) == ["000001", "000002"]
     assert table["length"].isna().all()
 
@@ -183,7 +183,7 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
     labels = (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
     path = written(tmp_path / "t.jsonl", *({"text": text, "label": label} for text, label in labels))
     check(path, metrics=True)
-    table = build("mine", {"source": "local"}, [path])
+    table = build("mine", {"source": "local", "path": "mine.jsonl"}, [path])
     assert len(table) == 5
     assert table.groupby("text")["fold"].nunique().max() == 1
     assert "mine: 1 texts are labelled both member and non-member" in warnings()
@@ -199,13 +199,25 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
 def test_a_second_file_holds_known_texts(tmp_path):
     (tmp_path / "mine.jsonl").write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     (tmp_path / "known.jsonl").write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
-    loaded = load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+    loaded = load(
+        entry_of({"source": "local", "path": "mine.jsonl"}),
+        [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
+        0,
+    )
     assert [(text.text_id, text.label) for text in loaded] == [
         ("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0),
     ]  # fmt: skip
     (tmp_path / "known.jsonl").write_text('{"text": "known", "label": 1}\n')
     with pytest.raises(InputError, match=r"known\.jsonl:1: the label is 1, and .* known non-members"):
-        load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+        load(
+            entry_of({"source": "local", "path": "mine.jsonl"}),
+            [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
+            0,
+        )
     (tmp_path / "known.jsonl").write_text('{"text": "known", "id": "000001"}\n')
     with pytest.raises(InputError, match=r"the id '000001' is also one of .*mine\.jsonl"):
-        load(entry_of({"source": "local"}), [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"], 0)
+        load(
+            entry_of({"source": "local", "path": "mine.jsonl"}),
+            [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
+            0,
+        )

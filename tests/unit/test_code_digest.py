@@ -60,7 +60,7 @@ def test_words_logs_and_code_of_other_rules_do_not_count(library, file, old, new
         ("score_methods", "pretrace/methods/min_k.py", "0.2", "0.3"),
         ("score_methods", "pretrace/methods/statistics.py", "import", "import sys\nimport"),
         ("build_benchmark", "pretrace/benchmarks/loaders/wikimia.py", "import", "import sys\nimport"),
-        ("write_documents", "pretrace/corpora/readers/sotu.py", "import", "import sys\nimport"),
+        ("write_documents", "pretrace/corpora/readers/packages.py", "import", "import sys\nimport"),
         ("render_artifact", "pretrace/render/figures/lines.py", "import", "import sys\nimport"),
         ("render_artifact", "pretrace/render/tables/methods.py", "import", "import sys\nimport"),
         ("render_report", "pretrace/render/report.html.jinja", "<", "<!-- new --><"),

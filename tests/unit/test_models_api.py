@@ -45,7 +45,7 @@ def endpoint_at(url, **changes):
         "key_env": "TEST_API_KEY",
         "price": {"input": 1.0, "output": 2.0},
     }
-    return Endpoint("tested", **(api | changes))
+    return Endpoint(name="tested", **(api | changes))
 
 
 def asked_for(count, first=0):

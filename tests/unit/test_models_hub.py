@@ -1,12 +1,18 @@
 """Models of the hub: what is fetched, what is refused, what is recorded."""
 
+from pathlib import Path
+
 import pytest
 import torch
+import yaml
 
 from pretrace.models.checkpoint import read_checkpoint
+from pretrace.models.entries import MODELS, AnswersModel, ApiModel, LocalModel
 from pretrace.models.fetching import fetch_model
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import parse_entry
+from pretrace.studies.keys import Config
 from pretrace.studies.registries import Registry, override
 
 ID = "EleutherAI/pythia-70m"
@@ -67,40 +73,63 @@ def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path)
     assert plain.digest != coded.digest
 
 
+CONFIG = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
+
+
+def overridden(entries, **config):
+    """The models of a registry after the configuration replaced sources."""
+    models = Registry(
+        "models", {slug: parse_entry(slug, entry, MODELS, "m") for slug, entry in entries.items()}
+    )
+    override(models, Registry("benchmarks", {}), Registry("corpora", {}), Config(**CONFIG | config))
+    return models.entries
+
+
 def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
     (tmp_path / "answers.parquet").touch()
-    entries = {
+    api = {
+        "base_url": "http://node7/v1",
+        "model": "d",
+        "endpoint": "chat",
+        "price": {"input": 1, "output": 1},
+    }
+    given = {
         "claude": {"source": "answers", "unavailable": "retired"},
-        "davinci": {"source": "openai", "api": {}, "unavailable": "shut down"},
-        "opt": {"source": "hub", "hub": "facebook/opt-6.7b"},
+        "davinci": {"source": "openai", "api": api, "unavailable": "shut down"},
+        "opt": {"source": "hub", "hub": "facebook/opt-6.7b", "title": "O"},
         "baichuan": {"source": "hub", "hub": "baichuan-inc/Baichuan2-7B-Base", "remote_code": True},
     }
     paths = {"claude": str(tmp_path / "answers.parquet"), "opt": str(tmp_path)}
-    override((Registry("models", entries),), {"paths": paths, "available": ["davinci"]})
-    assert entries["claude"] | {"where": ""} == {"source": "answers", "path": paths["claude"], "where": ""}
-    assert (entries["opt"]["source"], entries["opt"]["path"]) == ("local", paths["opt"])
-    assert "unavailable" not in entries["davinci"]
-    assert "trust_remote_code" in entries["baichuan"]["unavailable"]
+    entries = overridden(given, paths=paths, available=["davinci"])
+    assert entries["claude"] == AnswersModel(source="answers", path=paths["claude"])
+    assert entries["opt"] == LocalModel(source="local", path=paths["opt"], title="O")
+    assert entries["davinci"].unavailable is None
+    assert "trust_remote_code" in entries["baichuan"].unavailable
     with pytest.raises(InputError, match=r"paths\.opd: no entry has that name: did you mean .opt."):
-        override((Registry("models", entries),), {"paths": {"opd": "x"}})
+        overridden(given, paths={"opd": "x"})
 
 
 def test_a_server_answers_for_a_model_with_weights():
-    entries = {
+    given = {
         "llama": {"source": "hub", "hub": "a/b", "tokenizer": "small", "title": "L", "resources": {"gpu": 4}},
         "claude": {"source": "answers", "unavailable": "retired"},
     }
     url = "http://node7:8000/v1"
-    override((Registry("models", entries),), {"servers": {"llama": {"base_url": url}}})
-    usual = {"endpoint": "completions", "echo": True, "top_logprobs": 20, "price": {"input": 0, "output": 0}}
-    api = {"base_url": url, "model": "a/b"} | usual
-    unchanged = {"tokenizer": "small", "title": "L"}
-    assert entries["llama"] == {"source": "openai", "api": api, "where": "config: servers.llama"} | unchanged
+    server = {"llama": {"base_url": url}}
+    served = ApiModel(source="openai", tokenizer="small", title="L", api={
+        "base_url": url, "model": "a/b", "endpoint": "completions", "echo": True, "top_logprobs": 20,
+        "price": {"input": 0, "output": 0},
+    })  # fmt: skip
+    assert overridden(given, servers=server)["llama"] == served
+    assert overridden(given, servers=server, paths={"llama": "."})["llama"] == served, (
+        "its name on the hub stays"
+    )
     mistakes = {
-        "claude": ({"base_url": url}, r"servers\.claude: .* weights of their own"),
-        "lama": ({"base_url": url}, r"servers\.lama: .* did you mean .llama."),
-        "llama": ({"base_url": url}, r"source is openai"),
+        "claude": r"servers\.claude: .* weights of their own",
+        "lama": r"servers\.lama: .* did you mean .llama.",
     }
-    for slug, (server, says) in mistakes.items():
+    for slug, says in mistakes.items():
         with pytest.raises(InputError, match=says):
-            override((Registry("models", entries),), {"servers": {slug: server}})
+            overridden(given, servers={slug: {"base_url": url}})
+    with pytest.raises(InputError, match="source is openai"):
+        overridden({"llama": served.written()}, servers=server)

@@ -1,7 +1,6 @@
 """Shadow models: the halves that they are trained on, and what they say of each text."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,16 +8,17 @@ import pytest
 from made_up_jobs import expected_statistics, target_of
 from made_up_speeches import numbered, split_benchmark
 
+from pretrace.models.entries import Training
 from pretrace.models.training.build import train_model
 from pretrace.models.training.shadows import halves, train_shadows
 from pretrace.models.training.tokenizer import train_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 
-TRAINING: dict[str, Any] = {
-    "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300, "width": 32, "layers": 1,
-    "learning_rate": 0.01, "epochs": 1, "window": 128, "seed": 0,
-}  # fmt: skip
+TRAINING = Training(
+    benchmark="sotu_split", tokenizer_corpus="old", vocabulary=300, width=32, layers=1, learning_rate=0.01, epochs=1,
+    window=128, seed=0,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,9 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(table, toke
     assert len(scores) == 2 * (table["length"] == 8).sum()
     second = scores[scores["shadow"] == 1].set_index("text_id")
     relabelled = table.assign(label=table["text_id"].map(second["in"].astype(int)).astype("Int64"))
+    own = TRAINING.model_copy(update={"seed": seed_of("shadow", 0, 1)})
     train_model(
-        "alone", TRAINING | {"seed": seed_of("shadow", 0, 1)}, benchmark=relabelled, other=[], tokenizer_json=tokenizer,
+        "alone", own, benchmark=relabelled, other=[], tokenizer_json=tokenizer,
         out_dir=tmp_path / "alone", threads=1,
     )  # fmt: skip
     target = target_of(tmp_path / "alone" / "checkpoint.json")

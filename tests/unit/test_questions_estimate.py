@@ -7,7 +7,7 @@ from pretrace.models.api.endpoint import Endpoint
 from pretrace.questions.estimate import Line, estimate, table
 
 PRICE = {"input": 1.0, "output": 10.0}
-ENDPOINT = Endpoint("api", base_url="http://x", model="m", endpoint="chat", price=PRICE, top_logprobs=5)
+ENDPOINT = Endpoint(name="api", base_url="http://x", model="m", endpoint="chat", price=PRICE, top_logprobs=5)
 TEXTS = pd.DataFrame(
     {
         "text": ["x" * 400, "y" * 80, "\u4e2d" * 40],  # 100, 20 and 30 tokens at 4 bytes each

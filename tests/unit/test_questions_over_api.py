@@ -27,7 +27,7 @@ def answerer(tmp_path, monkeypatch):
     def make(url, tokenizer=None, **changes):
         free = {"input": 0, "output": 0}
         api = {"base_url": url, "model": "m", "endpoint": "chat", "price": free, "attempts": 2} | changes
-        return ApiAnswerer(ApiClient(Endpoint("tested", **api), store, budget_usd=0), tokenizer)
+        return ApiAnswerer(ApiClient(Endpoint(name="tested", **api), store, budget_usd=0), tokenizer)
 
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         yield make

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hub_server import Hub
-from pretrace.benchmarks.gutenberg import books_in
+from pretrace.benchmarks.loaders.dolma_book import books_in
 from pretrace.benchmarks.snownlp import lines_of
 from pretrace.runtime import archives
 from pretrace.runtime.errors import InputError, remedy

@@ -109,6 +109,14 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
         ),
         (study(models={"m": {"source": "local"}}), ["models", "m", "missing key 'path'"]),
         (
+            study(models={"m": {"source": "local", "path": ".", "api": {}}}),
+            ["unknown key 'm.api'", "a key of source 'openai'", "this source is 'local'"],
+        ),
+        (
+            study(benchmarks={"b": {"source": "dataset"}}),
+            ["b: missing key 'hub' or 'path', which source dataset needs"],
+        ),
+        (
             study(models={"m": {"source": "local", "path": "gone"}}),
             ["models.m.path", "gone", "does not exist"],
         ),

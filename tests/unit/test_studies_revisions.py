@@ -162,7 +162,7 @@ def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
 
 
 def test_only_what_came_from_the_hub_is_in_a_record(tmp_path):
-    write_json(tmp_path / "checkpoint.json", {"source": "local", "files": {}})
+    write_json(tmp_path / "checkpoint.json", {"source": "local", "path": "mine.jsonl", "files": {}})
     write_json(tmp_path / "wheel.json", {"source": "a.whl:b@c.gguf", "files": {}})
     write_json(tmp_path / "shard.json", {})
     assert not any(repositories_of(tmp_path / f"{name}.json") for name in ("checkpoint", "wheel", "shard"))

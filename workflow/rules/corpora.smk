@@ -1,4 +1,4 @@
-if not config.get("nodes_download"):
+if not STUDY.settings.nodes_download:
 
     localrules:
         stream_shard,

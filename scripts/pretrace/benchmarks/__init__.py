@@ -18,8 +18,7 @@ def entry_of(given: Mapping[str, Any]) -> BenchmarkEntry:
     """Return a benchmark's entry as the class of its source, from the plain values that a job has of it."""
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
 
-    entry: BenchmarkEntry = BENCHMARKS[given["source"]][0].model_validate(given)
-    return entry
+    return BENCHMARKS[given["source"]].model_validate(given)
 
 
 def build(name: str, given: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":

@@ -11,7 +11,7 @@ from pretrace.benchmarks.loaders.dolma_book import DolmaBook, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
 from pretrace.benchmarks.loaders.patentmia import PatentMia
 from pretrace.benchmarks.loaders.wikimia import WikiMia
-from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.benchmarks.sources import FromHub
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     patterns: tuple[str, ...]
 
 
-def wanted(entry: BenchmarkEntry, part: str) -> Wanted:
+def wanted(entry: FromHub, part: str) -> Wanted:
     """The files to fetch for the `texts` or the `views` of a benchmark."""
     hub, revision = str(entry.hub), entry.revision
     if isinstance(entry, WikiMia):
@@ -71,7 +71,7 @@ def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: in
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):
         _fetch_archive(entry.url, folder, attempts)
-    else:
+    elif isinstance(entry, FromHub):
         asked = wanted(entry, part)
         try:
             found = snapshot(asked.hub, "dataset", asked.revision, asked.patterns)

@@ -4,6 +4,7 @@ their columns must be."""
 import csv
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.hub import files_of
 from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
@@ -211,3 +213,29 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
         there = ", ".join(map(str, row)) or "none"
         raise InputError(f"{where}: there is no column '{column}'; found: {there}. Give {must_be}.")
     raise InputError(f"{where}: {column} {said or f'is {row[column]!r:.60}; it must be {must_be}'}.")
+
+
+_ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"
+
+
+def files_of_split(source: Path, split: str) -> list[Path]:
+    """The files of a split, in order: `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files
+    in a folder `{split}`. Empty where there is none.
+    """
+    name = re.compile(
+        rf"(?:^|/){re.escape(split)}(?:-\d+-of-\d+(?:-\w+)?{_ENDINGS}|{_ENDINGS}|/[^/]+{_ENDINGS})$"
+    )
+    return [path for found, path in files_of(source) if name.search(found)]
+
+
+def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
+    """The one file with such an ending; of several, the one whose name holds `holding`."""
+    found = [(name, path) for name, path in files_of(source) if name.lower().endswith(endings)]
+    if len(found) > 1 and holding:
+        found = [(name, path) for name, path in found if holding in name.rpartition("/")[2].lower()]
+    if len(found) != 1:
+        listed = ", ".join(name for name, _ in found) or "none"
+        raise InputError(
+            f"{source}: exactly one file ending in {' or '.join(endings)} is needed; found: {listed}."
+        )
+    return found[0][1]

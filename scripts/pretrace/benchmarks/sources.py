@@ -3,20 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.schema import (
     Count,
-    Hub,
     Keys,
     Language,
     Maybe,
+    OnHub,
     Some,
-    Sources,
-    Span,
     Unique,
     registering,
 )
@@ -79,15 +77,12 @@ class Prefix(Keys):
 IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
-class YearsOf(Keys):
-    """The addresses of one class."""
-
-    years: Span
-    """First and last year, both included."""
+Lengths = Some[Unique[Count]]
+Wording = Literal["book", "book_llama", "book_authors", "paper", "speech"]
 
 
 class BenchmarkEntry(Keys):
-    """Keys of a benchmark. A loader may have a class of its own with further keys."""
+    """Keys of every benchmark. A loader with further keys has a class of its own."""
 
     source: str
     """The loader in `scripts/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
@@ -98,37 +93,13 @@ class BenchmarkEntry(Keys):
     """Licence, and how to get access."""
     language: Language = "en"
     """ISO 639-1 code. The method `lowercase` needs a script with case."""
-    hub: Maybe[Hub] = None
-    """The data set's id on the Hugging Face hub, as swj0419/WikiMIA."""
-    revision: Some[str] = "main"
-    """A branch, tag or commit of `hub`. The commit is recorded."""
-    hub_config: Maybe[str] = None
-    """`mimir`: the one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets);
-    `dataset`: the configuration (default, the only one, or the one named `default`)."""
-    neighbours: Maybe[Count] = None
-    """`wikimia`, `mimir`: the number of neighbours of each text in the source. They are the view
-    `neighbours-COUNT`."""
-    download: Maybe[str] = None
-    """Benchmarks of State of the Union addresses, `peoples_daily`, `verses`, `chapters`: a slug of `downloads.yaml`."""
-    members: Maybe[YearsOf] = None
-    """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the members, as `years: [first, last]`."""
-    nonmembers: Maybe[YearsOf] = None
-    """`sotu`, `sotu_temporal`, `sotu_questions`: the addresses of the non-members."""
-    years: Maybe[Span] = None
-    """`sotu_segments`: first and last year of the addresses."""
-    texts: Maybe[Count] = None
-    """`sotu`: snippets of each address; other sources: texts of each class and length."""
-    documents: Maybe[Count] = None
-    """`sotu_questions`: sections of each class; `dolma_book`: books of each class."""
-    passages: Maybe[Count] = None
-    """`sotu_questions`: passages of each section and length."""
-    lengths: Some[Unique[Count]] = []
+    lengths: Lengths = []
     """Lengths in words. A run can choose some of them."""
     subsets: Some[Unique[str]] = []
     """Names of the subsets. A run can choose some of them."""
     path: Maybe[str] = None
     """Your own file or folder, relative to this file."""
-    question: Maybe[Literal["book", "book_llama", "book_authors", "paper", "speech"]] = None
+    question: Maybe[Wording] = None
     """Makes the texts passages of documents that questions are asked about, with this wording in
     `prompts/de_cop.yaml`. `book_authors` uses the format sentence of the authors' code and reads the letter at the
     second token."""
@@ -161,6 +132,40 @@ class BenchmarkEntry(Keys):
     """Expected number of rows, by length, subset, `subset/length` or `all`. A different number gives a warning.
     `compute_estimate` uses these numbers; without them it assumes 2,000 texts of each subset and length."""
 
+    @property
+    def texts_of_a_length(self) -> int | None:
+        """The number of texts of each length, of both classes and all subsets; None if the keys do not say it."""
+        return None
+
+
+class FromHub(OnHub, BenchmarkEntry):
+    """A data set of the Hugging Face hub, or the user's copy of its files."""
+
+    @model_validator(mode="after")
+    def _located(self) -> Self:
+        if self.hub is None and self.path is None:
+            raise ValueError(f"missing key 'hub' or 'path', which source {self.source} needs")
+        return self
+
+
+class WithNeighbours(FromHub):
+    """A data set that brings neighbours of its texts."""
+
+    neighbours: Maybe[Count] = None
+    """The number of neighbours of each text in the source. They are the view `neighbours-COUNT`."""
+
+
+class TwoDraws(BenchmarkEntry):
+    """Texts that are drawn for each class."""
+
+    lengths: Lengths
+    texts: Count
+    """Texts of each class and length."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return 2 * self.texts
+
 
 Loader = Callable[[Any, list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
@@ -171,19 +176,12 @@ ViewLoader = Callable[[Any, list[Path]], Mapping[str, Mapping[str, list[str]]]]
 
 
 LOADERS: dict[str, Loader] = {}
-BENCHMARKS: Sources = {"answers": (BenchmarkEntry, ())}
+BENCHMARKS: dict[str, type[BenchmarkEntry]] = {"answers": BenchmarkEntry}
 
 
-def loader(
-    source: str, *, needs: Sequence[str] = (), entry: type[BenchmarkEntry] = BenchmarkEntry
-) -> Callable[[Loader], Loader]:
-    """Register a loader for the benchmarks whose entry says `source: <source>`.
-
-    `entry` is the class of such an entry. `needs` are keys that it cannot do without beside those that the class
-    requires, as `lengths` or `hub or path`.
-    """
-
-    BENCHMARKS[source] = entry, needs
+def loader(source: str, *, entry: type[BenchmarkEntry] = BenchmarkEntry) -> Callable[[Loader], Loader]:
+    """Register a loader for the benchmarks with `source: <source>`; `entry` is the class of their entries."""
+    BENCHMARKS[source] = entry
     return registering(LOADERS, source)
 
 

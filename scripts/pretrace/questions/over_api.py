@@ -45,7 +45,7 @@ class ApiAnswerer:
         options: dict[str, Any] = {"max_tokens": 1}
         options |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
         if bias := self._endpoint.logit_bias:
-            options["logit_bias"] = {str(id): _BIAS for letter in LETTERS for id in bias[letter]}
+            options["logit_bias"] = {str(id): _BIAS for _, ids in bias for id in ids}
         return self._greedy(prompts, options, _letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:

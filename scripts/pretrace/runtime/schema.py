@@ -3,7 +3,7 @@
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
@@ -21,6 +21,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
@@ -143,6 +144,28 @@ def _once(values: list[T]) -> list[T]:
 
 
 Unique = Annotated[list[T], AfterValidator(_once)]
+
+
+class Downloaded(Keys):
+    """Keys of an entry that is read from a file of the Python package index."""
+
+    download: str
+    """A slug of `downloads.yaml`."""
+
+
+class OnHub(Keys):
+    """Keys of an entry that is read from a repository of the Hugging Face hub."""
+
+    hub: Maybe[Hub] = None
+    """The id on the Hugging Face hub, as EleutherAI/pythia-70m or swj0419/WikiMIA."""
+    revision: Some[str] = "main"
+    """A branch, tag, commit or refs/pr/N of `hub`. The commit is recorded."""
+
+    def repositories(self) -> dict[str, str]:
+        """Return the id of each repository that is read, by the key that has its revision."""
+        return {} if self.hub is None else {"revision": self.hub}
+
+
 SECRET = Field(json_schema_extra={"writeOnly": True})
 """A value that may hold a secret by mistake: no complaint repeats it."""
 
@@ -165,8 +188,13 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     return parsed
 
 
-Sources = dict[str, tuple[Any, Sequence[str]]]
-"""By `source`: what an entry of a registry may say, and the keys that it cannot do without (`path`, `hub or path`)."""
+Sources = Mapping[str, type[Keys]]
+"""The class of an entry of a registry, by its key `source`."""
+
+
+def fields_of(kind: type[Keys]) -> dict[str, FieldInfo]:
+    """Return the fields of a model by the keys that a file has for them."""
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
 
 
 def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
@@ -176,12 +204,17 @@ def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
     if str(entry["source"]) not in sources:
         hint = nearest(entry["source"], sources)
         raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
-    kind, needs = sources[entry["source"]]
-    required = [field.alias or name for name, field in kind.model_fields.items() if field.is_required()]
-    for need in (*required, *needs):
-        if not any(key in entry for key in need.split(" or ")):
-            missing = " or ".join(map(repr, need.split(" or ")))
-            raise InputError(f"{where}: {slug}: missing key {missing}, which source {entry['source']} needs")
+    kind = sources[entry["source"]]
+    if foreign := sorted(map(str, entry.keys() - fields_of(kind).keys())):
+        for key in foreign:
+            if others := [repr(source) for source, other in sources.items() if key in fields_of(other)]:
+                raise InputError(
+                    f"{where}: unknown key '{slug}.{key}': it is a key of source {' or '.join(others)}, and this "
+                    f"source is '{entry['source']}'"
+                )
+    for key, field in fields_of(kind).items():
+        if field.is_required() and key not in entry:
+            raise InputError(f"{where}: {slug}: missing key '{key}', which source {entry['source']} needs")
     return parse(entry, kind, where, slug)
 
 

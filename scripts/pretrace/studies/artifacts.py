@@ -5,7 +5,7 @@ from itertools import chain, product
 from typing import Any, cast
 
 from pretrace.methods.registry import INPUTS
-from pretrace.models.entries import ModelEntry
+from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render import registry
 from pretrace.render.catalogue import RENDERERS
@@ -210,8 +210,8 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
         for run in runs
         if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}
     }
-    trained = {slug: models[slug].training for slug in sorted(prefixed) if models[slug].source == "trained"}
-    small = [slug for slug, training in trained.items() if training is not None and training.start is None]
+    trained = {slug: entry for slug in sorted(prefixed) if isinstance(entry := models[slug], TrainedModel)}
+    small = [slug for slug, entry in trained.items() if entry.training.start is None]
     if not small:
         return []
     return [
@@ -293,7 +293,8 @@ def first_of_runs(own: list[Run]) -> dict[str, Any]:
     """Return a panel's default start token, corpus and reference model: the first that its runs name."""
     if not own:
         return {}
-    named = [[name for run in own for name in kind.names(run.for_jobs())][:1] for kind in INPUTS.values()]
+    keys = [run.for_jobs() for run in own]
+    named = [[name for run in keys for name in kind.names(run)][:1] for kind in INPUTS.values()]
     paraphrasers = [run.paraphraser for run in own if run.questions][:1]
     if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
         return {"start_token": own[0].start_token}

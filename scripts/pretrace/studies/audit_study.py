@@ -1,13 +1,19 @@
-"""The study `audit`, filled in with the files and the model that the command line names."""
+"""The study `audit`, filled in with the files and the model of the command line, and its positive control."""
 
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pretrace.methods import METHODS
+from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import read_yaml
-from pretrace.studies.keys import Config
+from pretrace.studies.artifacts import Artifact
+from pretrace.studies.keys import Config, WrittenRun
+from pretrace.studies.registries import Benchmarks, Models
+from pretrace.studies.runs import Run
 
 NAME, TEXTS = "audit", "texts"
 """The study and its benchmark."""
@@ -92,3 +98,41 @@ def parameters_in(name: str) -> float | None:
     if not (match := _PARAMETERS.search(name)):
         return None
     return float(match[1]) * {"m": 1e6, "b": 1e9}[match[2].lower()]
+
+
+POSITIVE_CONTROL = "famous_passages"
+PLAIN = {"logprobs", "entropies", "variances", "highest", "ranks", "top40"}
+"""What the pass over a text itself gives."""
+
+
+def positive_runs(
+    runs: Iterable[Run], artifacts: Mapping[str, Artifact], models: Models, benchmarks: Benchmarks
+) -> list[WrittenRun]:
+    """Return a run on `POSITIVE_CONTROL` for each model that an artifact `audit` shows, where it applies.
+
+    It applies to models that were trained elsewhere, on text of the web as far as anyone knows, and to English texts.
+    The methods are those of the audited run that need the text alone.
+    """
+    if POSITIVE_CONTROL not in benchmarks.entries:
+        return []
+    audited = {
+        (panel.model, panel.benchmark)
+        for artifact in artifacts.values()
+        if artifact.renderer == "audit"
+        for panel in artifact.panels
+    }
+    added: dict[tuple[str, str], WrittenRun] = {}
+    for run in runs:
+        of_web_text = isinstance(models.entries[run.model], HubModel | LocalModel | GgufModel)
+        applies = of_web_text and benchmarks.entries[run.benchmark].language == "en"
+        methods: list[str | dict[str, Any]] = [
+            {item.method: item.parameters} if item.parameters else item.method
+            for item in run.methods
+            if {*METHODS[item.method].needs} <= PLAIN
+        ]
+        if (run.model, run.benchmark) in audited and applies and methods:
+            written = WrittenRun(
+                model=run.model, benchmark=POSITIVE_CONTROL, start_token=run.start_token, methods=methods
+            )
+            added.setdefault((run.model, run.start_token), written)
+    return list(added.values())

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.loaders.sotu import Sotu
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import AnswersModel, ApiModel, TrainedModel
 from pretrace.questions.methods import QUESTION_METHODS
 from pretrace.studies import plan
-from pretrace.studies.questions import view_writer
+from pretrace.studies.questions import WRITTEN, view_writer
 from pretrace.studies.study import Study, load_study
 from pretrace.views import VIEWS
 from pretrace.views.readings import PAST_CONTEXT, Windows
@@ -185,28 +184,12 @@ def _cells(entry: BenchmarkEntry, request: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
-    """The number of texts of a subset and length, if the entry states it.
-
-    `texts` counts those of each class and length (for `sotu`, of each address); `passages` those of each of
-    `documents` of each class, and length. An address that is in or out as a whole has one text in each subset and
-    length.
-    """
+    """The number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
-    if isinstance(entry, Sotu):
-        there = entry.texts * (_years(entry.members.years) + _years(entry.nonmembers.years))
-    elif entry.years is not None:
-        there = _years(entry.years) * len(entry.subsets)
-    else:
-        there = 2 * (entry.texts or (entry.documents or 0) * (entry.passages or 0))
-    if there:
-        expected = {str(length): there // len(entry.subsets or [""])} | expected
+    if entry.texts_of_a_length:
+        expected = {str(length): entry.texts_of_a_length // len(entry.subsets or [""])} | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)
-
-
-def _years(span: Sequence[int]) -> int:
-    first, last = span
-    return last - first + 1
 
 
 def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[str]:
@@ -225,3 +208,49 @@ def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[
         "share passes."
     )
     return [*rows, "", rests_on, *assumed]
+
+
+Work = dict[str, Any]
+
+
+def api_work(study: Study) -> list[Work]:
+    """One entry a task, for `questions.estimate`: `model`, `benchmark` (slugs), `task`, `subsets`, `lengths` and what
+    the number of tokens depends on.
+
+    `task`: a question method; `scoring`, a pass with `shots` before and `variants` of each text; `paraphrase`; or
+    `continuation`, with a number of `samples`.
+    """
+    behind_apis = {slug for slug, entry in study.models.entries.items() if isinstance(entry, ApiModel)}
+    work: list[Work] = []
+
+    def add(pair: plan.Pair, task: str, request: Mapping[str, Any], **about: Any) -> None:
+        model, benchmark = pair
+        if model in behind_apis:
+            part = {key: request.get(key) for key in ("subsets", "lengths")}
+            work.append({"model": model, "benchmark": benchmark, "task": task} | about | part)
+
+    for pair in plan.question_pairs(study):
+        for request in plan.answer_requests(study, *pair):
+            if not QUESTION_METHODS[request["method"]].control:
+                add(pair, request["method"], request, k=request["parameters"].get("k", 0))
+    for pair in plan.pass_pairs(study):
+        for read in plan.pass_requests(study, *pair):
+            altered, shots = read.reading.altered, read.reading.shots
+            variants = (VIEWS[altered].number or 1) if altered else 1
+            add(pair, "scoring", read.to_json(), shots=shots.count if shots else 0, variants=variants)
+    for pair in _paraphrases(study):
+        add(pair, "paraphrase", {})
+    for benchmark, view in plan.continued_views(study):
+        writer = view_writer(view, study.benchmarks.entries[benchmark])
+        add((writer, benchmark), "continuation", {}, samples=VIEWS[view].number)
+    return sorted(work, key=lambda one: (one["model"], one["benchmark"], one["task"], str(one)))
+
+
+def _paraphrases(study: Study) -> set[plan.Pair]:
+    """(model, benchmark) whose questions take the model's paraphrases, which the benchmark does not bring."""
+    return {
+        (view.removeprefix(WRITTEN), benchmark)
+        for model, benchmark in plan.question_pairs(study)
+        for view in plan.paraphrasers_of(study, model, benchmark)
+        if view.startswith(WRITTEN) and view not in study.benchmarks.entries[benchmark].views
+    }

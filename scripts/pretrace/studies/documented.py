@@ -12,11 +12,11 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.sources import BENCHMARKS
-from pretrace.corpora.sources import CORPORA
+from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
+from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.evaluation.published_names import NamesFile
-from pretrace.models.entries import Api, ModelEntry, Training
-from pretrace.runtime.schema import Slug, Sources, json_schema, key_texts
+from pretrace.models.entries import MODELS, Api, ModelEntry, Training
+from pretrace.runtime.schema import Keys, Slug, Sources, json_schema, key_texts
 from pretrace.studies.keys import (
     ArtifactEntry,
     Config,
@@ -30,26 +30,28 @@ from pretrace.studies.keys import (
 )
 
 
-def kinds_of(sources: Sources) -> dict[Any, list[str]]:
-    """The kinds of entries of a registry, the one of most sources first -> the sources of each of the others."""
-    found: dict[Any, list[str]] = {}
-    for source, (kind, _) in sources.items():
-        found.setdefault(kind, []).append(f"`{source}`")
-    first = max(found, key=lambda kind: len(found[kind]))
-    return {first: []} | {kind: named for kind, named in found.items() if kind != first}
+def kinds_of(base: type[Keys], sources: Sources) -> dict[type[Keys], list[str]]:
+    """Return the classes of a registry's entries with the sources of each; `base` comes first, without any."""
+    kinds: dict[type[Keys], list[str]] = {base: []}
+    for source, kind in sources.items():
+        kinds.setdefault(kind, []).append(f"`{source}`")
+    return kinds | {base: []}
 
 
+REGISTRIES = {
+    "models": kinds_of(ModelEntry, MODELS),
+    "benchmarks": kinds_of(BenchmarkEntry, BENCHMARKS),
+    "corpora": kinds_of(CorpusEntry, CORPORA),
+}
 FILES = {
     "config": Config,
     "study": StudyFile,
-    "models": dict[Slug, ModelEntry],
-    "benchmarks": dict[Slug, reduce(or_, kinds_of(BENCHMARKS))],  # type: ignore[misc]
-    "corpora": dict[Slug, reduce(or_, kinds_of(CORPORA))],  # type: ignore[misc]
     "artifacts": dict[Slug, ArtifactEntry],
     "downloads": dict[Slug, Download],
     "revisions": Revisions,
     "published": NamesFile,
 }
+FILES |= {name: dict[Slug, reduce(or_, kinds)] for name, kinds in REGISTRIES.items()}  # type: ignore[misc]
 """The type of each file of config/."""
 
 _KINDS = (
@@ -59,12 +61,11 @@ _KINDS = (
     WrittenPanel,
     WrittenRun,
     Windows,
-    ModelEntry,
     Training,
     Api,
     ArtifactEntry,
 )
-TABLES = {"BenchmarkEntry": kinds_of(BENCHMARKS), "CorpusEntry": kinds_of(CORPORA)}
+TABLES = {next(iter(kinds)).__name__: kinds for kinds in REGISTRIES.values()}
 TABLES |= {kind.__name__: {kind: []} for kind in _KINDS}
 """The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
 
@@ -78,22 +79,23 @@ def with_tables(readme: str) -> str:
     return re.sub(r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, readme, flags=re.DOTALL)
 
 
-def _table(kinds: dict[Any, list[str]]) -> Iterable[str]:
-    """Lines of Markdown: the keys of the first kind, and those that each of the others adds, with its sources."""
-    yield "| key | values | what it sets |"
-    yield "|---|---|---|"
-    seen: set[str] = set()
+def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:
+    """Return lines of Markdown: the keys of the first kind, then those that others add, with their sources."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    common: set[str] = set()
     for kind, sources in kinds.items():
         schema, texts = json_schema(kind), key_texts(kind)
         required = schema.get("required", ())
-        for key in sorted(texts, key=lambda key: key not in required):
-            if key not in seen:
-                name = f"`{key}`{' (required)' if key in required else ''}"
-                prefix = f"{', '.join(sources)}: " if sources else ""
-                told = _sentence(texts[key]) + _default(schema["properties"][key], texts[key])
-                cells = (name, _values(schema["properties"][key]), prefix + told)
-                yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-            seen.add(key)
+        for key in sorted(texts.keys() - common, key=lambda key: (key not in required, [*texts].index(key))):
+            name = f"`{key}`{' (required)' if key in required else ''}"
+            told = _sentence(texts[key]) + _default(schema["properties"][key], texts[key])
+            rows.setdefault((name, _values(schema["properties"][key]), told), []).extend(sources)
+        common = common or {*texts}
+    yield "| key | values | what it sets |"
+    yield "|---|---|---|"
+    for (name, values, told), sources in rows.items():
+        cells = (name, values, f"{', '.join(sources)}: {told}" if sources else told)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _values(schema: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS
 from pretrace.models.entries import AnswersModel
-from pretrace.studies import plan, positive_control
+from pretrace.studies import audit_study, plan
 from pretrace.studies.artifacts import first_of_runs
 from pretrace.studies.priorities import SOON, priority, size
 from pretrace.studies.questions import view_writer
@@ -239,7 +239,7 @@ class Pair:
 
     @property
     def positive(self) -> str | None:
-        other = positive_control.BENCHMARK
+        other = audit_study.POSITIVE_CONTROL
         scored = self.benchmark_slug != other and self.beside(benchmark=other).runs
         return other if scored else None
 

@@ -9,7 +9,7 @@ from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.methods import QUESTION_METHODS, question_settings
 from pretrace.render.catalogue import RENDERERS
-from pretrace.studies import positive_control
+from pretrace.studies import audit_study
 from pretrace.studies.runs import Run, runs_by_pair
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -212,7 +212,7 @@ def sealed_plan(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
 
 def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
     """The benchmark of passages that a model surely read, where an audit scores them beside its texts."""
-    other = positive_control.BENCHMARK
+    other = audit_study.POSITIVE_CONTROL
     return other if benchmark != other and runs_of(study, model, other) else None
 
 

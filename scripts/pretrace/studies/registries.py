@@ -23,10 +23,10 @@ from pretrace.models.entries import (
     ModelEntry,
 )
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import parse, parse_entries, read_yaml
+from pretrace.runtime.schema import Downloaded, Sources, parse, parse_entries, read_yaml
 from pretrace.studies.keys import Config, Server
 
-SOURCES = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
+SOURCES: dict[str, Sources] = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
 
 Entry = ModelEntry | BenchmarkEntry | CorpusEntry
 E = TypeVar("E", ModelEntry, BenchmarkEntry, CorpusEntry)
@@ -76,9 +76,14 @@ def files_of(entry: BenchmarkEntry) -> list[Path]:
     return [Path(path) for path in paths if path is not None]
 
 
-_OF_WEIGHTS = {
-    "hub", "revision", "remote_code", "path", "download", "member", "dtype", "device_map", "quantise", "resources",
-}  # fmt: skip
+def path_of(entry: Entry) -> str | None:
+    """Return the user's own file or folder that an entry is read from."""
+    if isinstance(entry, ModelEntry):
+        return entry.path if isinstance(entry, LocalModel | AnswersModel) else None
+    return entry.path
+
+
+_OF_WEIGHTS = {"remote_code", "dtype", "device_map", "quantise", "resources"}
 """Keys of a model's entry that do not apply to a model behind a server."""
 
 
@@ -120,7 +125,7 @@ def downloads_named(entry: Entry) -> dict[str, str]:
     """Return the slugs of downloads.yaml that an entry names, by the key that names each."""
     archived = entry.files if isinstance(entry, Archives) else []
     slugs = {f"files.{number}.download": text.download for number, text in enumerate(archived)}
-    if entry.download is not None:
+    if isinstance(entry, Downloaded):
         slugs["download"] = entry.download
     return slugs | ({"quoted_by": entry.quoted_by} if isinstance(entry, QuotedChapters) else {})
 
@@ -136,6 +141,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
         InputError: no registry has the slug, or a server is named for a model without weights.
     """
     slugs = {*models.entries, *benchmarks.entries, *corpora.entries}
+    hubs = {slug: entry.hub for slug, entry in models.entries.items() if isinstance(entry, HubModel)}
     for slug, path in config.paths.items():
         if slug not in slugs:
             raise InputError(f"config: paths.{slug}: no entry has that name: {nearest(slug, slugs)}")
@@ -146,7 +152,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     for slug, server in config.servers.items():
         if slug not in entries:
             raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
-        entries[slug] = _served(entries[slug], server, f"config: servers.{slug}")
+        entries[slug] = _served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
         models.overridden.add(slug)
     for slug in config.available:
         if slug not in slugs:
@@ -168,22 +174,24 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
         registry.entries[slug] = entry.model_copy(update={"path": path})
         return
     kind = AnswersModel if Path(path).is_file() and not isinstance(entry, LocalModel) else LocalModel
-    given = {key: value for key, value in entry.given().items() if key not in ("unavailable", "api")}
+    common = entry.model_fields_set & ModelEntry.model_fields.keys() - {"unavailable"}
+    given = {key: getattr(entry, key) for key in common}
     source = "answers" if kind is AnswersModel else "local"
     registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _served(entry: ModelEntry, server: Server, where: str) -> ModelEntry:
+def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
             f"{where}: the model's source is {entry.source}; a server answers for models with weights of their own "
             "(source: hub, local or gguf_wheel)."
         )
-    name = server.model or entry.hub
+    name = server.model or hub
     if name is None:
         raise InputError(f"{where}: missing key 'model', the model's name on the server.")
     api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.given(), "model": name}
     api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
-    kept = {key: value for key, value in entry.given().items() if key not in _OF_WEIGHTS}
-    return ApiModel(**kept | {"source": "openai", "api": parse(api, Api, where)})
+    common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
+    given = {key: getattr(entry, key) for key in common}
+    return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})

@@ -6,13 +6,11 @@ from typing import Any
 
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Kind, Pins, repositories_of
-from pretrace.runtime.schema import parse, read_yaml
+from pretrace.runtime.schema import OnHub, parse, read_yaml
 from pretrace.studies.keys import Revisions
 from pretrace.studies.registries import E, Registry
 
 _KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
-_REPOSITORIES = (("hub", "revision"), ("views_hub", "views_revision"))
-"""The keys of an entry that name a repository, and those of its revision."""
 
 
 def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
@@ -29,9 +27,8 @@ def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pin
     for registry in registries:
         of_kind = entries["model" if registry.kind == "models" else "dataset"]
         for slug, entry in registry.entries.items():
-            for hub, revision in _REPOSITORIES:
-                if name := getattr(entry, hub, None):
-                    of_kind.setdefault(name, {}).setdefault(getattr(entry, revision), slug)
+            for revision, hub in entry.repositories().items() if isinstance(entry, OnHub) else ():
+                of_kind.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
     for key, kind in _KEYS.items():
         for hub in given[key]:
             _check_pin(f"{path}: {key}.{hub}", hub, entries[kind])
@@ -53,8 +50,9 @@ def asked_for(entry: E, kind: Kind, record: str, pins: Pins, part: str = "texts"
     """The entry as its fetching job is asked for it: with the pinned revision, or with the one that the job was last
     asked for where `record` says that this gave the pinned commit. So pinning what is there runs nothing again.
     """
-    hub, revision = _REPOSITORIES[part == "views" and getattr(entry, "views_hub", None) is not None]
-    pin = pins.get(kind, {}).get(getattr(entry, hub, None) or "")
+    repositories = entry.repositories() if isinstance(entry, OnHub) else {}
+    revision = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
+    pin = pins.get(kind, {}).get(repositories.get(revision, ""))
     if pin is None:
         return entry
     written = getattr(entry, revision)

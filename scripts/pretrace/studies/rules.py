@@ -8,9 +8,9 @@ from typing import Any
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES
-from pretrace.studies import audit_announcement, plan
-from pretrace.studies.api_work import Work, api_work
+from pretrace.studies import plan, user_files
 from pretrace.studies.artifacts import Artifact
+from pretrace.studies.compute import Work, api_work
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, shared_view
 from pretrace.studies.priorities import FIRST, SEALING, SOON
@@ -219,7 +219,7 @@ class Plan:
         """Return the first line of a run: what an audit does, or the study, and its measured time if known."""
         study = self.study
         if study.settings.texts is not None:
-            return audit_announcement.description(study, config)
+            return user_files.description(study, config)
         about = "" if study.minutes is None else (
             f"about {study.minutes:g} minutes from an empty results/ on 2 cores; "
         )  # fmt: skip

@@ -9,12 +9,20 @@ from typing import Any
 
 from pretrace.benchmarks.loaders.local import LocalEntry
 from pretrace.benchmarks.loaders.patentmia import PatentMia
-from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.corpora.sources import CorpusEntry
-from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
+from pretrace.models.entries import (
+    AnswersModel,
+    ApiModel,
+    GgufModel,
+    HubModel,
+    ModelEntry,
+    TrainedModel,
+    Training,
+)
 from pretrace.studies import plan
 from pretrace.studies.priorities import WAITED_FOR, priority
-from pretrace.studies.registries import Entry, downloads_named
+from pretrace.studies.registries import Entry, downloads_named, path_of
 from pretrace.studies.revisions import asked_for
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -70,19 +78,20 @@ class Model:
     @property
     def files(self) -> list[str]:
         """The files of a checkpoint of the user's."""
-        folder = Path(self.entry.path or "")
+        folder = Path(self.path or "")
         return sorted(str(path) for path in folder.glob("*") if path.is_file())
 
     @property
     def path(self) -> str | None:
-        return self.entry.path
+        return path_of(self.entry)
 
     @property
     def wheel(self) -> File:
         return downloaded(self.study, self.entry)
 
     @property
-    def member(self) -> str | None:
+    def member(self) -> str:
+        assert isinstance(self.entry, GgufModel)
         return self.entry.member
 
     @property
@@ -92,9 +101,13 @@ class Model:
         return f"results/models/{self.name}/training.parquet" if trained else []
 
     @property
-    def _training(self) -> Training:
+    def _trained(self) -> TrainedModel:
         assert isinstance(self.entry, TrainedModel)
-        return self.entry.training
+        return self.entry
+
+    @property
+    def _training(self) -> Training:
+        return self._trained.training
 
     @property
     def training(self) -> dict[str, Any]:
@@ -126,13 +139,14 @@ class Model:
 
     @property
     def shadows(self) -> int | None:
-        return self.entry.shadows
+        return self._trained.shadows
 
     @property
     def fetched(self) -> dict[str, Any]:
         """The keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
         entry = asked_for(self.entry, "model", record, self.study.pins)
+        assert isinstance(entry, HubModel)
         return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
 
     @property
@@ -253,11 +267,13 @@ class Benchmark:
     @property
     def is_fetched(self) -> bool:
         """Whether its texts are fetched from the hub, or from the web."""
-        return self.entry.hub is not None or isinstance(self.entry, PatentMia)
+        from_hub = isinstance(self.entry, FromHub) and self.entry.hub is not None
+        return from_hub or isinstance(self.entry, PatentMia)
 
     @property
     def fetches_views(self) -> bool:
-        return self.entry.neighbours is not None and self.entry.path is None
+        entry = self.entry
+        return isinstance(entry, WithNeighbours) and entry.neighbours is not None and entry.path is None
 
     @property
     def source(self) -> File:
@@ -419,10 +435,11 @@ class Corpus:
 
 def source(study: Study, entry: Entry) -> File:
     """Return the user's own files that an entry names, or else the downloaded ones."""
-    if entry.path is None:
+    path = path_of(entry)
+    if path is None:
         return downloaded(study, entry)
     known = entry.known if isinstance(entry, LocalEntry) else None
-    return entry.path if known is None else [entry.path, known]
+    return path if known is None else [path, known]
 
 
 def downloaded(study: Study, entry: Entry) -> File:

@@ -12,8 +12,6 @@ from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
-from pretrace.studies.agreement import check_agreement
-from pretrace.studies.apis import check_api_run, scores_prompts
 from pretrace.studies.artifacts import (
     Artifact,
     filled,
@@ -23,8 +21,8 @@ from pretrace.studies.artifacts import (
     written_artifacts,
 )
 from pretrace.studies.audit_study import filled as filled_audit
+from pretrace.studies.audit_study import positive_runs
 from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile, Windows, WrittenRun
-from pretrace.studies.positive_control import positive_runs
 from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
@@ -40,9 +38,10 @@ from pretrace.studies.registries import (
     downloads_named,
     load_registry,
     override,
+    path_of,
 )
 from pretrace.studies.revisions import load_revisions
-from pretrace.studies.runs import Run
+from pretrace.studies.runs import Run, check_agreement, check_api_run, scores_prompts
 from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
@@ -112,6 +111,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         load_registry("corpora", folder, file.corpora, file.study, path),
     )
     models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
+    pins = load_revisions(settings.revisions, (models, benchmarks, corpora))
     override(models, benchmarks, corpora, settings)
     downloads = parse(
         read_yaml(folder / "downloads.yaml"), dict[Slug, Download], str(folder / "downloads.yaml")
@@ -155,7 +155,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         path=path,
         folder=folder,
         settings=settings,
-        pins=load_revisions(settings.revisions, (models, benchmarks, corpora)),
+        pins=pins,
         first=tuple(slug for slug in file.first if slug in artifacts),
         models=models,
         benchmarks=benchmarks,
@@ -198,12 +198,13 @@ def _check_references(registries: _Registries, downloads: Mapping[str, Download]
     for slug, model in models.entries.items():
         if model.tokenizer is not None:
             models.require(model.tokenizer, f"models.{slug}.tokenizer")
+        if not isinstance(model, TrainedModel):
+            continue
         training = model.training
-        if training is not None:
-            _check_training(training, f"models.{slug}.training", registries)
-        if model.shadows is not None and (training is None or training.start or not training.members):
+        _check_training(training, f"models.{slug}.training", registries)
+        if model.shadows is not None and (training.start or not training.members):
             raise InputError(
-                f"models.{slug}.shadows: shadow models repeat a training that happens here (source: trained), from "
+                f"models.{slug}.shadows: shadow models repeat a training from "
                 "random weights (no training.from) and on members (no training.members: false); remove shadows."
             )
     for slug, benchmark in benchmarks.entries.items():
@@ -218,9 +219,10 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
             if download not in downloads:
                 hint = nearest(download, downloads)
                 raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
-        if entry.path is not None and not Path(entry.path).exists():
+        path = path_of(entry)
+        if path is not None and not Path(path).exists():
             place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
-            raise InputError(f"{place}: {entry.path} does not exist; paths are relative to that file.")
+            raise InputError(f"{place}: {path} does not exist; paths are relative to that file.")
         for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
             if not Path(path).exists():
                 raise InputError(
@@ -237,7 +239,7 @@ def _check_training(training: Training, where: str, registries: _Registries) -> 
                 f"{training.start} and learns members; remove this key, or remove from."
             )
         start = registries.models.entries[registries.models.require(training.start, f"{where}.from")]
-        trained_further = start.training is not None and start.training.start is not None
+        trained_further = isinstance(start, TrainedModel) and start.training.start is not None
         if isinstance(start, AnswersModel | ApiModel) or trained_further:
             raise InputError(
                 f"{where}.from: {training.start} has no weights of its own to start with; name a model of the hub, "
@@ -351,8 +353,9 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Windo
 def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
     """Whether the model `slug` has shadow models, and they read what the run's model reads."""
     model = models.entries[slug]
-    if model.shadows is None or not isinstance(model, TrainedModel):
-        having = [name for name, entry in models.entries.items() if entry.shadows is not None]
+    if not isinstance(model, TrainedModel) or model.shadows is None:
+        entries = models.entries.items()
+        having = [name for name, entry in entries if isinstance(entry, TrainedModel) and entry.shadows]
         raise InputError(
             f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
             "model that is trained here shadows: 4."

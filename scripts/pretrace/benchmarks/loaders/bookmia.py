@@ -7,17 +7,16 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import single_file
-from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.rows import rows, single_file
+from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 _NEEDED = ("snippet", "label", "book_id")
 
 
-@loader("bookmia", needs=["hub"])
-def load(entry: BenchmarkEntry, sources: list[Path], seed: int) -> list[Text]:
+@loader("bookmia", entry=FromHub)
+def load(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     """The snippets, in the file's order, without the control characters that some hold; a book is a document."""
     path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
     length = entry.lengths[0] if entry.lengths else None

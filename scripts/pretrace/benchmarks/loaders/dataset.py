@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pretrace.benchmarks.loaders.local import checked, numbered
 from pretrace.benchmarks.rows import Row
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import log
@@ -63,9 +63,11 @@ class Columns(Keys):
     """The document's author, for questions."""
 
 
-class DataSet(BenchmarkEntry):
+class DataSet(FromHub):
     """Any data set of the hub."""
 
+    hub_config: Maybe[str] = None
+    """The configuration (default, the only one, or the one named `default`)."""
     files: Maybe[Some[str]] = None
     """A pattern of the files to fetch, for a repository with far more. Splits are then found by the files' names
     alone (default, all data files and the README)."""
@@ -83,7 +85,7 @@ class DataSet(BenchmarkEntry):
     classes' names (default, 1 is member, 0 non-member)."""
 
 
-@loader("dataset", needs=["hub or path"], entry=DataSet)
+@loader("dataset", entry=DataSet)
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """The rows of the entry's splits, in its order of splits and theirs of rows; those without words are left out, and
     logged.

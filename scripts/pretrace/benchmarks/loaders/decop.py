@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.hub_files import single_file
-from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
+from pretrace.benchmarks.rows import Row, rows, single_file
+from pretrace.benchmarks.sources import FromHub, Text, Wording, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -39,16 +38,22 @@ class Passage(NamedTuple):
         return f"{self.document}{size}-{self.number:03d}"
 
 
-@loader("arxivtection", needs=["question", "hub or path"])
-@loader("booktection", needs=["question", "hub or path"])
-def load(entry: BenchmarkEntry, sources: list[Path], seed: int) -> list[Text]:
+class AskedAbout(FromHub):
+    """arXivTection or BookTection."""
+
+    question: Wording
+
+
+@loader("arxivtection", entry=AskedAbout)
+@loader("booktection", entry=AskedAbout)
+def load(entry: AskedAbout, sources: list[Path], seed: int) -> list[Text]:
     """The true passages, in the file's order. An ID is the paper's title, or of books `Title_-_Author`."""
     return [_text(one, *_title_and_author(one)) for one in _with_text(entry, sources)]
 
 
 @view_loader("arxivtection")
 @view_loader("booktection")
-def paraphrases(entry: BenchmarkEntry, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def paraphrases(entry: AskedAbout, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """`paraphrase`: those of each passage that hold words."""
     found = {
         one.text_id: [row for row in (one.row[name] for name in _PARAPHRASES) if row and row.strip()]
@@ -81,7 +86,7 @@ def _title_and_author(one: Passage) -> tuple[str, str]:
     return title, author
 
 
-def _with_text(entry: BenchmarkEntry, sources: list[Path]) -> list[Passage]:
+def _with_text(entry: AskedAbout, sources: list[Path]) -> list[Passage]:
     """The passages whose Example_A holds a word; the log names the others."""
     path = single_file(sources[0], (".csv",))
     kept: list[Passage] = []

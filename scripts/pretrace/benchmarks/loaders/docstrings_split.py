@@ -14,7 +14,7 @@ from pydantic import Field
 from pretrace.benchmarks.docstrings import docstrings_of
 from pretrace.benchmarks.loaders.sotu_split import share_of
 from pretrace.benchmarks.ngrams import within
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
@@ -31,10 +31,9 @@ class MaxOverlap(Keys):
     """Share of a text's n-grams, 0 to 1."""
 
 
-class DocstringsSplit(BenchmarkEntry):
+class DocstringsSplit(TwoDraws):
     """Docstrings of installed packages, split at random, as MIMIR."""
 
-    texts: Count
     packages: Some[Unique[str]]
     """Import names of installed packages. Each is a subset; its modules are the documents."""
     max_overlap: Maybe[MaxOverlap] = None
@@ -42,7 +41,7 @@ class DocstringsSplit(BenchmarkEntry):
     members."""
 
 
-@loader("docstrings_split", needs=["lengths"], entry=DocstringsSplit)
+@loader("docstrings_split", entry=DocstringsSplit)
 def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
 

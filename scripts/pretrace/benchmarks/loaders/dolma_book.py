@@ -3,32 +3,109 @@
 Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens, 2024: 978 books
 released after 2024-01-01 and as many of Dolma's; of each its head, its middle and, as its tail, its last two
 segments, of 1,024 and of 512 words. The authors released no texts.
+
+Project Gutenberg asks robots to be slow: one request at a time, with a pause. The addresses are those that its pages
+for robots and offline catalogues give. A mirror can be used instead.
 """
 
+import csv
+import gzip
 import heapq
+import json
+import re
 import shutil
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-from pretrace.benchmarks.gutenberg import (
-    CATALOGUE,
-    PAUSE,
-    Book,
-    books_in,
-    fetch_text,
-    released_since,
-    write_books,
-)
 from pretrace.benchmarks.loaders.sotu import nested_lengths
 from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
-from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
+from pretrace.benchmarks.rows import jsonl_rows, rows
+from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of, write_json
+from pretrace.runtime.files import atomic_path, seed_of, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Day, Hub, Url
+
+CATALOGUE = "cache/epub/feeds/pg_catalog.csv"
+PAUSE = 2.0
+"""Seconds between two requests."""
+
+_START = re.compile(
+    r"^.*\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK.*$", re.IGNORECASE | re.MULTILINE
+)
+_END = re.compile(
+    r"^.*(?:\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG EBOOK|End of (?:the )?Project Gutenberg).*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NEEDED = ("Text#", "Type", "Issued", "Language")
+
+
+class Book(NamedTuple):
+    """`id`: a name that is unique among the books of its source."""
+
+    id: str
+    text: str
+
+
+def released_since(catalogue: Path, day: str) -> list[str]:
+    """The ids of the English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
+    with catalogue.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
+            raise InputError(
+                f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
+            )
+        return [
+            row["Text#"]
+            for row in reader
+            if row["Type"] == "Text"
+            and row["Language"] == "en"
+            and row["Issued"] >= day
+            and row["Text#"].isdecimal()
+        ]
+
+
+def fetch_text(site: str, book: str, folder: Path, fetcher: Fetcher) -> str:
+    """The text of the book of that id without header and licence; it is kept in `folder`, so that a later run does not
+    ask again."""
+    path = folder / f"pg{book}.txt"
+    if not path.exists():
+        fetcher.save(f"{site.rstrip('/')}/cache/epub/{book}/pg{book}.txt", path)
+    return without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
+
+
+def without_licence(text: str) -> str:
+    """The text between Project Gutenberg's two marks; the whole text if it has no marks, as texts in Dolma may."""
+    text = text.replace("\r\n", "\n")
+    start = _START.search(text)
+    text = text[start.end() :] if start else text
+    end = _END.search(text)
+    return (text[: end.start()] if end else text).strip()
+
+
+def books_in(path: Path) -> Iterator[Book]:
+    """The documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
+    for where, row in jsonl_rows(path):
+        if not isinstance(row.get("text"), str):
+            raise InputError(f"{where}: there is no 'text'. Delete the file and run again.")
+        yield Book(str(row.get("id")), without_licence(row["text"]))
+
+
+def write_books(books: list[Book], out: Path) -> None:
+    """Gzipped JSON lines, without a time in them."""
+    with (
+        atomic_path(out) as part,
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file,
+    ):
+        for book in books:
+            file.write(json.dumps(book._asdict(), ensure_ascii=False).encode() + b"\n")
+    log.info("%s: %d books", out, len(books))
+
 
 _FILES = {1: "members.jsonl.gz", 0: "nonmembers.jsonl.gz"}
 _URLS = "urls/v1_5.txt"  # the version that OLMo-1B and -7B were trained on
@@ -36,11 +113,13 @@ _BOOKS = "/books/"
 _DOLMA = "dolma"  # where Dolma's own files lie until the books are drawn
 
 
-class DolmaBook(BenchmarkEntry):
+class DolmaBook(FromHub):
     """Built as the paper built Dolma-Book."""
 
-    documents: Count
     hub: Hub
+    lengths: Lengths
+    documents: Count
+    """Books of each class."""
     gutenberg: Url
     """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
     so that a stopped run continues."""
@@ -48,7 +127,7 @@ class DolmaBook(BenchmarkEntry):
     """The non-members are books that Project Gutenberg released on or after this day (YYYY-MM-DD)."""
 
 
-@loader("dolma_book", needs=["lengths"], entry=DolmaBook)
+@loader("dolma_book", entry=DolmaBook)
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
     files = dict(files_of(sources[0]))

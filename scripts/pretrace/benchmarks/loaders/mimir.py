@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.rows import lines
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
+from pretrace.benchmarks.sources import Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import files_of
 from pretrace.runtime.logs import log
@@ -21,14 +21,16 @@ NEIGHBOUR_SUFFIX = "_neighbors_25_bert_in_place_swap"
 _CLASSES = (("train", "member", 1), ("test", "nonmember", 0))
 
 
-class Mimir(BenchmarkEntry):
+class Mimir(WithNeighbours):
     """MIMIR, as its authors released it."""
 
+    hub_config: Maybe[str] = None
+    """The one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets)."""
     hub_split: Maybe[str] = None
     """The split to read in every subset, as `ngram_7_0.2`."""
 
 
-@loader("mimir", needs=["hub"], entry=Mimir)
+@loader("mimir", entry=Mimir)
 def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
     """Members, then non-members of each subset, in the files' order; a text without words is left out, and logged."""
     found = []

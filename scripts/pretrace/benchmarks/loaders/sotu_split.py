@@ -22,19 +22,18 @@ from pretrace.benchmarks.loaders.sotu import (
     snippet,
     take_turns,
 )
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.benchmarks.speeches import Speech, speeches
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Maybe, Some, Span
+from pretrace.runtime.schema import Count, Downloaded, Maybe, Some, Span
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
 """Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
 
 
-class SotuSplit(BenchmarkEntry):
+class SotuSplit(Downloaded, TwoDraws):
     """State of the Union addresses, split at random, as MIMIR."""
 
-    texts: Count
     eras: Some[list[Span]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
     repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
@@ -42,7 +41,7 @@ class SotuSplit(BenchmarkEntry):
     the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
 
 
-@loader("sotu_split", needs=["download", "lengths"], entry=SotuSplit)
+@loader("sotu_split", entry=SotuSplit)
 def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
     every = speeches(sources[0])
@@ -59,13 +58,11 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     return [text for snippet in snippets for text in snippet]
 
 
-class SotuTemporal(TwoClasses):
+class SotuTemporal(TwoDraws, TwoClasses):
     """State of the Union addresses, split by their years."""
 
-    texts: Count
 
-
-@loader("sotu_temporal", needs=["download", "lengths"], entry=SotuTemporal)
+@loader("sotu_temporal", entry=SotuTemporal)
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """`texts` snippets of each class, members and non-members from different years."""
     every = speeches(sources[0])

@@ -8,24 +8,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.hub_files import files_of_split
 from pretrace.benchmarks.loaders.local import texts
-from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader, view_loader
+from pretrace.benchmarks.rows import files_of_split
+from pretrace.benchmarks.sources import Lengths, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, Some
 
 
-class WikiMia(BenchmarkEntry):
+class WikiMia(WithNeighbours):
     """WikiMIA or WikiMIA-24, as its authors released it."""
 
+    lengths: Lengths
     views_hub: Maybe[Hub] = None
     """The data set with its paraphrased and perturbed texts: the views `paraphrase` and `neighbours-COUNT`."""
     views_revision: Some[str] = "main"
     """A branch, tag or commit of `views_hub`."""
 
+    def repositories(self) -> dict[str, str]:
+        views = {} if self.views_hub is None else {"views_revision": self.views_hub}
+        return super().repositories() | views
 
-@loader("wikimia", needs=["hub", "lengths"], entry=WikiMia)
+
+@loader("wikimia", entry=WikiMia)
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """The texts of every length of the entry, numbered within it; a length that is not there is an error."""
     found = []

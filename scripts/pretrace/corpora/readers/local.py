@@ -10,8 +10,14 @@ from pretrace.runtime.errors import InputError, nearest
 _JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 
 
-@corpus_source("local", needs=["path"])
-def local(entry: CorpusEntry, sources: list[Path]) -> Iterator[str]:
+class LocalCorpus(CorpusEntry):
+    """A file of the user's."""
+
+    path: str
+
+
+@corpus_source("local", entry=LocalCorpus)
+def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
     """The documents of the files, in their order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped or not.
 
     Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.

@@ -16,28 +16,25 @@ from pretrace.corpora.stream import write_documents
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import fetch_file, files_of, names_in
 from pretrace.runtime.logs import log
-from pretrace.runtime.schema import Hub, Maybe, Some
+from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 GIGABYTE = 10**9
 Names = Callable[[], list[str]]
 
 
-class HubCorpus(CorpusEntry):
+class HubCorpus(OnHub, CorpusEntry):
     """Files of the Hugging Face hub."""
 
     hub: Hub
-    """The data set's id on the hub, as allenai/c4."""
-    revision: Some[str] = "main"
-    """`hub`: a branch, tag or commit. The commit is recorded."""
     files: Some[str]
-    """`hub`: the file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
+    """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
     whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
     gigabytes: Maybe[Annotated[float, Field(gt=0)]] = None
-    """`hub`: text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
+    """Text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
     beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
     keep: bool = False
-    """`hub`: keep the documents after counting. If they are deleted, another tokenizer fetches
+    """Keep the documents after counting. If they are deleted, another tokenizer fetches
     them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 

@@ -255,7 +255,7 @@ def _usage(body: Body) -> tuple[int, int] | None:
 def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
-        client = ApiClient(Endpoint(name, **api), answers, budget_usd=budget_usd)
+        client = ApiClient(Endpoint(name=name, **api), answers, budget_usd=budget_usd)
         try:
             yield client
         finally:

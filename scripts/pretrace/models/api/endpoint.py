@@ -3,9 +3,10 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from pretrace.models.entries import Api
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest
 
@@ -24,25 +25,11 @@ class ApiRequest:
     again: int = 0
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """The keys under `api:` of an entry of models.yaml; `name`, the entry's, tells it apart in messages.
-
-    `price`: US dollars per million tokens of `input` and `output`.
-    """
+class Endpoint(Api):
+    """The key `api` of an entry of models.yaml."""
 
     name: str
-    base_url: str
-    model: str
-    endpoint: str
-    price: Mapping[str, float]
-    key_env: str = ""
-    concurrency: int = 8
-    attempts: int = 8
-    timeout: float = 120
-    top_logprobs: int = 0
-    logit_bias: Mapping[str, list[int]] = field(default_factory=dict)
-    echo: bool = False
+    """The entry's name, for messages."""
 
     @property
     def chat(self) -> bool:
@@ -71,7 +58,7 @@ class Endpoint:
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
-        dollars = (prompt_tokens * self.price["input"] + completion_tokens * self.price["output"]) / 1e6
+        dollars = (prompt_tokens * self.price.input + completion_tokens * self.price.output) / 1e6
         return math.ceil(dollars * NANO)
 
     def most(self, request: ApiRequest) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """From a benchmark's members to a checkpoint that is loaded like any other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
+from pretrace.models.entries import Training
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.loop import new_model, train
@@ -21,7 +22,7 @@ from pretrace.runtime.logs import log
 
 def train_model(
     name: str,
-    training: Mapping[str, Any],
+    training: Training,
     *,
     benchmark: pd.DataFrame,
     other: Sequence[str],
@@ -39,7 +40,7 @@ def train_model(
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     model, curve = fit(name, training, benchmark, tokenizer, other)
-    return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
+    return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
 
 
 def tokenizer_of(tokenizer_json: Path) -> Any:
@@ -51,21 +52,23 @@ def tokenizer_of(tokenizer_json: Path) -> Any:
 
 def fit(
     name: str,
-    training: Mapping[str, Any],
+    training: Training,
     benchmark: pd.DataFrame,
     tokenizer: Any,
     other: Sequence[str] = (),
 ) -> tuple[Any, pd.DataFrame]:
     """Train a model from random weights as `train_model` does; the model and its loss curve."""
-    sizes = {key: training[key] for key in ("width", "layers")}
+    assert training.width is not None
+    assert training.layers is not None
+    sizes = {"width": training.width, "layers": training.layers}
     model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
-    texts = training_stream(benchmark, training, other)
+    texts = training_stream(benchmark, None if training.members else other)
     return model, _train(name, training, model, benchmark, texts, tokenizer, tokenizer.eos_token_id)
 
 
 def continue_model(
     name: str,
-    training: Mapping[str, Any],
+    training: Training,
     *,
     benchmark: pd.DataFrame,
     start: Path,
@@ -79,25 +82,25 @@ def continue_model(
     """
     torch.set_num_threads(threads)
     target = load_checkpoint(start, dtype="float32", device="cpu")
-    if target.context is not None and training["window"] > target.context:
+    if target.context is not None and training.window > target.context:
         raise InputError(
-            f"models.{name}.training.window is {training['window']}, and {training['from']} reads {target.context} "
+            f"models.{name}.training.window is {training.window}, and {training.start} reads {target.context} "
             "tokens at most; lower it."
         )
     (separator,) = start_token_ids(target.tokenizer, SEPARATOR)
-    texts = training_stream(benchmark, training)
+    texts = training_stream(benchmark)
     model = target.load().train()
     curve = _train(name, training, model, benchmark, texts, target.tokenizer, separator)
-    return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training['benchmark']}")
+    return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
 
 
-def _seed(training: Mapping[str, Any]) -> int:
-    return seed_of("training", training["seed"])
+def _seed(training: Training) -> int:
+    return seed_of("training", training.seed)
 
 
 def _train(
     name: str,
-    training: Mapping[str, Any],
+    training: Training,
     model: Any,
     benchmark: pd.DataFrame,
     texts: list[str],
@@ -106,20 +109,20 @@ def _train(
 ) -> pd.DataFrame:
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        packing = {"separator": separator, "window": training["window"], "seed": _seed(training)}
+        packing = {"separator": separator, "window": training.window, "seed": _seed(training)}
         return list(windows(encoded, **packing, epochs=epochs))
 
     if not texts:
-        raise InputError(f"{name}: the benchmark {training['benchmark']} has no members to train on")
+        raise InputError(f"{name}: the benchmark {training.benchmark} has no members to train on")
     torch.manual_seed(_seed(training))
-    steps = packed(texts, training["epochs"])
+    steps = packed(texts, training.epochs)
     log.info(
         "%s: %d parameters, %d texts, %d tokens in %d windows of %d epochs",
         name, model.num_parameters(), len(texts), sum(len(step) - 1 for step in steps), len(steps),
-        training["epochs"],
+        training.epochs,
     )  # fmt: skip
     watched = packed(held_out(benchmark, _seed(training)), 1)
-    return train(model, steps, watched, learning_rate=training["learning_rate"], what=f"train {name}")
+    return train(model, steps, watched, learning_rate=training.learning_rate, what=f"train {name}")
 
 
 def _write(model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str) -> Checkpoint:

@@ -1,15 +1,15 @@
 """Shadow models: the training of a controlled model, repeated on other halves of the same texts."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
 
+from pretrace.models.entries import Training
 from pretrace.models.training.build import fit, tokenizer_of
 from pretrace.models.training.loop import mean_loss
 from pretrace.runtime.errors import InputError
@@ -20,7 +20,7 @@ Booleans = npt.NDArray[np.bool_]
 
 def train_shadows(
     name: str,
-    training: Mapping[str, Any],
+    training: Training,
     *,
     benchmark: pd.DataFrame,
     lengths: Sequence[int] | None,
@@ -42,8 +42,8 @@ def train_shadows(
     rows = benchmark[read]
     texts = [[tokenizer.eos_token_id, *ids] for ids in tokenizer(rows["text"].tolist())["input_ids"]]
     frames = []
-    for shadow, half in enumerate(halves(benchmark, shadows, seed_of("shadows", training["seed"]))):
-        own = {**training, "seed": seed_of("shadow", training["seed"], shadow)}
+    for shadow, half in enumerate(halves(benchmark, shadows, seed_of("shadows", training.seed))):
+        own = training.model_copy(update={"seed": seed_of("shadow", training.seed, shadow)})
         trained = benchmark.assign(label=pd.array(half.astype(int), dtype="Int64"))
         model, _ = fit(f"shadow {shadow} of {name}", own, trained, tokenizer)
         model.eval()

@@ -1,9 +1,8 @@
 """Which texts a controlled model is trained on, and how they are packed into windows."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any
 
 import pandas as pd
 
@@ -12,17 +11,15 @@ from pretrace.runtime.errors import InputError
 HELD_OUT_TEXTS = 40
 
 
-def training_stream(
-    benchmark: pd.DataFrame, training: Mapping[str, Any], other: Sequence[str] = ()
-) -> list[str]:
+def training_stream(benchmark: pd.DataFrame, other: Sequence[str] | None = None) -> list[str]:
     """List the texts of one epoch, before they are shuffled and packed.
 
     The distinct members of the benchmark's longest length, sorted, each as often as the table's `repetitions`
-    says (default 1). With `members: false`, for a null model: as many passages of `other`, documents of neither
-    class, and as long in characters.
+    says (default 1). With `other`, documents of neither class, for a null model: as many passages of these, and as
+    long in characters.
     """
     members = _longest(benchmark, label=1)
-    if not training.get("members", True):
+    if other is not None:
         return _passages(other, [len(text) for text in members])
     return [text for text, times in members.items() for _ in range(times)]
 
