@@ -72,31 +72,32 @@ def _right_or_wrong(answers: pd.DataFrame) -> pd.DataFrame:
 def _places(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFrame]]:
     wholes = [frame, frame.assign(subset="")] if pooled and frame["subset"].ne("").any() else [frame]
     for whole in wholes:
-        for (paraphraser, subset, length), of in whole.groupby(
+        for (paraphraser, subset, length), rows in whole.groupby(
             ["paraphraser", "subset", "length"], dropna=False, sort=True
         ):
-            yield {"reference": paraphraser, "subset": subset, "length": length}, of
+            yield {"reference": paraphraser, "subset": subset, "length": length}, rows
 
 
 def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator[Row]:
-    classes = [("", label, of) for label, of in calibrations.groupby("label")]
+    classes = [("", label, rows) for label, rows in calibrations.groupby("label")]
     names = calibrations["id"].str.split("|").str[0]
-    documents = [(str(name), of["label"].iloc[0], of) for name, of in calibrations.groupby(names)]
+    documents = [(str(name), rows["label"].iloc[0], rows) for name, rows in calibrations.groupby(names)]
     for document, label, chosen in [*classes, *documents]:
-        for calibration, of in chosen.groupby("calibration"):
+        for calibration, rows in chosen.groupby("calibration"):
             about = {"document": document, "label": label, "calibration": calibration}
-            deltas = of[DELTAS].to_numpy(np.float64)
-            after = of[MEANS].to_numpy(np.float64) + deltas
+            deltas = rows[DELTAS].to_numpy(np.float64)
+            after = rows[MEANS].to_numpy(np.float64) + deltas
             for letter, values, added in zip(LETTERS, after.T, deltas.T, strict=True):
                 seed = seed_of(model, calibration, letter)
-                found = mean_of_groups(values, of["id"].to_numpy(str), resamples, seed)
-                yield {"quantity": "letter_probability", "letter": letter} | about | found
+                mean = mean_of_groups(values, rows["id"].to_numpy(str), resamples, seed)
+                yield {"quantity": "letter_probability", "letter": letter} | about | mean
                 if not document:
-                    mean = {"n": len(of), "value": float(added.mean())}
-                    yield {"quantity": "letter_added", "letter": letter} | about | mean
+                    mean_added = {"n": len(rows), "value": float(added.mean())}
+                    yield {"quantity": "letter_added", "letter": letter} | about | mean_added
             if not document:
-                value, low, high = wilson(int(well_calibrated(of).sum()), len(of))
-                yield {"quantity": "in_range", "n": len(of), "value": value, "low": low, "high": high} | about
+                in_range = wilson(int(well_calibrated(rows).sum()), len(rows))
+                share = dict(zip(("value", "low", "high"), in_range, strict=True))
+                yield {"quantity": "in_range", "n": len(rows)} | share | about
 
 
 def mean_of_groups(values: np.ndarray, groups: np.ndarray, resamples: int, seed: int) -> Row:
@@ -106,9 +107,9 @@ def mean_of_groups(values: np.ndarray, groups: np.ndarray, resamples: int, seed:
     """
     _, codes = np.unique(groups, return_inverse=True)
     means = np.bincount(codes, weights=values.astype(np.float64)) / np.bincount(codes)
-    found = {"n": len(means), "answers": len(values), "value": float(means.mean())}
+    row = {"n": len(means), "answers": len(values), "value": float(means.mean())}
     if len(means) < 2:
-        return found
+        return row
     drawn = np.random.default_rng(seed).integers(len(means), size=(resamples, len(means)))
     low, high = percentile_interval(means[drawn].mean(axis=1)[None])
-    return found | {"low": float(low[0]), "high": float(high[0])}
+    return row | {"low": float(low[0]), "high": float(high[0])}

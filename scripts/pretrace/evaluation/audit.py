@@ -180,7 +180,7 @@ def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]
 
 def _aligned(known: Rows, methods: tuple[tuple[str, str], ...]) -> Rows:
     """The known rows with the suspects' methods in their order; NaN where a method has none."""
-    place = {method: at for at, method in enumerate(known.methods)}
+    place = {method: index for index, method in enumerate(known.methods)}
     columns = [
         known.scores[:, place[method]] if method in place else np.full(len(known.frame), np.nan)
         for method in methods
@@ -224,9 +224,9 @@ def combined_methods(known: Rows) -> list[int]:
     Without methods in which more than `LEVEL` of the known texts tie at the highest score, such as SURP where many
     texts have no surprising token: no suspect can exceed them.
     """
-    places = [at for at, (method, _) in enumerate(known.methods) if not is_control(method)]
-    places = [at for at in places if not is_question(known.methods[at][0])] or places
-    return [at for at in places if _tied(known.scores[:, at]) <= LEVEL]
+    places = [index for index, (method, _) in enumerate(known.methods) if not is_control(method)]
+    places = [index for index in places if not is_question(known.methods[index][0])] or places
+    return [index for index in places if _tied(known.scores[:, index]) <= LEVEL]
 
 
 def _tied(scores: Floats) -> float:
@@ -267,17 +267,17 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
         "typical_texts": float(np.median(sizes)),
     }
     level = LEVEL if len(documents) == 1 else LEVEL / (2 * len(documents))
-    for name, rows, at in (
+    for name, rows, threshold in (
         ("", typical, level),
         ("_all", suspects, LEVEL if len(documents) == 1 else LEVEL / 2),
     ):
         result = unit_comparisons(rows, known, seen)[-1]
         if result is None:
             continue
-        numbers[f"smallest_effect{name}"] = result.smallest_effect(at)
+        numbers[f"smallest_effect{name}"] = result.smallest_effect(threshold)
         if not name:
             numbers["icc"] = result.icc
-            numbers["texts_needed"] = result.texts_needed(SOUGHT, at) or np.inf
+            numbers["texts_needed"] = result.texts_needed(SOUGHT, threshold) or np.inf
         highest = replace(rows, scores=np.full_like(rows.scores, np.inf))
         best = unit_comparisons(highest, known, seen)[-1]
         numbers[f"least_p{name}"] = best.p if best else np.nan
@@ -337,20 +337,20 @@ def _comparable(
     """Our rows that have known non-members in their place; the log counts the units that have none."""
     places = ["unit", *OF_METHOD, *CELL]
     there = pd.MultiIndex.from_frame(theirs[places])
-    kept = ours[pd.MultiIndex.from_frame(ours[places]).isin(there)]
-    lost = ours.loc[~ours["id"].isin(kept["id"]), ["id", *CELL]].drop_duplicates()
+    comparable = ours[pd.MultiIndex.from_frame(ours[places]).isin(there)]
+    lost = ours.loc[~ours["id"].isin(comparable["id"]), ["id", *CELL]].drop_duplicates()
     if len(lost):
         named = ", ".join(sorted(map(_place, *lost[CELL].drop_duplicates().T.to_numpy())))
         log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
                     audited.name, len(lost), known.name, named)  # fmt: skip
-    if kept.empty:
+    if comparable.empty:
         raise InputError(
             f"audit of {audited.name}: of {int(audited.benchmark['label'].isna().sum())} texts without a label, none "
             f"has a known non-member (label 0) of {known.name} with its subset and length, scored by the same methods. "
             "Non-members are comparable where subset and length are the same: give some such texts label 0, or name a "
             "benchmark that has them under the run's key calibrate_on."
         )
-    return kept
+    return comparable
 
 
 def _place(subset: str, length: int) -> str:

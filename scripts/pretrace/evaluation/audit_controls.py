@@ -102,13 +102,13 @@ def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
     pairs = sizes.prod(axis=1)
     weight = pairs / pairs.sum()
     placed = [
-        placements(np.concatenate(cell.values), np.arange(int(of.sum())) < of[0])
-        for cell, of in zip(cells, sizes, strict=True)
+        placements(np.concatenate(cell.values), np.arange(int(counts.sum())) < counts[0])
+        for cell, counts in zip(cells, sizes, strict=True)
     ]
     auc = float(weight @ [ours.mean() for ours, _ in placed])
     independent = float(weight**2 @ ((sizes.sum(axis=1) + 1) / (12 * pairs)))
     clustered = sum(
-        _side_variance([one[side] for one in placed], [cell.documents[side] for cell in cells], weight)
+        _side_variance([places[side] for places in placed], [cell.documents[side] for cell in cells], weight)
         for side in (0, 1)
     )
     return (auc - 0.5) / float(np.sqrt(max(independent, clustered))), auc
@@ -121,9 +121,11 @@ def _side_variance(
     the same texts at other lengths."""
     names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
     if "" in names or len(names) < FEWEST_DOCUMENTS:
-        errors = [one.std(ddof=1) / np.sqrt(len(one)) for one in placed]
+        errors = [places.std(ddof=1) / np.sqrt(len(places)) for places in placed]
         return float(weight @ errors) ** 2
-    shares = [share * (one - one.mean()) / len(one) for one, share in zip(placed, weight, strict=True)]
+    shares = [
+        share * (places - places.mean()) / len(places) for places, share in zip(placed, weight, strict=True)
+    ]
     sums = np.bincount(of_text, np.concatenate(shares))
     return float(len(names) / (len(names) - 1) * sums @ sums)
 
@@ -162,5 +164,5 @@ def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:
     """Each side dealt by itself, in an order that depends on its ids alone."""
     units = side["document"].where((side["document"] != "") & by_document, side["text_id"])
     order = sorted(units.unique(), key=lambda unit: seed_of("shift", unit))
-    place = {unit: at % FOLDS for at, unit in enumerate(order)}
+    place = {unit: index % FOLDS for index, unit in enumerate(order)}
     return [place[unit] for unit in units]

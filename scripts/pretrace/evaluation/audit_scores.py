@@ -29,7 +29,7 @@ class ScoredBenchmark:
 
 
 def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The start token and the references that count where a pair's runs name several: the first of each kind."""
+    """Return the start token, references and paraphraser of a pair's runs: the first of each if they name several."""
     first = {next((name for run in runs for name in kind.names(run)), "") for kind in INPUTS.values()}
     asking = [run["paraphraser"] for run in runs if run.get("questions")]
     return {
@@ -44,19 +44,20 @@ def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Serie
     return document.mask(document == "", "\0" + id)
 
 
-def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
-    """A row a unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`; each method at its default setting.
+def audit_scores(scored: ScoredBenchmark, chosen: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
+    """Return a row per unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`, at the default setting.
 
-    `of` as `shown` gives it. Texts as they are, and documents by the methods that ask questions. A method's score of
-    several draws of shots is their mean, and no shot, nor what overlaps one, has a score by a method with shots. Not
-    `same` (the units compared are of two benchmarks): without methods that learn from a benchmark's labels or shots.
+    `chosen` is what `shown` returns. Texts are scored as they are, and documents by the methods that ask questions. The
+    score of several draws of shots is their mean. Shots, and texts that overlap one, have no score by methods with
+    shots. If not `same` (the units compared are of two benchmarks), methods that learn from labels or shots are left
+    out.
     """
     rows = scored.scores.assign(asks=scored.scores["method"].map(is_question).astype(bool))
     rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
-    rows = rows[rows["start_token"].isin([of["start_token"], ""])]
-    if of["paraphraser"] is not None:
-        rows = rows[~rows["asks"] | rows["reference"].isin([of["paraphraser"], ""])]
-    rows = rows[rows["asks"] | rows["reference"].isin(list(of["references"]))]
+    rows = rows[rows["start_token"].isin([chosen["start_token"], ""])]
+    if chosen["paraphraser"] is not None:
+        rows = rows[~rows["asks"] | rows["reference"].isin([chosen["paraphraser"], ""])]
+    rows = rows[rows["asks"] | rows["reference"].isin(list(chosen["references"]))]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
         bound = rows["draw"].notna() | (rows["method"].map(is_control).astype(bool) & ~rows["asks"])
@@ -70,8 +71,8 @@ def audit_scores(scored: ScoredBenchmark, of: Mapping[str, Any], *, same: bool =
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
-    """`method, setting` of each method: its default, or where the run leaves that out, the setting nearest in order."""
-    found: dict[str, tuple[Any, str]] = {}
+    """Return `method, setting`: each method's default or, if the run leaves it out, the setting nearest in order."""
+    nearest: dict[str, tuple[Any, str]] = {}
     for method, setting in rows[OF_METHOD].drop_duplicates().itertuples(index=False):
         known = METHODS[method]
         if variant_of(setting, known.grid):
@@ -79,9 +80,9 @@ def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
         parsed = parse_setting(method, setting)
         values = {name: parsed[name] for name in known.grid}
         preference = (values != {name: known.defaults[name] for name in known.grid}, tuple(values.values()))
-        if method not in found or preference < found[method][0]:
-            found[method] = (preference, setting)
-    chosen = [(method, setting) for method, (_, setting) in sorted(found.items())]
+        if method not in nearest or preference < nearest[method][0]:
+            nearest[method] = (preference, setting)
+    chosen = [(method, setting) for method, (_, setting) in sorted(nearest.items())]
     return pd.DataFrame(chosen, columns=OF_METHOD)
 
 
@@ -97,7 +98,7 @@ def _without_shots(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Every text, and every document of a benchmark of passages: `unit` and `UNIT_KEYS`; length -1 is none."""
+    """Return `unit` and `UNIT_KEYS` of all texts, and of all documents of a benchmark of passages; length -1: none."""
     texts = benchmark.rename(columns={"text_id": "id"})[UNIT_KEYS].assign(unit="text")
     frames = [texts.assign(length=texts["length"].fillna(-1).astype(np.int64))]
     if "passage" in benchmark:

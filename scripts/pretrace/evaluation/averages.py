@@ -24,13 +24,13 @@ def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | No
     independent estimates (method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
     2008). Repetitions have a standard deviation instead; what shares its texts has neither. NaN if a value is missing.
     """
-    if any(math.isnan(one[0]) for one in values):
+    if any(math.isnan(interval[0]) for interval in values):
         return (math.nan, None, None), None
-    value = mean(one[0] for one in values)
+    value = mean(interval[0] for interval in values)
     if over in REPEATED:
-        return (value, None, None), stdev(one[0] for one in values) if len(values) > 1 else None
-    below = [one[0] - one[1] for one in values if one[1] is not None]
-    above = [one[2] - one[0] for one in values if one[2] is not None]
+        return (value, None, None), stdev(interval[0] for interval in values) if len(values) > 1 else None
+    below = [interval[0] - interval[1] for interval in values if interval[1] is not None]
+    above = [interval[2] - interval[0] for interval in values if interval[2] is not None]
     if over != "subset" or len(below) < len(values) or len(above) < len(values):
         return (value, None, None), None
     count = len(values)
@@ -85,19 +85,19 @@ def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
 
     Its test is that of the draw which says least for the method, so that a star holds in every draw.
     """
-    found = []
+    means = []
     for rows in grouped(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
         tested = all(row["p_holm"] is not None for row in rows)
         worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
-        found.append(
+        means.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
             | _averaged(rows, "draw")
             | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
             | {**test_record(worst), "star": all(row["star"] for row in rows)}
         )
-    return found
+    return means
 
 
 def averages_of(

@@ -81,27 +81,27 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
 
     Scores of unlabelled units are dropped.
     """
-    found: Scores = {}
+    scores: Scores = {}
     places: dict[str, pd.Index] = {}
     for part in parts:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
-            if kind not in found:
-                found[kind] = UnitScores(UNITS[kind](benchmark), {})
-                places[kind] = pd.Index(found[kind].units["id"])
+            if kind not in scores:
+                scores[kind] = UnitScores(UNITS[kind](benchmark), {})
+                places[kind] = pd.Index(scores[kind].units["id"])
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
-            _add(rows, places[kind], found[kind].scores)
-    return found
+            _add(rows, places[kind], scores[kind].scores)
+    return scores
 
 
 def _add(rows: pd.DataFrame, places: pd.Index, scores: ScoresByColumn) -> None:
     place, values = places.get_indexer(pd.Index(rows["id"])), rows["score"].to_numpy(np.float64)
-    for key, at in rows.groupby(list(Column._fields), sort=False).indices.items():
+    for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
         column = Column(*cast("tuple[Any, ...]", key))
         if column not in scores:
             scores[column] = np.full(len(places), np.nan)
-        known = place[at] >= 0
-        scores[column][place[at][known]] = values[at][known]
+        known = place[rows_of_key] >= 0
+        scores[column][place[rows_of_key][known]] = values[rows_of_key][known]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def evaluation_sets(
             "balanced": frozenset(balanced(prefixes, benchmark, draw)),
         }
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
-        sets += [EvaluationSet(name, draw, of, nonmembers) for name, of in ids.items()]
+        sets += [EvaluationSet(name, draw, text_ids, nonmembers) for name, text_ids in ids.items()]
         log.info("draw %d: %d texts, %d without its prefixes, %d balanced",
                  draw, len(benchmark), *map(len, ids.values()))  # fmt: skip
     return sets
@@ -208,11 +208,13 @@ def cells(
         compared = sorted(column for column in scores if column.draw in (-1, chosen.draw))
         for (subset, length), view in product(parts, views):
             here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
-            found = {column: scores[column][here] for column in compared if column.view == view}
-            found = {column: values for column, values in found.items() if not np.isnan(values).all()}
-            if not found or (chosen.draw is not None and all(column.draw != chosen.draw for column in found)):
+            present = {column: scores[column][here] for column in compared if column.view == view}
+            present = {column: values for column, values in present.items() if not np.isnan(values).all()}
+            if not present or (
+                chosen.draw is not None and all(column.draw != chosen.draw for column in present)
+            ):
                 continue
-            cell = _cell(unit, chosen, units, here, found)
+            cell = _cell(unit, chosen, units, here, present)
             if cell.label.all() or not cell.label.any():
                 log.warning("%s, view %s: no metrics, because one class is missing", cell.name, view)
                 continue
@@ -222,19 +224,19 @@ def cells(
 def _cell(
     unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, scores: ScoresByColumn
 ) -> RankedUnits:
-    of = {name: units[name].to_numpy()[here] for name in units}
-    length = int(of["length"][0])
+    values = {name: units[name].to_numpy()[here] for name in units}
+    length = int(values["length"][0])
     return RankedUnits(
         unit=unit,
-        subset=str(of["subset"][0]),
+        subset=str(values["subset"][0]),
         length=length if length >= 0 else None,
         evaluation_set=chosen.name,
         draw=chosen.draw,
-        label=of["label"] == 1,
-        fold=of["fold"],
+        label=values["label"] == 1,
+        fold=values["fold"],
         folds=tuple(sorted(set(units["fold"]))),
-        text=of["text"],
-        document=of["document"],
+        text=values["text"],
+        document=values["document"],
         columns=tuple(scores),
         scores=np.stack(list(scores.values())),
     )

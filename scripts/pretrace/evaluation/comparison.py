@@ -103,10 +103,10 @@ def partner(row: Column, others: Sequence[Column]) -> Column | None:
     """
     blank = Column("", "", "", "", -1, "")
     fitting = list(others)
-    for at in (3, 4, 5):
-        equal = [other for other in fitting if other[at] == row[at]]
-        without = [other for other in fitting if other[at] == blank[at]]
-        anything = fitting if at == 5 or row[at] == blank[at] else []
+    for field in (3, 4, 5):
+        equal = [other for other in fitting if other[field] == row[field]]
+        without = [other for other in fitting if other[field] == blank[field]]
+        anything = fitting if field == 5 or row[field] == blank[field] else []
         fitting = equal or without or anything
     return fitting[0] if len(fitting) == 1 else None
 
@@ -129,11 +129,11 @@ def compare(
     tested: list[Tested] = []
     for group in groups:
         first = group[0].row
-        baselines = np.array([_baseline_value(one, rankings, values) for one in group])
-        differences = np.array([values[one.ours] for one in group]) - baselines
-        drawn = np.stack([draws[one.ours] for one in group])
-        drawn -= np.stack([draws[one.theirs] if one.theirs else np.full(drawn.shape[1], baselines[at])
-                           for at, one in enumerate(group)])  # fmt: skip
+        baselines = np.array([_baseline_value(pair, rankings, values) for pair in group])
+        differences = np.array([values[pair.ours] for pair in group]) - baselines
+        drawn = np.stack([draws[pair.ours] for pair in group])
+        drawn -= np.stack([draws[pair.theirs] if pair.theirs else np.full(drawn.shape[1], baselines[index])
+                           for index, pair in enumerate(group)])  # fmt: skip
         few = rankings.cell.few_documents
         results = {} if few else {"bootstrap": bootstrap_test(drawn)}
         if first.selection == "default":
@@ -142,21 +142,21 @@ def compare(
                 results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
         for test, result in results.items():
             tested += _rows(group, test, differences, result)
-        exact = [one for one in group if one.baseline is None and one.row in relabelled]
+        exact = [pair for pair in group if pair.baseline is None and pair.row in relabelled]
         if exact:
-            found = permutation_test(np.stack([relabelled[one.row] for one in exact]))
-            tested += _rows(exact, "permutation", *found)
+            exact_result = permutation_test(np.stack([relabelled[pair.row] for pair in exact]))
+            tested += _rows(exact, "permutation", *exact_result)
     return tested
 
 
-def _baseline_value(one: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:
-    if one.theirs is not None:
-        return values[one.theirs]
-    members, nonmembers = np.array([rankings.sizes(part) for part in one.row.parts], dtype=np.float64).T
+def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:
+    if pair.theirs is not None:
+        return values[pair.theirs]
+    members, nonmembers = np.array([rankings.sizes(part) for part in pair.row.parts], dtype=np.float64).T
     pairs = members * nonmembers
     if not pairs.any():
         return np.nan  # no fold holds both classes
-    return float(np.average(chance(METRICS[one.row.metric], nonmembers), weights=pairs))
+    return float(np.average(chance(METRICS[pair.row.metric], nonmembers), weights=pairs))
 
 
 def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
@@ -166,15 +166,15 @@ def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening:
         part = estimate.parts[0]
         if part not in known:
             rows = rankings.rows(part)
-            found = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
-            known[part] = found[0] * widening[part.column], found[1] * widening[part.column]
+            placed = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
+            known[part] = placed[0] * widening[part.column], placed[1] * widening[part.column]
         return known[part]
 
     variances = []
-    for one in group:
-        per_member, per_nonmember = components(one.ours)
-        if one.theirs is not None:
-            their_member, their_nonmember = components(one.theirs)
+    for pair in group:
+        per_member, per_nonmember = components(pair.ours)
+        if pair.theirs is not None:
+            their_member, their_nonmember = components(pair.theirs)
             per_member, per_nonmember = per_member - their_member, per_nonmember - their_nonmember
         variances.append(delong_variance(per_member, per_nonmember))
     return np.array(variances)
@@ -183,12 +183,12 @@ def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening:
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:
     """The results of one test; Holm's family is all methods against one baseline."""
     adjusted = np.empty(len(group))
-    for baseline in dict.fromkeys(one.baseline for one in group):
-        family = [at for at, one in enumerate(group) if one.baseline == baseline]
+    for baseline in dict.fromkeys(pair.baseline for pair in group):
+        family = [index for index, pair in enumerate(group) if pair.baseline == baseline]
         adjusted[family] = holm(result.p[family])
     numbers = zip(differences, result.low, result.high, result.p, adjusted, strict=True)
     return [
-        Tested(one.row, one.baseline.method if one.baseline else "chance", METRICS[one.row.metric], test,
+        Tested(pair.row, pair.baseline.method if pair.baseline else "chance", METRICS[pair.row.metric], test,
                *map(float, row))
-        for one, row in zip(group, numbers, strict=True)
+        for pair, row in zip(group, numbers, strict=True)
     ]  # fmt: skip

@@ -32,11 +32,11 @@ def corpus_power(scored: ScoredBenchmark, place: Place) -> list[Row]:
     seed = seed_of("corpus_power", scored.name, place["subset"], place["length"] or 0)
     methods = [name for name in units.names if RANK + name in units.names]
     rows: list[Row] = []
-    for of in (units.of_scores(methods), ensemble(units)):
-        if of is None:
+    for scores in (units.of_scores(methods), ensemble(units)):
+        if scores is None:
             continue
-        curves = _powers(of, seed) if of.exchangeable else _powers_of_unequal(of, seed)
-        for name, curve in zip(of.names, curves, strict=True):
+        curves = _powers(scores, seed) if scores.exchangeable else _powers_of_unequal(scores, seed)
+        for name, curve in zip(scores.names, curves, strict=True):
             rows += [{"method": name, "documents": n, "value": share, "n": DRAWS} for n, share in curve]
     return rows
 
@@ -56,7 +56,7 @@ def _powers_of_unequal(units: Units, seed: int) -> list[list[tuple[int, float]]]
     for documents in _powers_of_two(available):
         if documents >= LEAST_DOCUMENTS:
             drawn = (paired.of((places < documents)[pair]) for places in order)
-            p = np.stack([p_values(of, RELABELLINGS, seed) for of in drawn])
+            p = np.stack([p_values(draw, RELABELLINGS, seed) for draw in drawn])
             for curve, share in zip(curves, (p <= LEVEL).mean(axis=0), strict=True):
                 curve.append((documents, float(share)))
     return curves
@@ -71,7 +71,7 @@ def _exchanged(units: Units, seed: int) -> Floats:
     block = np.unique(units.document if within else units.stratum, return_inverse=True)[1]
     labels = np.concatenate(list(relabellings(units.suspect, units.stratum, RELABELLINGS, seed)), axis=1)
     places = (block, np.arange(len(block)))
-    return np.stack([csr_matrix((of, places)) @ labels for of in units.centred.T])
+    return np.stack([csr_matrix((score, places)) @ labels for score in units.centred.T])
 
 
 def _paired(units: Units, seed: int) -> Units:
@@ -90,11 +90,11 @@ def _pairs(units: Units, seed: int) -> Whole:
 
 def _power(exchanged: Floats, seed: int) -> list[tuple[int, float]]:
     """(documents, share of draws of this many with p <= `LEVEL`), of one score."""
-    order, found = _orders(len(exchanged), seed), []
+    order, curve = _orders(len(exchanged), seed), []
     for documents in _powers_of_two(len(exchanged)):
         p = share_as_high((order < documents).astype(float) @ exchanged)
-        found.append((documents, float((p <= LEVEL).mean())))
-    return found
+        curve.append((documents, float((p <= LEVEL).mean())))
+    return curve
 
 
 def _orders(available: int, seed: int) -> Whole:

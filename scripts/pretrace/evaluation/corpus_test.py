@@ -112,29 +112,33 @@ def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples:
     seed = seed_of("corpus_test", scored.name, place["subset"], place["length"] or 0)
     names = _tested_alone(units, fixed)
     tested = [units.of_scores(names)]
-    if fitted := [of for of in (ensemble(units), blind(texts, units, language)) if of is not None]:
-        scores = np.concatenate([of.scores for of in fitted], axis=1)
-        tested.append(replace(fitted[0], names=tuple(of.names[0] for of in fitted), scores=scores))
+    if fitted := [half for half in (ensemble(units), blind(texts, units, language)) if half is not None]:
+        scores = np.concatenate([half.scores for half in fitted], axis=1)
+        tested.append(replace(fitted[0], names=tuple(half.names[0] for half in fitted), scores=scores))
     rows: list[Row] = []
     effect_of: dict[str, Floats] = {}
-    for of in tested:
-        documents = len(np.unique(of.document))
-        drawn = _resampled(of, resamples, seed)
-        effect_of |= dict(zip(of.names, drawn, strict=True))
-        needed = documents_needed(of)
-        nothing = np.full(len(of.names), np.nan)
-        p, least = (nothing, nothing) if needed else (p_values(of, resamples, seed), smallest_effects(of))
-        for at, name in enumerate(of.names):
-            found: list[Row] = [
-                {"quantity": "effect", "n": documents} | _interval(drawn[at]),
-                {"quantity": "p", "n": resamples, "value": p[at]},
-                {"quantity": "smallest_effect", "n": documents, "value": least[at]},
-                {"quantity": "unequal", "n": documents, "value": float(not of.exchangeable)},
+    for group in tested:
+        documents = len(np.unique(group.document))
+        drawn = _resampled(group, resamples, seed)
+        effect_of |= dict(zip(group.names, drawn, strict=True))
+        needed = documents_needed(group)
+        nothing = np.full(len(group.names), np.nan)
+        p, least = (
+            (nothing, nothing) if needed else (p_values(group, resamples, seed), smallest_effects(group))
+        )
+        for index, name in enumerate(group.names):
+            quantities: list[Row] = [
+                {"quantity": "effect", "n": documents} | _interval(drawn[index]),
+                {"quantity": "p", "n": resamples, "value": p[index]},
+                {"quantity": "smallest_effect", "n": documents, "value": least[index]},
+                {"quantity": "unequal", "n": documents, "value": float(not group.exchangeable)},
             ]
             if needed:
-                found.append({"quantity": "needed", "n": documents, "value": needed})
-            found += [{"quantity": "units", "label": label, "n": n} for label, n in enumerate(of.counts)]
-            rows += [{"method": name} | row for row in found]
+                quantities.append({"quantity": "needed", "n": documents, "value": needed})
+            quantities += [
+                {"quantity": "units", "label": label, "n": n} for label, n in enumerate(group.counts)
+            ]
+            rows += [{"method": name} | row for row in quantities]
     if REFERENCE in units.names:
         if "loss" not in effect_of:
             effect_of["loss"] = _resampled(units.of_scores(["loss"]), resamples, seed)[0]
@@ -209,8 +213,8 @@ def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[R
     rows = []
     for name, values_of in p.items():
         share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
-        found = {"value": share, "low": low, "high": high}
-        rows.append({"method": name, "n": len(values_of)} | found)
+        estimate = {"value": share, "low": low, "high": high}
+        rows.append({"method": name, "n": len(values_of)} | estimate)
     return rows
 
 
@@ -243,17 +247,17 @@ def effects(units: Units, weights: Floats) -> Floats:
     shared = n1 * n0 / np.maximum(n1 + n0, 1)
     held_out = weights[~units.suspect]
     count = held_out.sum(axis=0)
-    found = []
+    effect_of_scores = []
     for score in units.scores.T[:, :, None]:
         mean1 = strata @ (weights * (ours * score)) / np.maximum(n1, 1)
         mean0 = strata @ (weights * (~ours * score)) / np.maximum(n0, 1)
-        of = score[~units.suspect]
+        held_out_scores = score[~units.suspect]
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = (held_out * of).sum(axis=0) / count
-            variance = ((held_out * of**2).sum(axis=0) - count * mean**2) / (count - 1)
+            mean = (held_out * held_out_scores).sum(axis=0) / count
+            variance = ((held_out * held_out_scores**2).sum(axis=0) - count * mean**2) / (count - 1)
             spread = np.sqrt(np.where(variance > SUMMING, variance, np.nan))
-            found.append((shared * (mean1 - mean0)).sum(axis=0) / shared.sum(axis=0) / spread)
-    return np.stack(found)
+            effect_of_scores.append((shared * (mean1 - mean0)).sum(axis=0) / shared.sum(axis=0) / spread)
+    return np.stack(effect_of_scores)
 
 
 def smallest_effects(units: Units) -> Floats:
@@ -269,7 +273,7 @@ def smallest_effects(units: Units) -> Floats:
     shift = effects(units, np.ones((len(units.stratum), 1)))[:, 0] * held_out
     left = replace(units, scores=units.scores - units.suspect[:, None] * shift).centred
     shared, sizes = units.shared, np.bincount(units.stratum)
-    spread = np.stack([np.bincount(units.stratum, of**2) for of in left.T]) / np.maximum(sizes - 1, 1)
+    spread = np.stack([np.bincount(units.stratum, score**2) for score in left.T]) / np.maximum(sizes - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(DETECTED * np.sqrt(spread @ shared) / shared.sum() / held_out)
 

@@ -72,21 +72,21 @@ def t_p_values(units: Units) -> Floats:
     """The one-sided p of each score, the greatest over the likely correlations; of `CHARACTERS` the two-sided one."""
     from scipy.special import stdtr
 
-    found = fit(units)
-    error = np.maximum(found.error, np.finfo(float).tiny)
+    fitted = fit(units)
+    error = np.maximum(fitted.error, np.finfo(float).tiny)
     both = np.array(units.names) == CHARACTERS
-    ratio = np.where(both, -np.abs(found.difference), -found.difference) / error
-    p = np.where(both, 2, 1) * stdtr(found.freedom, ratio)
-    return np.asarray(np.where(found.likely, p, 0).max(axis=0))
+    ratio = np.where(both, -np.abs(fitted.difference), -fitted.difference) / error
+    p = np.where(both, 2, 1) * stdtr(fitted.freedom, ratio)
+    return np.asarray(np.where(fitted.likely, p, 0).max(axis=0))
 
 
 def detected(units: Units, level: float, power: float) -> Floats:
     """The difference of each score that the test finds at `level` with a probability of `power`."""
     from scipy.special import stdtrit
 
-    found = fit(units)
+    fitted = fit(units)
     return np.asarray(
-        found.largest_error * (stdtrit(found.freedom, 1 - level) + stdtrit(found.freedom, power))
+        fitted.largest_error * (stdtrit(fitted.freedom, 1 - level) + stdtrit(fitted.freedom, power))
     )
 
 
@@ -97,9 +97,9 @@ def drawn_anew(units: Units, seed: int) -> Units:
     correlation; the document that gets it scales it to its own number of texts.
     """
     rng = np.random.default_rng(seed)
-    found = fit(units)
-    shift = units.suspect[:, None] * found.difference
-    share = np.where(found.likely, np.array(SHARES)[:, None], 0).sum(axis=0) / found.likely.sum(axis=0)
+    fitted = fit(units)
+    shift = units.suspect[:, None] * fitted.difference
+    share = np.where(fitted.likely, np.array(SHARES)[:, None], 0).sum(axis=0) / fitted.likely.sum(axis=0)
     spread = np.sqrt(share + (1 - share) / units.texts[:, None])
     left = units.scored_all(units.scores - shift).centred / spread
     taken = np.empty(len(left), dtype=np.intp)

@@ -202,7 +202,7 @@ def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.Dat
     texts = texts.assign(place=place)[(classes == 2) | (not within)]
     grouped = texts.groupby(["document", "label", *(["place", "id"] if within else [])], sort=True)
     table = grouped[list(names)].mean().reset_index()
-    places = grouped["place"].agg(lambda of: "|".join(sorted(set(of)))).to_numpy()
+    places = grouped["place"].agg(lambda cell_places: "|".join(sorted(set(cell_places)))).to_numpy()
     stratum = table["document"] + "/" + places if within else places
     alike = "" if within else table["label"].astype(str) + places
     texts = texts.assign(unit=grouped.ngroup())
@@ -254,10 +254,10 @@ def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
     if not _enough(units):
         return None
     labels: list[int | None] = [int(label) for label in texts["label"]]
-    of = LabelledTexts(texts["id"].tolist(), texts["text"].tolist(), labels, [], language)
+    labelled = LabelledTexts(texts["id"].tolist(), texts["text"].tolist(), labels, [], language)
     tested = units.second[texts["unit"].to_numpy()]
-    counts = word_counts(of.texts, language)
-    scores = decision_values(of, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
+    counts = word_counts(labelled.texts, language)
+    scores = decision_values(labelled, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
     if not scores:
         return None
     learned = texts["id"].map(scores)[tested].to_frame()

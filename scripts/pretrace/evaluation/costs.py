@@ -50,7 +50,7 @@ def seconds_by_passes(
 
     Methods that read more than these passes, or passes that were not run, are left out.
     """
-    found = {}
+    seconds = {}
     for method in methods:
         if (
             method in METHODS
@@ -58,10 +58,10 @@ def seconds_by_passes(
             and BY_ITSELF.issuperset(METHODS[method].needs)
         ):
             altered = ("", *sorted(altered_views([method])))
-            read = [_seconds(manifest["views"], one, subset, length) for one in altered]
+            read = [_seconds(manifest["views"], view, subset, length) for view in altered]
             if all(read):  # every one has a pass
-                found[method] = sum(map(sum, read))
-    return found
+                seconds[method] = sum(map(sum, read))
+    return seconds
 
 
 def _seconds(

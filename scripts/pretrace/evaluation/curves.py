@@ -88,7 +88,7 @@ def _scores_of_row(
 def _column(scores: Mapping[Column, Floats], row: "pd.Series[Any]", draw: int | None) -> Floats:
     """The scores of a metrics row; those without a prefix have no draw, though the row may carry one."""
     keys = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
-    columns = [Column(**keys, draw=at) for at in (-1, draw) if at is not None]
+    columns = [Column(**keys, draw=number) for number in (-1, draw) if number is not None]
     return next(scores[column] for column in columns if column in scores)
 
 

@@ -158,7 +158,7 @@ def comparisons(
     ranked = [_ranked(*pair) for pair in zip(known, group, strict=True)]
     theirs, ours = (np.concatenate([pair[side] for pair in ranked]) for side in (0, 1))
     of_known, of_group = (np.concatenate([place.document for place in side]) for side in (known, group))
-    columns = [(theirs[:, at], ours[:, at]) for at in range(theirs.shape[1])]
+    columns = [(theirs[:, index], ours[:, index]) for index in range(theirs.shape[1])]
     if len(combined):
         columns.append((_mean(theirs[:, combined]), _mean(ours[:, combined])))
     return [_compared(mine, of_known, yours, of_group) for mine, yours in columns]

@@ -37,15 +37,15 @@ def document_metrics(
             continue
         column = estimate.parts[0].column
         there = cell.scored[column]
-        scores, label, of = cell.scores[column, there], cell.label[there], weights[there]
-        draws = youden_accuracy(scores, label, of)
+        scores, label, weight = cell.scores[column, there], cell.label[there], weights[there]
+        draws = youden_accuracy(scores, label, weight)
         published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
         yield estimate, AUC_AS_PUBLISHED, published, *_interval(draws)
         if is_question(cell.columns[column].method) and estimate.selection in ("grid", "default"):
             for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
-                total = of[kind].sum(axis=0)
+                total = weight[kind].sum(axis=0)
                 draws = np.divide(
-                    scores[kind] @ of[kind], total, out=np.full(len(total), np.nan), where=total > 0
+                    scores[kind] @ weight[kind], total, out=np.full(len(total), np.nan), where=total > 0
                 )
                 mean = float(scores[kind].mean()) if kind.any() else np.nan
                 yield estimate, metric, mean, *_interval(draws)

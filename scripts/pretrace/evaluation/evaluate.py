@@ -95,8 +95,10 @@ def evaluate(
 
 
 def _log_prefixed(scores: Scores, evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]) -> None:
-    without = {one.name for one in evaluation_sets if one.draw is None}
-    prefixed = sorted({column.method for of in scores.values() for column in of.scores if column.draw >= 0})
+    without = {evaluation_set.name for evaluation_set in evaluation_sets if evaluation_set.draw is None}
+    prefixed = sorted(
+        {column.method for units in scores.values() for column in units.scores if column.draw >= 0}
+    )
     if prefixed and without:
         log.info(
             "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
@@ -124,8 +126,8 @@ def _evaluate_cell(
     rankings = Rankings(cell)
     choices = choose(cell, rankings, settings)
     grid = [
-        Estimate("grid", metric, (Part(at, None),))
-        for at in range(len(cell.columns))
+        Estimate("grid", metric, (Part(column, None),))
+        for column in range(len(cell.columns))
         for metric in range(len(METRICS))
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
@@ -157,10 +159,10 @@ def _evaluate_cell(
     tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
     if cell.unit == "document":
         weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
-        for estimate, *found in document_metrics(cell, [*grid, *chosen], weights):
+        for estimate, *value in document_metrics(cell, [*grid, *chosen], weights):
             size = rankings.sizes(estimate.parts[0])
             marks = _marks(estimate, cell, [size], empty, choices.at_edge, settings)
-            metrics.append((*_keys(cell, estimate), *size, *found, marks))
+            metrics.append((*_keys(cell, estimate), *size, *value, marks))
         tested += welch_tests(cell, chosen)
     return metrics, [(*_keys(cell, one.row), *one[1:]) for one in tested]
 
@@ -195,7 +197,7 @@ def _marks(
         "at_grid_edge": chosen and at_edge[columns].mean() > 0.5,
         "few_documents": estimate.selection == "held_out" and cell.few_documents,
         "conditional_on_documents": cell.groups.conditional,
-        "cross_fitted": any(_is_cross_fitted(cell.columns[at], settings) for at in columns),
+        "cross_fitted": any(_is_cross_fitted(cell.columns[column], settings) for column in columns),
         "convention_default": estimate.selection == "default" and bool(conventions),
         "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
         "over_5_percent_empty": bool(empty[columns].any()),

@@ -168,7 +168,7 @@ def _windows_of_text(
     places = range(len(numbers["logprobs"]))[chosen]
     if not places:
         return pd.DataFrame()
-    tokens = {name: sliding_window_view(of, size)[chosen] for name, of in _of_tokens(numbers).items()}
+    tokens = {name: sliding_window_view(values, size)[chosen] for name, values in _of_tokens(numbers).items()}
     sums = _sums(tokens)
     repeats = repeating(numbers["token_ids"], size)[chosen]
     passages = np.full(len(places), "", dtype=object)
@@ -229,10 +229,10 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
     begins = np.flatnonzero(~(broken & np.concatenate([[False], broken[:-1]])))
     ends = [*begins[1:], len(ids)]
     longer = decode([ids[max(begin - 1, 0) : end].tolist() for begin, end in zip(begins, ends, strict=True)])
-    found = np.full(len(ids), "", dtype=object)
+    words_of_tokens = np.full(len(ids), "", dtype=object)
     for begin, words in zip(begins.tolist(), longer, strict=True):
-        found[begin] = words[len(alone[begin - 1]) :] if begin else words
-    return found
+        words_of_tokens[begin] = words[len(alone[begin - 1]) :] if begin else words
+    return words_of_tokens
 
 
 def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
@@ -326,9 +326,9 @@ def longest_run(windows: pd.DataFrame) -> int:
     """Tokens of the longest stretch of a text that extractable windows cover without a gap."""
     suffix = int(windows["suffix"].iloc[0])
     longest, start, end = 0, 0, -1
-    for at in windows.loc[windows["extractable"], "at"].sort_values():
-        start = start if at <= end else at
-        end = at + suffix
+    for position in windows.loc[windows["extractable"], "at"].sort_values():
+        start = start if position <= end else position
+        end = position + suffix
         longest = max(longest, end - start)
     return longest
 

@@ -37,7 +37,7 @@ def along(
     The other parameters are those of the setting `default`. Without one they are at their best in the method's own
     grid; of equal values, the row that has an interval.
     """
-    found: dict[str, Record] = {}
+    row_of_value: dict[str, Record] = {}
     ranked = sorted(rows.items(), key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"])))
     for setting, row in ranked:
         parsed = written_parameters(setting)
@@ -46,5 +46,5 @@ def along(
         else:
             is_meant = {**parsed, parameter: ""} == {**written_parameters(default), parameter: ""}
         if parameter in parsed and is_meant:
-            found.setdefault(parsed[parameter], row)
-    return sorted(found.items(), key=lambda item: float(item[0]))
+            row_of_value.setdefault(parsed[parameter], row)
+    return sorted(row_of_value.items(), key=lambda item: float(item[0]))

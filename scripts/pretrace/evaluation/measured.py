@@ -95,8 +95,8 @@ class Found:
 
 def mean_of(parts: Sequence[Found], benchmark: str) -> Found:
     """The mean of numbers, without an interval; where all are means over draws, so is theirs, draw by draw."""
-    draws = tuple(map(mean, zip(*(one.draws for one in parts), strict=False)))
-    return Found(mean(one.value for one in parts), benchmark=benchmark, draws=draws)
+    draws = tuple(map(mean, zip(*(part.draws for part in parts), strict=False)))
+    return Found(mean(part.value for part in parts), benchmark=benchmark, draws=draws)
 
 
 class Measured:
@@ -108,19 +108,19 @@ class Measured:
 
     def find(self, lookup: Lookup) -> Found | None:
         """The number, or None where the study has none."""
-        found = (self._of(benchmark, lookup) for benchmark in lookup.benchmarks)
-        return next((one for one in found if one is not None), None)
+        numbers = (self._of(benchmark, lookup) for benchmark in lookup.benchmarks)
+        return next((number for number in numbers if number is not None), None)
 
     def why_not(self, lookup: Lookup) -> str:
         """Why the study has no such number, as far as it can be told."""
         if lookup.metric in COUNTS:
-            if any(one in self._results.benchmarks for one in lookup.benchmarks):
+            if any(benchmark in self._results.benchmarks for benchmark in lookup.benchmarks):
                 return "the benchmark has no such texts"
             return "no model that can be asked reads the benchmark"
         if lookup.metric == "p_value" and any(
-            not self._candidates((lookup.model, one), lookup, lookup.subset, "auc").empty
-            for one in lookup.benchmarks
-            if (lookup.model, one) in self._results.metrics
+            not self._candidates((lookup.model, benchmark), lookup, lookup.subset, "auc").empty
+            for benchmark in lookup.benchmarks
+            if (lookup.model, benchmark) in self._results.metrics
         ):
             return "every score is the same, so there is nothing to test"
         return "not measured in this study"
@@ -144,11 +144,12 @@ class Measured:
         if rows.empty or rows["reference"].nunique() > 1:
             return None
         of_draws = [
-            self._best_of(of, pair, lookup) for _, of in rows.groupby("draw", dropna=False, sort=True)
+            self._best_of(draw_rows, pair, lookup)
+            for _, draw_rows in rows.groupby("draw", dropna=False, sort=True)
         ]
         if rows["draw"].isna().any():
             return of_draws[0]
-        draws = tuple(one.value for one in of_draws)
+        draws = tuple(best.value for best in of_draws)
         first = replace(of_draws[0], draws=draws)
         return first if len(draws) == 1 else replace(first, value=mean(draws), low=None, high=None)
 
@@ -178,9 +179,9 @@ class Measured:
 
     def _mean(self, pair: Pair, lookup: Lookup) -> Found | None:
         subsets = sorted({key[4] for key in self._index(pair)} - {""})
-        found = [self._best(pair, lookup, subset) for subset in subsets]
-        parts = [one for one in found if one is not None]
-        return mean_of(parts, pair[1]) if parts and len(parts) == len(found) else None
+        numbers = [self._best(pair, lookup, subset) for subset in subsets]
+        parts = [number for number in numbers if number is not None]
+        return mean_of(parts, pair[1]) if parts and len(parts) == len(numbers) else None
 
     def _p_value(self, pair: Pair, lookup: Lookup) -> Found | None:
         if pair not in self._results.tests:
@@ -239,8 +240,8 @@ def _is_meant(lookup: Lookup, setting: str) -> bool:
         if name in lookup.fixed:
             if abs(value - float(lookup.fixed[name])) > 1e-9:
                 return False
-        elif method and value not in [float(one) for one in method.grid[name]]:
+        elif method and value not in [float(listed) for listed in method.grid[name]]:
             return False
-        if any(abs(value - float(one)) < 1e-9 for one in lookup.without.get(name, ())):
+        if any(abs(value - float(listed)) < 1e-9 for listed in lookup.without.get(name, ())):
             return False
     return True

@@ -46,7 +46,9 @@ def misses(
     from scipy.special import ndtr
     from scipy.stats import binom
 
-    value, low, high, exact = (np.asarray(one, dtype=np.float64) for one in (value, low, high, p_permutation))
+    value, low, high, exact = (
+        np.asarray(column, dtype=np.float64) for column in (value, low, high, p_permutation)
+    )
     missed = (low > chance) | (high < chance)
     error = (high - low) / (2 * 1.959964)
     ratio = np.divide(np.abs(value - chance), error, out=np.full(len(value), np.inf), where=error > 0)
@@ -65,10 +67,10 @@ def null_tests(frame: pd.DataFrame, chance: float) -> pd.DataFrame:
     and `p_permutation_holm`. Controls are not tested.
     """
     models = frame[~frame["control"]]
-    found = _misses(models, chance)
+    counted = _misses(models, chance)
     missed = (frame["low"] > chance) | (frame["high"] < chance)
     corrected = {
-        name: pd.Series(getattr(found, name), models.index) for name in ("p_holm", "p_permutation_holm")
+        name: pd.Series(getattr(counted, name), models.index) for name in ("p_holm", "p_permutation_holm")
     }
     return frame.assign(chance=chance, missed=missed, **corrected)
 
@@ -89,10 +91,10 @@ def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _counted(block: str, panel: Any, own: pd.DataFrame) -> dict[str, Any]:
-    found = _misses(own, own["chance"].max())
+    counted = _misses(own, own["chance"].max())
     far = own.iloc[int((own["value"] - own["chance"]).abs().to_numpy().argmax())]
-    counts = {"methods": len(own), "misses": found.count, "expected": LEVEL * len(own)}
-    limits = {"allowed": found.most_allowed, "p": found.p_count}
+    counts = {"methods": len(own), "misses": counted.count, "expected": LEVEL * len(own)}
+    limits = {"allowed": counted.most_allowed, "p": counted.p_count}
     least = {name: own[name].min() for name in ("p_holm", "p_permutation_holm")}
     return {"block": block, "panel": panel} | counts | limits | least | {"farthest": far.to_dict()}
 

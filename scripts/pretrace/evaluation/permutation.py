@@ -51,9 +51,12 @@ def relabelled_aucs(
             among = choices.candidates[key]
             auc[estimate] = _held_out(cell, among) if len(estimate.parts) > 1 else _default(cell, among[0])
     parts = [
-        [of(labels) for of in auc.values()] for labels in relabellings(cell.label, cell.document, count, seed)
+        [auc_of(labels) for auc_of in auc.values()]
+        for labels in relabellings(cell.label, cell.document, count, seed)
     ]
-    return {estimate: np.concatenate(of) for estimate, of in zip(auc, zip(*parts, strict=True), strict=True)}
+    return {
+        estimate: np.concatenate(aucs) for estimate, aucs in zip(auc, zip(*parts, strict=True), strict=True)
+    }
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class _Midranks:
     def of(cls, cell: RankedUnits, columns: Sequence[int], rows: Flags) -> "_Midranks":
         taken = np.flatnonzero(rows & cell.scored[columns[0]])
         scores = cell.scores[np.asarray(columns)[:, None], taken]
-        return cls(taken, np.stack([_midranks(of) for of in scores]).astype(np.float32))
+        return cls(taken, np.stack([_midranks(row) for row in scores]).astype(np.float32))
 
     def counts(self, labels: Floats) -> tuple[Floats, Floats]:
         """Pairs in which the member scores higher, ties by half (columns, relabellings), and all pairs (relabellings,).

@@ -70,14 +70,14 @@ def placebos(
                 rankings = Rankings(cell)
                 estimates = choose(cell, rankings, settings).estimates
                 values = rankings.values(estimates, np.ones((len(cell.label), 1)))[:, 0]
-                at = {"subset": cell.subset, "length": cell.length, "evaluation_set": cell.evaluation_set}
-                at |= {"document": document, "placebo": placebo}
-                at |= {"n_members": int(cell.label.sum()), "n_nonmembers": int((~cell.label).sum())}
+                place = {"subset": cell.subset, "length": cell.length, "evaluation_set": cell.evaluation_set}
+                place |= {"document": document, "placebo": placebo}
+                place |= {"n_members": int(cell.label.sum()), "n_nonmembers": int((~cell.label).sum())}
                 for estimate, value in zip(estimates, values, strict=True):
                     column = cell.columns[estimate.parts[0].column]
                     keys = {key: value for key, value in column._asdict().items() if key in KEYS}
                     chosen = {"selection": estimate.selection, "metric": METRICS[estimate.metric]}
-                    rows.append(at | keys | chosen | {"value": float(value)})
+                    rows.append(place | keys | chosen | {"value": float(value)})
             progress.update()
     return _summarised(pd.DataFrame(rows))
 
@@ -118,29 +118,31 @@ def ends_of_time(documents: Iterable[str]) -> tuple[str, str]:
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """The non-members' one document, and the members'."""
-    found = {label: sorted(set(benchmark.loc[benchmark["label"].eq(label), "document"])) for label in (0, 1)}
-    if len(found[0]) != 1 or "" in found[0] + found[1]:
+    documents = {
+        label: sorted(set(benchmark.loc[benchmark["label"].eq(label), "document"])) for label in (0, 1)
+    }
+    if len(documents[0]) != 1 or "" in documents[0] + documents[1]:
         raise InputError(
             f"benchmark '{name}': placebos need non-members of one document and members of named documents; "
-            f"there are {len(found[0])} documents of non-members. Leave `placebos` out of its entry."
+            f"there are {len(documents[0])} documents of non-members. Leave `placebos` out of its entry."
         )
-    return found[0][0], found[1]
+    return documents[0][0], documents[1]
 
 
 def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:
     """The sets that stand for a document ("": the real one, in its first draw), without texts outside the table."""
     ids = set(table["text_id"])
     return [
-        EvaluationSet(one.name, one.draw, ids if one.ids is None else ids & set(one.ids))
-        for one in sets
-        if one.draw is None or (one.nonmembers == document and (document or one.draw == 0))
+        EvaluationSet(real.name, real.draw, ids if real.ids is None else ids & set(real.ids))
+        for real in sets
+        if real.draw is None or (real.nonmembers == document and (document or real.draw == 0))
     ]
 
 
 def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
     """The scores, those of methods that learn from labels learned from the table's."""
     learning = [column for column in of_texts.scores if find(column.method).cross_fitted]
-    kept = {column: values for column, values in of_texts.scores.items() if column not in learning}
+    unchanged = {column: values for column, values in of_texts.scores.items() if column not in learning}
     learned = {column: np.full(len(of_texts.units), np.nan) for column in learning}
     place = pd.Index(of_texts.units["id"])
     for _, cell in table.groupby(["subset", "length"], dropna=False, sort=True):
@@ -151,7 +153,7 @@ def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> Scor
         for column, values in learned.items():
             scored: Mapping[str, float] = find(column.method).function(texts)
             values[place.get_indexer(pd.Index(list(scored)))] = list(scored.values())
-    return kept | learned
+    return unchanged | learned
 
 
 def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
@@ -159,8 +161,8 @@ def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
         return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))
     grouped = rows[rows["placebo"]].groupby(KEYS, dropna=False)["value"]
-    found = grouped.agg(mean="mean", sd="std", placebos="size").reset_index()
-    joined = rows.merge(found, on=KEYS, how="left")
+    summaries = grouped.agg(mean="mean", sd="std", placebos="size").reset_index()
+    joined = rows.merge(summaries, on=KEYS, how="left")
     real = rows.loc[~rows["placebo"], [*KEYS, "value"]]
     above = rows[rows["placebo"]].merge(real, on=KEYS, suffixes=("", "_real"))
     above = above.assign(rank=above["value"] >= above["value_real"])

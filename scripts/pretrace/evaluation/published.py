@@ -41,25 +41,25 @@ class Agreement:
     unjudged: str = ""
 
 
-def judge(published: str, printed_sd: str, found: Found, lookup: Lookup, *, rebuilt: bool) -> Agreement:
+def judge(published: str, printed_sd: str, ours: Found, lookup: Lookup, *, rebuilt: bool) -> Agreement:
     """The agreement of a number as printed with ours, to its last digit.
 
     `printed_sd`: the standard deviation over resamples that the paper prints beside it, "" without one.
     """
     rounding = 0.5 * 10.0 ** -len(published.partition(".")[2]) + _EXACT
-    apart = abs(found.value - float(published))
+    apart = abs(ours.value - float(published))
     if lookup.unjudged:
         return Agreement(unjudged=lookup.unjudged)
     if rebuilt:
-        if found.low is None or found.high is None:
+        if ours.low is None or ours.high is None:
             return Agreement(unjudged="of a rebuilt benchmark, and without an interval")
-        inside = found.low - rounding <= float(published) <= found.high + rounding
+        inside = ours.low - rounding <= float(published) <= ours.high + rounding
         return Agreement("interval", None, inside)
-    if len(found.draws) == 1 and not printed_sd:
+    if len(ours.draws) == 1 and not printed_sd:
         return Agreement(
             unjudged="shots are drawn, and this study has one draw: no standard deviation of draws"
         )
-    drawn = float(printed_sd) if printed_sd else found.sd
+    drawn = float(printed_sd) if printed_sd else ours.sd
     allowed = max(lookup.tolerance, drawn or 0.0) + rounding
     return Agreement("tolerance" if drawn is None else "draws", allowed, apart <= allowed)
 
@@ -150,9 +150,9 @@ def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str
         ]
         for protocol, its in about["protocols"].items():
             rules = [*names.rules, *its["rules"]]
-            of = [_compared(row, protocol, rules, names, measured, gone) for row in rows]
-            compared += _averaged(of)
-    return [_judged(one, results) for one in compared]
+            numbers = [_compared(row, protocol, rules, names, measured, gone) for row in rows]
+            compared += _averaged(numbers)
+    return [_judged(number, results) for number in compared]
 
 
 def read_published(path: Path) -> list[Row]:
@@ -180,7 +180,7 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     use: dict[str, Any] = {key: row[key] for key in ("model", "subset", "method", "metric")}
     use |= {"benchmark": [row["benchmark"]], "length": int(row["length"]) if row["length"] else None}
     for rule in rules:
-        wanted = {key: [of] if isinstance(of, str) else of for key, of in rule["where"].items()}
+        wanted = {key: [words] if isinstance(words, str) else words for key, words in rule["where"].items()}
         if all(facts.get(key, "") in values for key, values in wanted.items()):
             use |= rule["use"]
     if "skip" in use:
@@ -198,7 +198,7 @@ def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[
     method = METHODS.get(use["method"])
     if method is not None and not tuned:
         fixed = {name: method.defaults[name] for name in method.grid if name not in free} | fixed
-    use["benchmarks"] = tuple(one.format(**facts) for one in use.pop("benchmark"))
+    use["benchmarks"] = tuple(benchmark.format(**facts) for benchmark in use.pop("benchmark"))
     use["reference"] = use.get("reference", "").format(**facts)
     return Lookup(**use | {"fixed": fixed})
 
@@ -216,18 +216,20 @@ def _compared(
         return Compared(row, protocol, reason=lookup)
     if AVERAGE in (row["model"], row["subset"]):
         return Compared(row, protocol, lookup, reason="a part of the average is missing")
-    found = measured.find(lookup)
-    if found is not None:
-        return Compared(row, protocol, lookup, found)
+    ours = measured.find(lookup)
+    if ours is not None:
+        return Compared(row, protocol, lookup, ours)
     return Compared(row, protocol, lookup, reason=gone.get(lookup.model) or measured.why_not(lookup))
 
 
-def _judged(one: Compared, results: Evaluated) -> Compared:
-    if one.found is None or one.lookup is None:
-        return one
-    rebuilt = bool(results.entries.get(one.found.benchmark, {}).get("rebuilt", False))
-    agreement = judge(one.row["value"], one.row.get("std") or "", one.found, one.lookup, rebuilt=rebuilt)
-    return replace(one, agreement=agreement)
+def _judged(number: Compared, results: Evaluated) -> Compared:
+    if number.found is None or number.lookup is None:
+        return number
+    rebuilt = bool(results.entries.get(number.found.benchmark, {}).get("rebuilt", False))
+    agreement = judge(
+        number.row["value"], number.row.get("std") or "", number.found, number.lookup, rebuilt=rebuilt
+    )
+    return replace(number, agreement=agreement)
 
 
 def _averaged(compared: Sequence[Compared]) -> list[Compared]:
@@ -235,14 +237,14 @@ def _averaged(compared: Sequence[Compared]) -> list[Compared]:
     filled = list(compared)
     for key in ("subset", "model"):
         parts: dict[tuple[str, ...], list[Compared]] = {}
-        for one in filled:
-            if one.row[key] != AVERAGE and not one.skipped:
-                parts.setdefault(_beside(one.row, key), []).append(one)
-        for at, one in enumerate(filled):
-            of = parts.get(_beside(one.row, key), []) if one.row[key] == AVERAGE else []
-            found = [part.found for part in of if part.found is not None]
-            if found and len(found) == len(of) and not one.skipped:
-                filled[at] = replace(one, found=mean_of(found, found[0].benchmark), reason="")
+        for number in filled:
+            if number.row[key] != AVERAGE and not number.skipped:
+                parts.setdefault(_beside(number.row, key), []).append(number)
+        for index, number in enumerate(filled):
+            averaged = parts.get(_beside(number.row, key), []) if number.row[key] == AVERAGE else []
+            measured = [part.found for part in averaged if part.found is not None]
+            if measured and len(measured) == len(averaged) and not number.skipped:
+                filled[index] = replace(number, found=mean_of(measured, measured[0].benchmark), reason="")
     return filled
 
 
@@ -253,53 +255,55 @@ def _beside(row: Row, over: str) -> tuple[str, ...]:
 
 def frame_of(compared: Sequence[Compared]) -> pd.DataFrame:
     """Every number once, in the papers' order."""
-    return pd.DataFrame([_record(one) for one in compared])
+    return pd.DataFrame([_record(number) for number in compared])
 
 
-def _record(one: Compared) -> dict[str, Any]:
+def _record(number: Compared) -> dict[str, Any]:
     keys = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
-    found = one.found
-    return {key: one.row[key] for key in keys} | {
-        "inferred": one.inferred,
-        "published": one.published,
-        "published_std": one.row.get("std") or None,
-        "protocol": one.protocol,
-        "measured": found.value if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "draws": len(found.draws) if found else None,
-        "sd": found.sd if found else None,
-        "difference": one.difference,
-        "criterion": one.agreement.criterion,
-        "tolerance": one.agreement.tolerance,
-        "agrees": {True: "true", False: "false", None: ""}[one.agreement.agrees],
-        "unjudged": one.agreement.unjudged,
-        "our_benchmark": found.benchmark if found else "",
-        "our_setting": found.setting if found else "",
-        "our_reference": found.reference if found else "",
-        "reason": one.reason,
+    ours = number.found
+    return {key: number.row[key] for key in keys} | {
+        "inferred": number.inferred,
+        "published": number.published,
+        "published_std": number.row.get("std") or None,
+        "protocol": number.protocol,
+        "measured": ours.value if ours else None,
+        "low": ours.low if ours else None,
+        "high": ours.high if ours else None,
+        "draws": len(ours.draws) if ours else None,
+        "sd": ours.sd if ours else None,
+        "difference": number.difference,
+        "criterion": number.agreement.criterion,
+        "tolerance": number.agreement.tolerance,
+        "agrees": {True: "true", False: "false", None: ""}[number.agreement.agrees],
+        "unjudged": number.agreement.unjudged,
+        "our_benchmark": ours.benchmark if ours else "",
+        "our_setting": ours.setting if ours else "",
+        "our_reference": ours.reference if ours else "",
+        "reason": number.reason,
     }
 
 
 def rates(compared: Sequence[Compared]) -> list[Compared]:
     """The measured AUCs and rates, which have one scale."""
-    return [one for one in compared if one.found is not None and one.row["metric"].startswith(RATES)]
+    return [
+        number for number in compared if number.found is not None and number.row["metric"].startswith(RATES)
+    ]
 
 
 def judged(compared: Sequence[Compared]) -> list[bool]:
     """Whether each number agrees, for the numbers that can be judged."""
-    return [one.agreement.agrees for one in compared if one.agreement.agrees is not None]
+    return [number.agreement.agrees for number in compared if number.agreement.agrees is not None]
 
 
 def summary(compared: Sequence[Compared]) -> dict[str, Any]:
     """Of some numbers: how many there are, were `measured`, can be `judged` and `agree`, and by which `criteria`; of
     their rates the `median` difference, the `largest` one and the median `distance`, None where none was measured.
     """
-    apart = [one.difference for one in rates(compared) if one.difference is not None]
-    criteria = {one.agreement.criterion for one in compared}
+    apart = [number.difference for number in rates(compared) if number.difference is not None]
+    criteria = {number.agreement.criterion for number in compared}
     return {
         "numbers": len(compared),
-        "measured": sum(one.found is not None for one in compared),
+        "measured": sum(number.found is not None for number in compared),
         "judged": len(judged(compared)),
         "agree": sum(judged(compared)),
         "criteria": [words for criterion, words in CRITERIA.items() if criterion in criteria],

@@ -76,19 +76,19 @@ class Ranking:
         TPR whose FPR does not exceed the level (`_strict`: lies below it) over all thresholds, as
         `roc_curve(drop_intermediate=False)` lists them, without interpolation.
         """
-        found, lower = _cumulative(weights[self.members]), weights[self.nonmembers]
+        right, lower = _cumulative(weights[self.members]), weights[self.nonmembers]
         wrong = _cumulative(lower)
-        area = np.einsum("jr,jr->r", lower, found[self.above])
+        area = np.einsum("jr,jr->r", lower, right[self.above])
         if (self.above != self.at_least).any():
-            area = (area + np.einsum("jr,jr->r", lower, found[self.at_least])) / 2
+            area = (area + np.einsum("jr,jr->r", lower, right[self.at_least])) / 2
         nonmembers = wrong[-1]
         allowed = (nonmembers * _LEVELS - _STRICT) // 100
         # the first non-member that is one too many lies below every threshold that is allowed
         too_many = _count_at_most(wrong, allowed)
         above = np.append(self.above, len(self.members))[too_many]
-        hits = np.take_along_axis(found, above, axis=0) * nonmembers
+        hits = np.take_along_axis(right, above, axis=0) * nonmembers
         numerators = np.concatenate([area[None], hits])
-        return numerators.astype(np.float64), (found[-1] * nonmembers).astype(np.float64)
+        return numerators.astype(np.float64), (right[-1] * nonmembers).astype(np.float64)
 
 
 def _cumulative(weights: Floats) -> Floats:

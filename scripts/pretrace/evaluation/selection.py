@@ -152,11 +152,13 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     candidates = _candidates(cell, settings)
     for key, among in candidates.items():
         order = np.array(among)
-        tried = [grid_values(cell.columns[at], settings) for at in among]
+        tried = [grid_values(cell.columns[index], settings) for index in among]
         at_edge[order] = edges(key.method, tried, settings)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         for metric in range(len(METRICS)):
-            held_out = tuple(Part(int(best[metric, 1 + at]), fold) for at, fold in enumerate(cell.folds))
+            held_out = tuple(
+                Part(int(best[metric, 1 + index]), fold) for index, fold in enumerate(cell.folds)
+            )
             held_out = (Part(among[0], None),) if cell.few_documents else held_out
             (of_variants if key.setting else estimates).extend(
                 [
@@ -181,14 +183,14 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
     There a parameter has the least or the greatest of more than two numbers, and could go beyond it: the best may
     lie outside the grid.
     """
-    found = np.zeros(len(tried), dtype=bool)
+    at_edge = np.zeros(len(tried), dtype=bool)
     for name in tried[0]:
         values = [setting[name] for setting in tried]
         distinct = set(values)
         if len(distinct) > 2 and all(isinstance(value, int | float) for value in distinct):
             ends = [end for end in (min(distinct), max(distinct)) if not settings.is_limit(method, name, end)]
-            found |= np.isin(values, ends)
-    return found
+            at_edge |= np.isin(values, ends)
+    return at_edge
 
 
 def training_weights(cell: RankedUnits) -> Floats:
@@ -203,14 +205,14 @@ def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]
     has none of the grid. Nothing is chosen that is scored on other texts than the default: a sweep over one
     subset says nothing of how a setting ranks all texts.
     """
-    found: dict[Column, list[int]] = {}
-    for at, column in enumerate(cell.columns):
+    groups: dict[Column, list[int]] = {}
+    for index, column in enumerate(cell.columns):
         variant = variant_of(column.setting, settings.METHODS[column.method].grid)
-        found.setdefault(column._replace(setting=variant), []).append(at)
+        groups.setdefault(column._replace(setting=variant), []).append(index)
     candidates = {}
-    for key in sorted(found):
-        first, *others = _in_order(cell, settings, found[key])
-        comparable = [at for at in others if (cell.scored[at] == cell.scored[first]).all()]
+    for key in sorted(groups):
+        first, *others = _in_order(cell, settings, groups[key])
+        comparable = [index for index in others if (cell.scored[index] == cell.scored[first]).all()]
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
@@ -223,10 +225,14 @@ def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]
 def _in_order(cell: RankedUnits, settings: Settings, among: Sequence[int]) -> list[int]:
     """The grid's columns: at the defaults first, then by ascending parameters."""
     method = settings.METHODS[cell.columns[among[0]].method]
-    chosen = {at: grid_values(cell.columns[at], settings) for at in among}
-    inside = [at for at in among if all(value in method.grid[name] for name, value in chosen[at].items())]
+    chosen = {index: grid_values(cell.columns[index], settings) for index in among}
+    inside = [
+        index for index in among if all(value in method.grid[name] for name, value in chosen[index].items())
+    ]
     defaults = {name: method.defaults[name] for name in method.grid}
-    return sorted(inside or among, key=lambda at: (chosen[at] != defaults, tuple(chosen[at].values())))
+    return sorted(
+        inside or among, key=lambda index: (chosen[index] != defaults, tuple(chosen[index].values()))
+    )
 
 
 def grid_values(column: Column, settings: Settings) -> dict[str, Any]:

@@ -242,26 +242,28 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
     logprobs = [np.asarray(values, dtype=np.float64) for values in texts["logprobs"]]
     entropies = [np.asarray(values, dtype=np.float64) for values in texts["entropies"]]
     pairs = zip(logprobs, entropies, strict=True)
-    statistics = [TokenStatistics(ABSENT, np.arange(len(one)), one, entropy) for one, entropy in pairs]
-    found = [surprising(text, setting["eps"], setting["percentile"]) for text in statistics]
+    statistics = [
+        TokenStatistics(ABSENT, np.arange(len(logprob)), logprob, entropy) for logprob, entropy in pairs
+    ]
+    flags = [surprising(text, setting["eps"], setting["percentile"]) for text in statistics]
     return pd.DataFrame(
         {
             "text": np.repeat(np.arange(len(logprobs)), [len(values) for values in logprobs]),
             "entropy": np.concatenate(entropies),
             "logprob": np.concatenate(logprobs),
-            "surprising": np.concatenate(found),
+            "surprising": np.concatenate(flags),
         }
     )
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """The share of each class's tokens (percent) in hexagons that cover those of both."""
-    everything = pd.concat([of.frame for of in tokens.values()])
+    everything = pd.concat([own.frame for own in tokens.values()])
     extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
-    for label, of in tokens.items():
-        x, y = hexagons(of.frame["entropy"].to_numpy(), of.frame["logprob"].to_numpy(), extent)
+    for label, own in tokens.items():
+        x, y = hexagons(own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent)
         counts = pd.DataFrame({"x": x, "y": y}).value_counts(sort=False).rename("weight").reset_index()
-        counts["weight"] *= 100 / len(of.frame)
+        counts["weight"] *= 100 / len(own.frame)
         yield counts.assign(curve="share", label=label)
 
 
@@ -274,9 +276,9 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
     padding = 1e-9 * (extent[1] - extent[0])
     start = np.array([extent[0] - padding, extent[2]])
     step = (np.array([extent[1] + padding, extent[3]]) - start) / HEXAGONS
-    at = (np.stack([x, y]) - start[:, None]) / step[:, None]
-    whole, half = np.round(at), np.floor(at) + 0.5
-    of_whole, of_half = ((one[0] ** 2 + 3 * one[1] ** 2) for one in (at - whole, at - half))
+    steps = (np.stack([x, y]) - start[:, None]) / step[:, None]
+    whole, half = np.round(steps), np.floor(steps) + 0.5
+    of_whole, of_half = ((offset[0] ** 2 + 3 * offset[1] ** 2) for offset in (steps - whole, steps - half))
     centre = np.where(of_whole < of_half, whole, half)
     inside = np.all((centre >= 0) & (centre <= np.array(HEXAGONS)[:, None]), axis=0)
     x, y = centre[:, inside] * step[:, None] + start[:, None]
@@ -284,23 +286,23 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
 
 
 def _points(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    for label, of in tokens.items():
-        points = of.surprising[["entropy", "logprob"]].set_axis(["x", "y"], axis=1)
+    for label, own in tokens.items():
+        points = own.surprising[["entropy", "logprob"]].set_axis(["x", "y"], axis=1)
         yield points.assign(curve="token", label=label)
 
 
 def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """Mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
-    tokens = {label: of for label, of in tokens.items() if len(of.surprising) >= FEWEST}
+    tokens = {label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST}
     if not tokens:
         return
-    entropy = np.concatenate([of.surprising["entropy"].to_numpy() for of in tokens.values()])
+    entropy = np.concatenate([own.surprising["entropy"].to_numpy() for own in tokens.values()])
     edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
     bins = np.searchsorted(edges, entropy, side="right")
-    centres = [float(np.median(entropy[bins == at])) for at in range(BINS)]
-    for label, of in tokens.items():
-        groups = np.searchsorted(edges, of.surprising["entropy"].to_numpy(), side="right")
-        means = resampled_means(of, groups, BINS)
+    centres = [float(np.median(entropy[bins == number])) for number in range(BINS)]
+    for label, own in tokens.items():
+        groups = np.searchsorted(edges, own.surprising["entropy"].to_numpy(), side="right")
+        means = resampled_means(own, groups, BINS)
         low, high = percentile_interval(means[1:].T)
         whole = ~np.isnan(means[1:]).any(axis=0)  # no interval where a resample had no token
         ends = {"low": np.where(whole, low, np.nan), "high": np.where(whole, high, np.nan)}

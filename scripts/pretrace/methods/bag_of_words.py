@@ -36,7 +36,8 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
         **of_chinese,
     )
     parts = [
-        hashing.transform(texts[at : at + _TEXTS_AT_ONCE]) for at in range(0, len(texts), _TEXTS_AT_ONCE)
+        hashing.transform(texts[start : start + _TEXTS_AT_ONCE])
+        for start in range(0, len(texts), _TEXTS_AT_ONCE)
     ]
     met = np.unique(np.concatenate([np.array([], np.int32), *(np.unique(part.indices) for part in parts)]))
     return vstack(

@@ -136,7 +136,11 @@ class Results:
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """The cautions in benchmarks' entries, printed under every table and figure of their documents."""
         entries = {panel["benchmark"]: self.entries[panel["benchmark"]] for panel in panels}
-        return [f"{name}: {of['caution'].rstrip('.')}." for name, of in entries.items() if "caution" in of]
+        return [
+            f"{name}: {entry['caution'].rstrip('.')}."
+            for name, entry in entries.items()
+            if "caution" in entry
+        ]
 
     def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
         """The rows of `evaluation.placebos` beside a metrics row of a panel; none where it has no placebos."""
@@ -151,7 +155,7 @@ class Results:
         """Mean and standard deviation of a row's placebos, its z and rank among them, and their number, else None."""
         rows = records_of(self.placebos_of(panel, row))
         names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
-        real = next((one for one in rows if not one["placebo"]), dict.fromkeys(names))
+        real = next((candidate for candidate in rows if not candidate["placebo"]), dict.fromkeys(names))
         return {shown: number(real[key]) for key, shown in names.items()}
 
     def panels(self, artifact: Artifact) -> list[Panel]:
@@ -174,14 +178,14 @@ class Results:
             there = there[meant]
         elif there["subset"].eq("").any():
             there = there[there["subset"] == ""]
-        found: list[Panel] = [
+        panels: list[Panel] = [
             {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
             for subset, length in there.itertuples(index=False)
             if panel.get("length", length) in (length, None)
         ]
-        if len(found) > 1 and "label" in panel:
-            return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in found]
-        return found or [{"length": None, **panel, "subset": panel.get("subset", "")}]
+        if len(panels) > 1 and "label" in panel:
+            return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in panels]
+        return panels or [{"length": None, **panel, "subset": panel.get("subset", "")}]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
         """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with `benchmark`.
@@ -200,7 +204,9 @@ class Results:
         rows = rows[_fixed(rows, artifact, panel)]
         chosen = rows[rows["selection"] != "grid"]
         pairs = zip(chosen["method"], chosen["setting"], strict=True)
-        chosen = chosen.assign(method=[named_variant(method, of.split("|")[0]) for method, of in pairs])
+        chosen = chosen.assign(
+            method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs]
+        )
         rows = pd.concat([rows[rows["selection"] == "grid"], chosen])
         if "methods" in artifact:
             rows = rows[rows["method"].isin(list(artifact["methods"]))]
@@ -222,16 +228,16 @@ class Results:
         """
         selection = one_setting(artifact)
         chosen = self.selected(artifact, panel, selection)
-        found: list[tuple[str, str, Record]] = []
+        curves: list[tuple[str, str, Record]] = []
         for method in ordered(artifact, chosen):
             if parameter in written_parameters(chosen[method]["setting"]):
                 default = chosen[method]["setting"] if selection == "default" else None
                 rows = along(self.grid(artifact, panel, method), parameter, method, default)
-                found += [(value, method, row) for value, row in rows]
-        if not found:
+                curves += [(value, method, row) for value, row in rows]
+        if not curves:
             raise InputError(f"{where(artifact, panel)}: no method has a parameter '{parameter}'")
-        along_it = {method for _, method, _ in found}
-        return found + [("", method, row) for method, row in chosen.items() if method not in along_it]
+        along_it = {method for _, method, _ in curves}
+        return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
 
     def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
         """The metrics row of each method; empty where the selection has none."""
@@ -312,7 +318,7 @@ def estimates(
     records += averages_of(records, panels, options.get("average", ""), options.get("blocks", ""))
     frame = long_frame(records)
     frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
-    order = {method: at for at, method in enumerate(ordered(artifact, frame["method"]))}
+    order = {method: place for place, method in enumerate(ordered(artifact, frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
     )

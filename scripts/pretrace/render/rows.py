@@ -57,7 +57,7 @@ def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFr
     frame = pd.DataFrame(records)
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
     types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
-    return frame.astype({column: of for column, of in types.items() if column in frame})
+    return frame.astype({column: dtype for column, dtype in types.items() if column in frame})
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
