@@ -101,7 +101,7 @@ def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator
 
 
 def mean_of_groups(values: np.ndarray, groups: np.ndarray, resamples: int, seed: int) -> Row:
-    """`n` groups, the mean over them of each one's mean (`value`), and its 95 % interval by bootstrap of the groups.
+    """Return `n` groups, the mean of their means (`value`), and its 95 % interval by bootstrap of the groups.
 
     `values` and `groups` (any labels) have shape (answers,); `answers` says how many. One group has no interval.
     """

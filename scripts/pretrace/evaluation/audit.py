@@ -160,7 +160,7 @@ def rows_by_method(rows: pd.DataFrame) -> Rows:
 
 
 def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]]:
-    """Rows of every unit, of the known documents, and of the design; `unit` is what was scored."""
+    """Yield the rows of every unit, of the known documents, and of the design; `unit` is what was scored."""
     known = _aligned(known, suspects.methods)
     own = {
         name: suspects.where(suspects.frame["document"] == name)
@@ -179,7 +179,7 @@ def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]
 
 
 def _aligned(known: Rows, methods: tuple[tuple[str, str], ...]) -> Rows:
-    """The known rows with the suspects' methods in their order; NaN where a method has none."""
+    """Return the known rows with the suspects' methods in their order; NaN where a method has none."""
     place = {method: index for index, method in enumerate(known.methods)}
     columns = [
         known.scores[:, place[method]] if method in place else np.full(len(known.frame), np.nan)
@@ -189,7 +189,7 @@ def _aligned(known: Rows, methods: tuple[tuple[str, str], ...]) -> Rows:
 
 
 def _unit_rows(kind: str, id: str, rows: Rows, known: Rows) -> Iterator[dict[str, Any]]:
-    """A row for each method and one for `COMBINED`."""
+    """Yield a row for each method and one for `COMBINED`."""
     results = unit_comparisons(rows, known, combined_methods(known))
     documents = sorted(rows.frame["document"].unique())
     about = {
@@ -230,7 +230,7 @@ def combined_methods(known: Rows) -> list[int]:
 
 
 def _tied(scores: Floats) -> float:
-    """The share of the scores that tie at the highest."""
+    """Return the share of the scores that tie at the highest."""
     scores = scores[~np.isnan(scores)]
     ties = int((scores == scores.max(initial=-np.inf)).sum())
     return ties / len(scores) if ties > 1 else 0.0
@@ -253,7 +253,7 @@ def _places(rows: Rows, known: Rows) -> tuple[list[ScoredTexts], list[ScoredText
 
 
 def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[dict[str, Any]]:
-    """What the audit can find: its numbers of documents and texts, smallest effects, the least p."""
+    """Yield the audit's design: numbers of documents and texts, smallest effects, the least p."""
     seen = combined_methods(known)
     if not seen:
         return
@@ -286,7 +286,7 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
 
 
 def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.DataFrame:
-    """All audited texts against the known documents by scores that see no model."""
+    """Compare all audited texts with the known documents by scores that see no model."""
     from scipy.special import ndtri
 
     rows = []
@@ -311,7 +311,7 @@ def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.D
 
 
 def _positive(scored: ScoredBenchmark, chosen: Mapping[str, Any]) -> pd.DataFrame:
-    """The passages that a model surely read (label 1) against the others of their book (label 0)."""
+    """Compare the passages that a model surely read (label 1) with the others of their book (label 0)."""
     rows = audit_scores(scored, chosen)
     rows = rows[rows["unit"] == "text"]
     sides = [rows_by_method(rows[rows["label"].eq(label).fillna(False)]) for label in (1, 0)]
@@ -323,7 +323,7 @@ def _positive(scored: ScoredBenchmark, chosen: Mapping[str, Any]) -> pd.DataFram
 
 
 def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Benjamini and Hochberg's q over the documents, and over the texts, of each method."""
+    """Return Benjamini and Hochberg's q over the documents, and over the texts, of each method."""
     from scipy.stats import false_discovery_control
 
     tested = frame[frame["unit"].isin(["document", "text"]) & frame["p"].notna()]
@@ -334,7 +334,7 @@ def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
 def _comparable(
     ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
 ) -> pd.DataFrame:
-    """Our rows that have known non-members in their place; the log counts the units that have none."""
+    """Return our rows that have known non-members in their place; the log counts the units that have none."""
     places = ["unit", *OF_METHOD, *CELL]
     there = pd.MultiIndex.from_frame(theirs[places])
     comparable = ours[pd.MultiIndex.from_frame(ours[places]).isin(there)]
@@ -358,7 +358,7 @@ def _place(subset: str, length: int) -> str:
 
 
 def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
-    """The texts behind the rows: those scored, or those of the documents scored."""
+    """Return the texts behind the rows: the texts that were scored, or all texts of the documents that were."""
     ids, documents = rows.loc[rows["unit"] == "text", "id"], rows.loc[rows["unit"] == "document", "document"]
     table = scored.benchmark
     return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]

@@ -90,7 +90,7 @@ def _cell(pair: Sequence[pd.DataFrame], values: Sequence[np.ndarray]) -> _Cell:
 
 
 def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
-    """z of no shift, and the mean AUC of cells with weights n_audited x n_known.
+    """Return z of no shift, and the mean AUC of cells with weights n_audited x n_known.
 
     The variance is that of DeLong's placements summed by document over all cells (Obuchowski, Biometrics 1997), for
     texts of one document are alike and longer texts hold shorter ones; never below Mann and Whitney's of independent
@@ -117,8 +117,9 @@ def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
 def _side_variance(
     placed: Sequence[np.ndarray], documents: Sequence[np.ndarray], weight: np.ndarray
 ) -> float:
-    """What one side's texts add to the variance: by document, or where few or none are named, as if the cells were
-    the same texts at other lengths."""
+    """Return one side's part of the variance: by document, or if few or none are named, as if the cells were the same
+    texts at other lengths.
+    """
     names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
     if "" in names or len(names) < FEWEST_DOCUMENTS:
         errors = [places.std(ddof=1) / np.sqrt(len(places)) for places in placed]
@@ -161,7 +162,7 @@ def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
 
 
 def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:
-    """Each side dealt by itself, in an order that depends on its ids alone."""
+    """Deal each side's units into folds, in an order that depends on their ids alone."""
     units = side["document"].where((side["document"] != "") & by_document, side["text_id"])
     order = sorted(units.unique(), key=lambda unit: seed_of("shift", unit))
     place = {unit: index % FOLDS for index, unit in enumerate(order)}

@@ -18,7 +18,7 @@ REPEATED = ("draw", "panel")
 
 
 def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | None]:
-    """The mean of a group that differs in `over` alone, its interval, and its standard deviation.
+    """Return the mean of a group that differs in `over` alone, its interval, and its standard deviation.
 
     Subsets hold different texts, so their errors are independent and the interval is that of a mean of
     independent estimates (method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
@@ -38,7 +38,7 @@ def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | No
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
-    """first - second, with an interval combined from the two as if they were independent.
+    """Return first - second, with an interval combined from the two as if they were independent.
 
     Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about
     effect measures, Statistics in Medicine 27 (2008); no interval where either has none.
@@ -55,17 +55,17 @@ PANEL_KEYS = ("model", "benchmark", "subset", "length", "view", "draw", "referen
 
 
 def number(value: Any) -> float | None:
-    """A number of a frame as float, None where it is missing."""
+    """Return a number of a frame as float, None if it is missing."""
     return None if value is None or pd.isna(value) else float(value)
 
 
 def estimate(row: Record) -> Estimate:
-    """The value of a metrics row with its interval."""
+    """Return the value of a metrics row with its interval."""
     return float(row["value"]), number(row["low"]), number(row["high"])
 
 
 def test_record(row: Record | None) -> dict[str, Any]:
-    """What a test against a baseline says; empty where there is none."""
+    """Return the columns of a test against a baseline; empty without one."""
     return {
         key: row[key] if row else None if key != "baseline" else ""
         for key in ("baseline", "difference", "p", "p_holm")
@@ -73,7 +73,7 @@ def test_record(row: Record | None) -> dict[str, Any]:
 
 
 def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
-    """Records that agree in these keys, in the order in which the groups come."""
+    """Return groups of records that agree in these keys, in the order of their first records."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(tuple(record[key] for key in keys), []).append(record)
@@ -81,7 +81,7 @@ def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
 
 
 def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
-    """The mean over draws of what every draw has, with its standard deviation as `sd`.
+    """Return the mean over draws of the values that every draw has, with its standard deviation as `sd`.
 
     Its test is that of the draw which says least for the method, so that a star holds in every draw.
     """
@@ -107,7 +107,7 @@ def averages_of(
     block: str = "",
     by: Sequence[str] = ("method",),
 ) -> list[dict[str, Any]]:
-    """The mean of two or more panels that differ in `over` alone, in one `block`; none where `over` is empty.
+    """Return the means of two or more panels that differ in `over` alone, in one `block`; none if `over` is empty.
 
     Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has a mean if all panels have it.
     """
@@ -127,7 +127,7 @@ def averages_of(
 
 
 def _averaged(rows: Sequence[Record], over: str) -> dict[str, Any]:
-    """The mean of rows that differ in `over`, and the marks that all of them carry."""
+    """Return the mean of rows that differ in `over`, and the marks that all of them carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
     marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
     return {"value": value, "low": low, "high": high, "sd": sd, "marks": ";".join(sorted(marks))}

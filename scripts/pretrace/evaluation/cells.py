@@ -44,7 +44,7 @@ Scores = dict[str, UnitScores]
 
 
 def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """The labelled texts of a benchmark by id: label, subset, length (-1: none), fold, text and document.
+    """Return the labelled texts of a benchmark by id: label, subset, length (-1: none), fold, text and document.
 
     Text and document are codes, equal where these are equal; document -1 is none.
     """
@@ -64,7 +64,7 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
 
 
 def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """The labelled documents as `text_units` has texts; each is drawn by itself."""
+    """Return the labelled documents with the columns of `text_units`; each is drawn by itself."""
     units = document_units(benchmark)
     units = units[units["label"].notna()].reset_index(drop=True)
     alone = np.arange(len(units))
@@ -77,7 +77,7 @@ UNITS = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
-    """The scores of a benchmark, from its table or from parts in any order; one part is in memory at a time.
+    """Return the scores of a benchmark, from its table or from parts in any order; one part is in memory at a time.
 
     Scores of unlabelled units are dropped.
     """
@@ -173,7 +173,7 @@ class RankedUnits:
 
     @cached_property
     def few_documents(self) -> bool:
-        """Whether a class has too few documents for tests and held-out settings (`resampling.LEAST_DOCUMENTS`)."""
+        """Tell whether a class has too few documents for tests and held-out settings (`resampling.LEAST_DOCUMENTS`)."""
         classes = [self.document[self.label == kind] for kind in (True, False)]
         if self.unit == "document":
             return min(map(len, classes)) < LEAST_DOCUMENTS

@@ -56,7 +56,7 @@ def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -
 
 
 def is_hurt(alone: Floats, given: Floats) -> bool:
-    """Whether the tokens compared have a lower mean log-probability after the context; both of shape (tokens,)."""
+    """Tell whether the tokens compared have a lower mean log-probability after the context; both of shape (tokens,)."""
     return bool(given[LEFT_OUT:-1].mean() < alone[LEFT_OUT:-1].mean())
 
 

@@ -55,7 +55,7 @@ class Tested(NamedTuple):
 
 
 def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[list[Comparison]]:
-    """The pairs of methods to compare, in groups of one selection and metric.
+    """Return the pairs of methods to compare, in groups of one selection and metric.
 
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """
@@ -96,7 +96,7 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
 
 
 def partner(row: Column, others: Sequence[Column]) -> Column | None:
-    """The baseline's key that a row is compared with, or None where there is none or no single one.
+    """Return the baseline's key that a row is compared with; None if there is none, or more than one.
 
     Start token and draw are equal, or mean nothing to one of the two; among those that fit, equal keys go
     first, also an equal reference, then keys without one.
@@ -181,7 +181,7 @@ def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening:
 
 
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:
-    """The results of one test; Holm's family is all methods against one baseline."""
+    """Return the results of one test; Holm's family is all methods against one baseline."""
     adjusted = np.empty(len(group))
     for baseline in dict.fromkeys(pair.baseline for pair in group):
         family = [index for index, pair in enumerate(group) if pair.baseline == baseline]

@@ -1,4 +1,4 @@
-"""How many documents a corpus test needs: its power on a benchmark whose members are known."""
+"""Compute how many documents a corpus test needs: its power on a benchmark whose members are known."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def _powers(units: Units, seed: int) -> list[list[tuple[int, float]]]:
 
 
 def _powers_of_unequal(units: Units, seed: int) -> list[list[tuple[int, float]]]:
-    """`_power` of each score, of documents with different numbers of texts."""
+    """Return `_power` of each score, of documents with different numbers of texts."""
     pair = _pairs(units, seed)
     paired = units.of(np.bincount(pair)[pair] == 2)
     pair = np.unique(pair[np.bincount(pair)[pair] == 2], return_inverse=True)[1]
@@ -63,7 +63,7 @@ def _powers_of_unequal(units: Units, seed: int) -> list[list[tuple[int, float]]]
 
 
 def _exchanged(units: Units, seed: int) -> Floats:
-    """What each document, or pair, adds to an effect, as labelled and relabelled: (scores, documents, 1 + count)."""
+    """Return each document's (or pair's) part of an effect under each labelling: (scores, documents, 1 + count)."""
     from scipy.sparse import csr_matrix
 
     within = set(units.document[units.suspect]) & set(units.document[~units.suspect])
@@ -75,13 +75,13 @@ def _exchanged(units: Units, seed: int) -> Floats:
 
 
 def _paired(units: Units, seed: int) -> Units:
-    """Units in strata of two, one of each class; those that are left over go."""
+    """Return units in strata of two, one of each class, without units that have no partner."""
     pair = _pairs(units, seed)
     return replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
 
 
 def _pairs(units: Units, seed: int) -> Whole:
-    """A number for each unit that it shares with one of the other class and of its stratum, drawn at random."""
+    """Return each unit's pair number, shared with one of the other class and of its stratum, drawn at random."""
     table = pd.DataFrame({"stratum": units.stratum, "suspect": units.suspect})
     shuffled = table.sample(frac=1, random_state=np.random.default_rng(seed))
     place = shuffled.groupby(["stratum", "suspect"]).cumcount().sort_index()
@@ -89,7 +89,7 @@ def _pairs(units: Units, seed: int) -> Whole:
 
 
 def _power(exchanged: Floats, seed: int) -> list[tuple[int, float]]:
-    """(documents, share of draws of this many with p <= `LEVEL`), of one score."""
+    """Return (documents, share of draws of this many with p <= `LEVEL`), of one score."""
     order, curve = _orders(len(exchanged), seed), []
     for documents in _powers_of_two(len(exchanged)):
         p = share_as_high((order < documents).astype(float) @ exchanged)
@@ -98,10 +98,10 @@ def _power(exchanged: Floats, seed: int) -> list[tuple[int, float]]:
 
 
 def _orders(available: int, seed: int) -> Whole:
-    """The places of documents in `DRAWS` random orders: the first few of an order are a draw."""
+    """Return the places of documents in `DRAWS` random orders: the first few of an order are a draw."""
     return np.random.default_rng(seed).random((DRAWS, available)).argsort(axis=1).argsort(axis=1)
 
 
 def _powers_of_two(available: int) -> list[int]:
-    """1, 2, 4, ... up to half of those that are available."""
+    """Return 1, 2, 4, ... up to half of the documents that are available."""
     return [2**exponent for exponent in range(available.bit_length() - 1)]

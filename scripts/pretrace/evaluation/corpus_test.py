@@ -168,7 +168,7 @@ def corpus_sizes(scored: ScoredBenchmark, place: Place) -> list[Row]:
 
 
 def documents_needed(units: Units) -> int:
-    """How many documents of each class a p needs, where there are fewer; else 0.
+    """Return how many documents of each class a p needs if there are fewer, else 0.
 
     Documents with different numbers of texts are compared by Student's t, which holds from `LEAST_DOCUMENTS` on. In
     strata that leave as few degrees of freedom there are too few as well.
@@ -180,7 +180,7 @@ def documents_needed(units: Units) -> int:
 
 
 def p_values(units: Units, count: int, seed: int) -> Floats:
-    """The p of each score: the chance of at least its effect (of `CHARACTERS`: as far from 0) without a difference.
+    """Return each score's p: the chance of at least its effect (`CHARACTERS`: as far from 0) without a difference.
 
     Where all units of a stratum have as many texts: (1 + b) / (1 + count), the share of relabellings within strata
     whose effect is at least that of the labels, these among them. Exact where units of a stratum are exchangeable
@@ -229,12 +229,12 @@ def _redrawn(units: Units, redraws: int, seed: int) -> Iterator[Units]:
 
 
 def share_as_high(sums: Floats) -> Floats:
-    """The share of each row's numbers that are at least its first one."""
+    """Return the share of each row's numbers that are at least its first number."""
     return np.asarray((sums >= sums[:, :1] - SUMMING).mean(axis=1))
 
 
 def effects(units: Units, weights: Floats) -> Floats:
-    """The effect on each score, where units count by `weights` (units, draws): shape (scores, draws).
+    """Return the effect on each score if units count by `weights` (units, draws): shape (scores, draws).
 
     NaN where no stratum has both classes, or held-out units do not differ.
     """
@@ -261,8 +261,8 @@ def effects(units: Units, weights: Floats) -> Floats:
 
 
 def smallest_effects(units: Units) -> Floats:
-    """The effect of each score that is found at `LEVEL` with a probability of `POWER`: `DETECTED` standard errors
-    under relabelling within strata, the effect itself taken out, or those of Student's t.
+    """Return the effect of each score that is found at `LEVEL` with a probability of `POWER`: `DETECTED` standard
+    errors under relabelling within strata, the effect itself taken out, or those of Student's t.
     """
     if units.counts[0] < 2:
         return np.full(len(units.names), np.nan)
@@ -279,13 +279,13 @@ def smallest_effects(units: Units) -> Floats:
 
 
 def _resampled(units: Units, resamples: int, seed: int) -> Floats:
-    """The effects, then those of resampled documents: shape (scores, 1 + resamples)."""
+    """Return the effects, then those of resampled documents: shape (scores, 1 + resamples)."""
     groups = resampling_groups(np.arange(len(units.stratum)), units.document, units.suspect)
     parts = [np.ones((len(units.stratum), 1)), *resample(groups, resamples, seed)]
     return np.concatenate([effects(units, weights) for weights in parts], axis=1)
 
 
 def _interval(drawn: Floats) -> dict[str, float]:
-    """`value`, `low` and `high` of an effect, the first, and those of resampled documents."""
+    """Return `value`, `low` and `high` of an effect: the first number, and the interval of the others."""
     low, high = percentile_interval(drawn[None, 1:])
     return {"value": float(drawn[0]), "low": float(low[0]), "high": float(high[0])}

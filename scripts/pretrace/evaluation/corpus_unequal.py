@@ -40,7 +40,7 @@ class Fit:
 
 
 def fit(units: Units) -> Fit:
-    """The difference of `corpus_test.effects`, not yet divided by a spread, with its error at each correlation r.
+    """Return the difference of `corpus_test.effects`, not divided by a spread, with its error at each correlation r.
 
     A document's mean of m texts has the variance s (r + (1 - r) / m). s is estimated at each r from the documents'
     residuals within stratum and class. The likelihood of r is the restricted one, with the texts' residuals within
@@ -69,7 +69,7 @@ def fit(units: Units) -> Fit:
 
 
 def t_p_values(units: Units) -> Floats:
-    """The one-sided p of each score, the greatest over the likely correlations; of `CHARACTERS` the two-sided one."""
+    """Return each score's one-sided p, the greatest over the likely correlations; two-sided for `CHARACTERS`."""
     from scipy.special import stdtr
 
     fitted = fit(units)
@@ -81,7 +81,7 @@ def t_p_values(units: Units) -> Floats:
 
 
 def detected(units: Units, level: float, power: float) -> Floats:
-    """The difference of each score that the test finds at `level` with a probability of `power`."""
+    """Return the difference of each score that the test finds at `level` with a probability of `power`."""
     from scipy.special import stdtrit
 
     fitted = fit(units)
@@ -91,7 +91,7 @@ def detected(units: Units, level: float, power: float) -> Floats:
 
 
 def drawn_anew(units: Units, seed: int) -> Units:
-    """Scores as they would be without a difference: each document has the deviation of one drawn at random.
+    """Return scores without a difference between the classes: each document has the deviation of one drawn at random.
 
     A deviation is that from the stratum's mean, in standard deviations of a document of as many texts at the likeliest
     correlation; the document that gets it scales it to its own number of texts.

@@ -38,19 +38,19 @@ FEWEST = 10
 
 
 def standardised_ranks(scores: pd.DataFrame) -> pd.DataFrame:
-    """Ranks of each column with mean near 0 and variance near 1: a rare extreme score cannot outweigh the others."""
+    """Rank each column, with mean near 0 and variance near 1: a rare extreme score cannot outweigh the others."""
     return (scores.rank(pct=True) - 0.5) * np.sqrt(12)
 
 
 def fitted_weights(ranks: Floats, labels: Floats) -> Floats:
-    """Ridge regression of centred `labels` (texts,) on centred `ranks` (texts, methods): shape (methods,)."""
+    """Fit a ridge regression of centred `labels` (texts,) on centred `ranks` (texts, methods): shape (methods,)."""
     penalty = RIDGE * len(ranks) * np.eye(ranks.shape[1])
     return np.asarray(np.linalg.solve(ranks.T @ ranks + penalty, ranks.T @ labels))
 
 
 @dataclass(frozen=True)
 class Units:
-    """What exchanges its label, suspected or held out, with others of its stratum.
+    """Hold the documents or texts that exchange their label, suspected or held out, with others of their stratum.
 
     `suspect`, `stratum` and `document` (codes) and `second`, whether its document is in the half that is tested where
     something is fitted on the other one, have shape (units,), as have `texts`, how many texts a unit's score is the
@@ -74,45 +74,45 @@ class Units:
         })  # fmt: skip
 
     def of_scores(self, names: Sequence[str]) -> "Units":
-        """The same with these scores."""
+        """Return the units with these of their scores."""
         columns = [self.names.index(name) for name in names]
         within = self.within[np.ix_(columns, columns)]
         return replace(self, names=tuple(names), scores=self.scores[:, columns], within=within)
 
     def scored(self, name: str, scores: Floats, within: float) -> "Units":
-        """The same with another score, shape (units,), whose texts have the variance `within` a unit."""
+        """Return the units with another score, shape (units,), whose texts have the variance `within` a unit."""
         return replace(self, names=(name,), scores=scores[:, None], within=np.array([[within]]))
 
     def scored_all(self, scores: Floats) -> "Units":
-        """The same with other values of its scores, shape (units, names)."""
+        """Return the units with other values of their scores, shape (units, names)."""
         return replace(self, scores=scores)
 
     @property
     def exchangeable(self) -> bool:
-        """Whether all units of a stratum have as many texts, so that their labels can be exchanged."""
+        """Tell whether all units of a stratum have as many texts, so that their labels can be exchanged."""
         numbers = np.unique(np.stack([self.stratum, self.texts]), axis=1)
         return numbers.shape[1] == len(np.unique(self.stratum))
 
     @cached_property
     def centred(self) -> Floats:
-        """The scores less their mean in the stratum."""
+        """Return the scores less their mean in the stratum."""
         means = pd.DataFrame(self.scores).groupby(self.stratum).transform("mean")
         return np.asarray(self.scores - means)
 
     @property
     def shared(self) -> Floats:
-        """n1 n0 / (n1 + n0) of each stratum, of n1 suspected and n0 held-out units: what its difference weighs."""
+        """Return each stratum's weight n1 n0 / (n1 + n0), of n1 suspected and n0 held-out units."""
         n0, n1 = (np.bincount(self.stratum, self.suspect == kind) for kind in (False, True))
         return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Held-out and suspected units."""
+        """Count held-out and suspected units."""
         return int((~self.suspect).sum()), int(self.suspect.sum())
 
 
 def prepared(scored: ScoredBenchmark, place: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
-    """The texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
+    """Return the texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
     table = _scored_texts(scored, place)
     methods = [name for name in METHODS if name in table] or [str(name) for name in table if name not in KEYS]
     names = [*methods, *(["ref"] if "ref" in table else [])]
@@ -186,7 +186,7 @@ def _scored_texts(scored: ScoredBenchmark, place: Mapping[str, Any]) -> pd.DataF
 
 
 def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, Units]:
-    """The texts that take part, with the row of their `unit`, and these units."""
+    """Return the texts that take part, with the row of their `unit`, and these units."""
     place = texts["subset"] + "/" + texts["length"].astype(str)
     classes = texts.groupby("document")["label"].transform("nunique")
     within = bool((classes == 2).any())
@@ -220,13 +220,13 @@ def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.Dat
 
 
 def _covariance_within(unit: "pd.Series[int]", scores: pd.DataFrame) -> Floats:
-    """The covariance of the texts' scores around the mean of their unit; 0 where no unit has two texts."""
+    """Return the covariance of the texts' scores around the mean of their unit; 0 if no unit has two texts."""
     left = (scores - scores.groupby(unit).transform("mean")).to_numpy(np.float64)
     return np.asarray(left.T @ left / max(len(unit) - unit.nunique(), 1))
 
 
 def _second_half(units: pd.DataFrame) -> Flags:
-    """Units of every other `document` among those that are `alike`, in an order that depends on names alone."""
+    """Mark units of every other `document` among those that are `alike`, in an order that depends on names alone."""
     documents = units.drop_duplicates("document")
     order = documents["document"].map(lambda name: seed_of("corpus_half", name))
     documents = documents.iloc[order.argsort(kind="stable")]
@@ -235,7 +235,7 @@ def _second_half(units: pd.DataFrame) -> Flags:
 
 
 def ensemble(units: Units) -> Units | None:
-    """The second half with all methods combined: ridge regression of the first half's labels on the texts' ranks by
+    """Score the second half by all methods combined: ridge regression of the first half's labels on the texts' ranks by
     the methods, averaged over a unit.
 
     None where there is one method, or a half has fewer than `FEWEST` units of a class.
@@ -250,7 +250,7 @@ def ensemble(units: Units) -> Units | None:
 
 
 def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
-    """The second half with what the method `blind` learns from the words of the first half's texts."""
+    """Score the second half by the method `blind`, fitted on the words of the first half's texts."""
     if not _enough(units):
         return None
     labels: list[int | None] = [int(label) for label in texts["label"]]

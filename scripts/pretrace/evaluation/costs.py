@@ -1,4 +1,4 @@
-"""What a study's forward passes and questions took, as their manifests record it."""
+"""Read the costs of a study's forward passes and questions from their manifests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,15 +18,15 @@ KEPT = (
 
 
 def passes_of(manifest: Mapping[str, Any]) -> pd.DataFrame:
-    """A row a pass of a manifest: the device, the number format, and `KEPT`."""
+    """Return a row per pass of a manifest: the device, the number format, and `KEPT`."""
     about = {key: manifest[key] for key in ("dtype", "device")}
     frame = pd.DataFrame([about | {key: entry.get(key) for key in KEPT} for entry in manifest["views"]])
     return frame.astype(dict.fromkeys(["draw", "shots", "length"], "Int64"))
 
 
 def summed(passes: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The passes that agree in `keys`, summed: `passes, texts, tokens, seconds, cpu_seconds, peak_memory_mb`, and the
-    tokens that were computed in a second. CPU seconds are missing where a pass has none.
+    """Sum the passes that agree in `keys`: `passes, texts, tokens, seconds, cpu_seconds, peak_memory_mb`, and the
+    tokens per second. CPU seconds are missing if a pass has none.
     """
     typed = passes.astype(dict.fromkeys(["cpu_seconds", "peak_memory_mb"], "float64"))
     typed["computed"] = passes["tokens_per_second"] * passes["seconds"]
@@ -46,7 +46,7 @@ def summed(passes: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 def seconds_by_passes(
     manifest: Mapping[str, Any], methods: Iterable[str], subset: str, length: int | None
 ) -> dict[str, float]:
-    """The seconds of the passes that each method reads over some texts, as if it alone were run.
+    """Return the seconds of the passes that each method reads over some texts, as if it alone were run.
 
     Methods that read more than these passes, or passes that were not run, are left out.
     """
@@ -67,7 +67,7 @@ def seconds_by_passes(
 def _seconds(
     views: Iterable[Mapping[str, Any]], altered: str, subset: str, length: int | None
 ) -> list[float]:
-    """The seconds of each pass over the original texts, or over an altered form of them."""
+    """Return the seconds of each pass over the original texts, or over an altered form of them."""
     return [
         view["seconds"]
         for view in views
@@ -78,7 +78,7 @@ def _seconds(
 
 
 def class_counts(texts: pd.DataFrame) -> dict[str, int]:
-    """How many texts, and documents that are named, each class has; and how many texts have no label."""
+    """Count the texts, and the named documents, of each class, and the texts without a label."""
     label, documents = texts["label"], texts["document"].where(texts["document"] != "")
     return {
         "n_members": int((label == 1).sum()),

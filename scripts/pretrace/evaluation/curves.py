@@ -86,14 +86,14 @@ def _scores_of_row(
 
 
 def _column(scores: Mapping[Column, Floats], row: "pd.Series[Any]", draw: int | None) -> Floats:
-    """The scores of a metrics row; those without a prefix have no draw, though the row may carry one."""
+    """Return the scores of a metrics row; methods without a prefix have no draw, though the row may carry one."""
     keys = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
     columns = [Column(**keys, draw=number) for number in (-1, draw) if number is not None]
     return next(scores[column] for column in columns if column in scores)
 
 
 def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """False and true positive rates at every threshold, from none that is called a member to all."""
+    """Return false and true positive rates at every threshold: first no text counts as a member, last every text."""
     order = np.argsort(-scores, kind="stable")
     last_of_ties = np.append(np.diff(scores[order]) != 0, True)
     false, true = (np.append(0, np.cumsum(kind[order])[last_of_ties]) for kind in (~label, label))
@@ -101,7 +101,7 @@ def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
 
 
 def densities(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """The members' and the non-members' density at `PLACES`: Gaussian kernels, Scott's rule, of min-max scores."""
+    """Return the density of members and non-members at `PLACES`: Gaussian kernels, Scott's rule, of min-max scores."""
     from scipy.stats import gaussian_kde
 
     scaled = (scores - scores.min()) / (scores.max() - scores.min())

@@ -19,7 +19,7 @@ DETECTED = 0.8
 
 
 def normal_scores(known: Floats, weights: Floats, suspect: Floats, weight: float) -> tuple[Floats, Floats]:
-    """Normal quantiles of the ranks of known (N,) and suspect (n,) scores together; equal scores share theirs.
+    """Return normal quantiles of the ranks of known (N,) and suspect (n,) scores together; equal scores share theirs.
 
     A known text counts as `weights` (N,), a suspect text as `weight`.
     """
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def _error(self) -> tuple[float, float]:
-        """The standard error of the effect under the null, and its degrees of freedom, by Satterthwaite.
+        """Return the standard error of the effect under the null, and its degrees of freedom, by Satterthwaite.
 
         sqrt(S² (1 + 1/K) (1/G + 1/K) + W (h_G - h_K) / G). The factor 1 + 1/K pays for scores that are ranked among few
         documents. Where the documents' own variance is estimated as less than none, it is taken as none.

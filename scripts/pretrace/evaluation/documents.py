@@ -25,7 +25,7 @@ NONMEMBERS = "nonmembers"
 def document_metrics(
     cell: RankedUnits, estimates: Iterable[Estimate], weights: Floats
 ) -> Iterator[tuple[Estimate, str, float, float, float]]:
-    """(estimate, metric, value, low, high) of documents alone.
+    """Yield (estimate, metric, value, low, high) of documents alone.
 
     `auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
     `weights` (documents, resamples) are those of the cell's bootstrap. The AUC as published is the mean over the first
@@ -57,7 +57,7 @@ def _interval(draws: Floats) -> tuple[float, float]:
 
 
 def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
-    """Balanced accuracy at the threshold that separates the classes best, shape (resamples,).
+    """Return balanced accuracy at the threshold that separates the classes best, shape (resamples,).
 
     That is the area under the ROC curve of the scores binarised there, which DE-COP's code prints as its AUC:
     (1 + max(TPR - FPR)) / 2. `scores`, `label` have shape (documents,), `weights` (documents, resamples).
@@ -73,7 +73,7 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
 
 
 def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Tested]:
-    """Welch's t-test between the scores of members and non-members, of every default setting.
+    """Run Welch's t-test between the scores of members and non-members, of every default setting.
 
     Holm's family is the cell's methods. A class of one document leaves nothing to test.
     """
@@ -94,7 +94,7 @@ def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Tested
 
 
 def _welch(members: Floats, nonmembers: Floats) -> tuple[float, float, float, float] | None:
-    """Members' mean minus non-members', its 95 % interval and two-sided p, of unequal variances; None without spread.
+    """Return members' mean minus non-members', 95 % interval and two-sided p (unequal variances); None without spread.
 
     B. L. Welch, Biometrika 34 (1947).
     """

@@ -168,7 +168,7 @@ def _evaluate_cell(
 
 
 def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:
-    """The keys of a row: settings in fold order, or nothing where a method has none."""
+    """Return the keys of a row: settings in fold order; empty where a method has none."""
     first = cell.columns[estimate.parts[0].column]
     setting = "|".join(cell.columns[part.column].setting for part in estimate.parts)
     draw = first.draw if first.draw >= 0 else cell.draw
@@ -206,7 +206,7 @@ def _marks(
 
 
 def _is_cross_fitted(column: Column, settings: Settings) -> bool:
-    """Whether what scores a unit was learned from the units of the other folds."""
+    """Tell whether the score of a unit was learned from the units of the other folds."""
     return settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
 
 

@@ -10,7 +10,7 @@ LEVEL = 0.05
 
 
 def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
-    """(1 + non-members that score as high) / (1 + non-members), shape of `scores`; a tie speaks for the non-member.
+    """Return (1 + non-members that score at least as high) / (1 + non-members), shape of `scores`.
 
     At most `level` of the texts that are exchangeable with the non-members have p <= level. V. Vovk, A. Gammerman and
     G. Shafer, Algorithmic Learning in a Random World, 2005, section 2.2. NaN where a score is NaN; non-members without

@@ -59,7 +59,7 @@ _NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "tok
 def windows_of(
     index: PassIndex, benchmark: pd.DataFrame, extraction: Mapping[str, Any], decode: Decode
 ) -> pd.DataFrame:
-    """The table of `WINDOWS` from stored passes, in the order of the texts.
+    """Return the table of `WINDOWS` from stored passes, in the order of the texts.
 
     `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
     all of the text before them. Raises `InputError` where no text is long enough for a window.
@@ -85,13 +85,13 @@ def windows_of(
 
 
 def _least_before(extraction: Mapping[str, Any]) -> tuple[int, str]:
-    """The least number of tokens before a window, and the key that says it."""
+    """Return the least number of tokens before a window, and the key that sets it."""
     key = "prefix" if "prefix" in extraction else "context"
     return extraction[key], key
 
 
 def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode) -> Iterator[pd.DataFrame]:
-    """The windows that were read after a prefix of their own."""
+    """Yield the windows that were read after a prefix of their own."""
     cut = Windows(*(extraction[key] for key in Windows._fields))
     reading = Reading("original", extraction["start_token"], windows=cut)
     for texts in _slices(index, extraction, reading):
@@ -113,7 +113,7 @@ def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 def _windows_in_context(
     index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 ) -> Iterator[pd.DataFrame]:
-    """The windows of the texts as they were read, each after all that is before it."""
+    """Yield the windows of texts that were read whole: each follows all tokens before it."""
     reading = Reading("original", extraction["start_token"])
     for texts in _slices(index, extraction, reading):
         beyond = _past_context(index, extraction, texts)
@@ -125,7 +125,7 @@ def _windows_in_context(
 
 
 def _slices(index: PassIndex, extraction: Mapping[str, Any], reading: Reading) -> list[Slice]:
-    """The slices with such a pass that the runs with `extraction` read."""
+    """Return the slices with such a pass that the runs with `extraction` read."""
     return [
         texts
         for stored, texts in index.rows
@@ -136,7 +136,7 @@ def _slices(index: PassIndex, extraction: Mapping[str, Any], reading: Reading) -
 def _past_context(
     index: PassIndex, extraction: Mapping[str, Any], texts: Slice
 ) -> dict[str, list[dict[str, Any]]]:
-    """Text id -> the stretches of the texts of a slice that are longer than the model's context, in order.
+    """Return text id -> the stretches of the texts of a slice that are longer than the model's context, in order.
 
     Raises `InputError` where they have fewer tokens before them than the run asks for.
     """
@@ -159,7 +159,7 @@ def _past_context(
 def _windows_of_text(
     rows: Sequence[Mapping[str, Any]], extraction: Mapping[str, Any], decode: Decode
 ) -> pd.DataFrame:
-    """The windows of one text from the rows of its passes, which follow each other."""
+    """Return the windows of one text from the rows of its passes, which follow each other."""
     size, stride = extraction["suffix"], extraction["stride"]
     numbers = {key: np.concatenate([row[key] for row in rows]).astype(kind) for key, kind in _NUMBERS.items()}
     first = rows[0]["n_tokens"] - len(numbers["logprobs"])  # 1 without a start token
@@ -187,8 +187,9 @@ def _windows_of_text(
 
 
 def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Of each token: ln of its probability, at temperature 1 and among the 40 likeliest; whether it is outside them,
-    and whether it is the likeliest."""
+    """Return for each token: ln of its probability, at temperature 1 and among the 40 likeliest; whether it is outside
+    them, and whether it is the likeliest.
+    """
     return {
         "log_p": numbers["logprobs"],
         "log_p_top": np.minimum(numbers["logprobs"] - numbers["top40"], 0),
@@ -198,7 +199,7 @@ def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """`_of_tokens` [windows, tokens] -> the columns of `WINDOWS` that are made of them."""
+    """Sum `_of_tokens` [windows, tokens] to columns of `WINDOWS`."""
     return {
         "log_p": tokens["log_p"].sum(axis=1),
         "log_p_top": np.where(tokens["outside"].any(axis=1), np.nan, tokens["log_p_top"].sum(axis=1)),
@@ -207,7 +208,7 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def repeating(ids: np.ndarray, size: int) -> np.ndarray:
-    """Whether each window of `size` tokens holds a run of half its tokens that the text had before.
+    """Tell whether each window of `size` tokens holds a run of half its tokens that the text had before.
 
     A model that reads the whole text copies such runs: chants, refrains, formulas of a contract. They tell nothing
     of training.
@@ -220,7 +221,7 @@ def repeating(ids: np.ndarray, size: int) -> np.ndarray:
 
 
 def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
-    """Each token in words, as it follows the one before it: decoders drop the space before a text's first word.
+    """Decode each token as it follows the one before it: decoders drop the space before a text's first word.
 
     Of a character that takes several tokens, the first has it, and the others have nothing.
     """
@@ -236,7 +237,7 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
 
 
 def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
-    """The numbers of the windows that overlap no likelier one, in order; windows without a probability are left out."""
+    """Return the numbers of the windows that overlap no likelier one, in order, without windows of no probability."""
     covered = np.zeros(len(log_p) * stride + size, dtype=bool)
     chosen = []
     for number in np.argsort(-log_p, kind="stable")[: np.isfinite(log_p).sum()]:
@@ -253,7 +254,7 @@ def summary(
     extraction: Mapping[str, Any],
     elsewhere: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The table of `SUMMARY`: classes, then documents.
+    """Return the table of `SUMMARY`: classes, then documents.
 
     `texts` is the benchmark's table. The known non-members (label 0) are those of the same subset and length, or all
     of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing. A text without a
@@ -286,7 +287,7 @@ def _in_place(texts: pd.DataFrame, place: tuple[Any, ...]) -> pd.Series:
 
 
 def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
-    """The windows with the columns of `SHARES`, true or false; windows that repeat their text are not extractable."""
+    """Add the columns of `SHARES`, true or false; windows that repeat their text are not extractable."""
     least = log(extraction["threshold"])
     tries, p = extraction["tries"], np.exp(windows["log_p_top"].fillna(-np.inf))
     return windows.assign(
@@ -301,7 +302,7 @@ def _nonmembers(windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _units(windows: pd.DataFrame, texts: pd.DataFrame | None, keys: list[str]) -> list[dict[str, Any]]:
-    """The windows of each class or document: members first, then by document. `texts`: those of the same place."""
+    """Return the windows of each class or document: members first, then by document. `texts`: of the same place."""
     units = []
     for key, part in windows.groupby(keys, dropna=False, sort=True):
         unit = dict(zip(keys, key, strict=True))
@@ -316,14 +317,14 @@ def _units(windows: pd.DataFrame, texts: pd.DataFrame | None, keys: list[str]) -
 
 
 def _counts(texts: pd.DataFrame, windows: pd.DataFrame, unit: Mapping[str, Any]) -> dict[str, int]:
-    """The number of texts of a class or document, and of those without a window."""
+    """Count the texts of a class or document, and its texts without a window."""
     for key, value in unit.items():
         texts = texts[texts[key].isna() if pd.isna(value) else texts[key].eq(value).fillna(False)]
     return {"texts": len(texts), "short": len(texts) - windows["text_id"].nunique()}
 
 
 def longest_run(windows: pd.DataFrame) -> int:
-    """Tokens of the longest stretch of a text that extractable windows cover without a gap."""
+    """Count the tokens of the longest stretch of a text that extractable windows cover without a gap."""
     suffix = int(windows["suffix"].iloc[0])
     longest, start, end = 0, 0, -1
     for position in windows.loc[windows["extractable"], "at"].sort_values():
@@ -334,7 +335,7 @@ def longest_run(windows: pd.DataFrame) -> int:
 
 
 def _p(document: Mapping[str, Any], compared: list[dict[str, Any]], *, itself: bool) -> dict[str, float]:
-    """`p` of a document among the documents of known non-members, and their number (`known`).
+    """Return `p` of a document among the documents of known non-members, and their number (`known`).
 
     A document that is one of them is not compared with itself. A document has no share if all of
     its windows repeat the text.

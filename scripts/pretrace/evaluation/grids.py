@@ -11,18 +11,18 @@ from pretrace.questions.known import METHODS
 
 
 def variant(method: str, setting: str) -> str:
-    """The part of a setting that no selection chooses: `access=zero`."""
+    """Return the part of a setting that no selection chooses: `access=zero`."""
     known = METHODS.get(method)
     return variant_of(setting, known.grid if known else ())
 
 
 def named_variant(method: str, setting: str) -> str:
-    """The method with what no selection chooses: `con_recall;access=zero`."""
+    """Return the method's name with the part of a setting that no selection chooses: `con_recall;access=zero`."""
     return ";".join(filter(None, [method, variant(method, setting)]))
 
 
 def in_grid(setting: str, method: str, free: str = "") -> bool:
-    """Whether a setting has the parameters of the method's own grid and their values; of `free`, any value will do."""
+    """Tell whether a setting has the parameters and values of the method's own grid; `free` may have any value."""
     parsed, grid = written_parameters(setting), METHODS[method].grid if method in METHODS else {}
     return parsed.keys() == grid.keys() and all(
         name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
@@ -32,7 +32,7 @@ def in_grid(setting: str, method: str, free: str = "") -> bool:
 def along(
     rows: Mapping[str, Record], parameter: str, method: str, default: str | None = None
 ) -> list[tuple[str, Record]]:
-    """The row of each value of a parameter, by ascending value, among the rows of a method's settings.
+    """Return the row of each value of a parameter, by ascending value, among the rows of a method's settings.
 
     The other parameters are those of the setting `default`. Without one they are at their best in the method's own
     grid; of equal values, the row that has an interval.

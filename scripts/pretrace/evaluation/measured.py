@@ -89,12 +89,12 @@ class Found:
 
     @property
     def sd(self) -> float | None:
-        """The standard deviation over draws; None with fewer than two."""
+        """Return the standard deviation over draws; None with fewer than two."""
         return average([(draw, None, None) for draw in self.draws], "draw")[1] if self.draws else None
 
 
 def mean_of(parts: Sequence[Found], benchmark: str) -> Found:
-    """The mean of numbers, without an interval; where all are means over draws, so is theirs, draw by draw."""
+    """Return the mean of numbers, without an interval, draw by draw if all are means over draws."""
     draws = tuple(map(mean, zip(*(part.draws for part in parts), strict=False)))
     return Found(mean(part.value for part in parts), benchmark=benchmark, draws=draws)
 
@@ -107,12 +107,12 @@ class Measured:
         self._indexed: dict[Pair, dict[tuple[Any, ...], pd.DataFrame]] = {}
 
     def find(self, lookup: Lookup) -> Found | None:
-        """The number, or None where the study has none."""
+        """Return the number, None if the study has none."""
         numbers = (self._of(benchmark, lookup) for benchmark in lookup.benchmarks)
         return next((number for number in numbers if number is not None), None)
 
     def why_not(self, lookup: Lookup) -> str:
-        """Why the study has no such number, as far as it can be told."""
+        """Return why the study has no such number."""
         if lookup.metric in COUNTS:
             if any(benchmark in self._results.benchmarks for benchmark in lookup.benchmarks):
                 return "the benchmark has no such texts"
@@ -138,7 +138,7 @@ class Measured:
         return self._best(pair, lookup, lookup.subset)
 
     def _best(self, pair: Pair, lookup: Lookup, subset: str) -> Found | None:
-        """The best setting's number; where shots are drawn, the mean of the best of each draw."""
+        """Return the best setting's number; if shots are drawn, the mean of the best of each draw."""
         metric = "auc" if lookup.metric in BEST else lookup.metric
         rows = self._candidates(pair, lookup, subset, metric)
         if rows.empty or rows["reference"].nunique() > 1:
@@ -164,7 +164,7 @@ class Measured:
         return Found(float(row["value"]), low, high, row["setting"], pair[1], row["reference"])
 
     def _candidates(self, pair: Pair, lookup: Lookup, subset: str, metric: str) -> pd.DataFrame:
-        """The rows of the settings among which the best is taken."""
+        """Return the rows of the settings from which the best is chosen."""
         length = _NO_LENGTH if lookup.length is None else lookup.length
         key = (
             lookup.unit, lookup.method, lookup.view, lookup.start_token, subset, length, lookup.evaluation_set, metric,
@@ -215,7 +215,7 @@ class Measured:
         return Found(values[lookup.metric], benchmark=benchmark)
 
     def _index(self, pair: Pair) -> dict[tuple[Any, ...], pd.DataFrame]:
-        """The rows of a pair by `_KEYS`, of every draw, those with a chosen setting first."""
+        """Return the rows of a pair by `_KEYS`, of every draw, rows with a chosen setting first."""
         if pair not in self._indexed:
             frame = self._results.read("metrics", pair)
             frame = frame[frame["selection"].isin(SELECTIONS)]
@@ -227,7 +227,7 @@ class Measured:
 
 
 def _is_meant(lookup: Lookup, setting: str) -> bool:
-    """Whether a setting is of the variant, has the fixed parameters, and lies in the grid without what is left out."""
+    """Tell whether a setting is of the variant, has the fixed parameters, and has no excluded value."""
     if variant(lookup.method, setting) != lookup.variant:
         return False
     method = METHODS.get(lookup.method)

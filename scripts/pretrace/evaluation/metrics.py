@@ -22,5 +22,5 @@ SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
 
 
 def level_of(metric: str) -> int | None:
-    """The false-positive rate in a metric's name, in percent; None for the AUC."""
+    """Return the false-positive rate in a metric's name, in percent; None for the AUC."""
     return None if metric == "auc" else int(metric.split("_")[2])

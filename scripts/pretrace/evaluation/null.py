@@ -1,4 +1,4 @@
-"""Where there is nothing to find: do more intervals miss chance than they may, and does any exact test find it?"""
+"""Test a study with nothing to find: do more intervals miss chance than expected, and does any exact test reject it?"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +63,8 @@ def misses(
 
 
 def null_tests(frame: pd.DataFrame, chance: float) -> pd.DataFrame:
-    """Rows of metrics with `control, value, low, high, p_permutation` -> the same with `chance`, `missed`, `p_holm`
-    and `p_permutation_holm`. Controls are not tested.
+    """Add `chance`, `missed`, `p_holm` and `p_permutation_holm` to rows of metrics with `control, value, low, high,
+    p_permutation`. Controls are not tested.
     """
     models = frame[~frame["control"]]
     counted = _misses(models, chance)

@@ -16,7 +16,7 @@ _SELECTIONS = ("default", "held_out")
 
 
 def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterator[Floats]:
-    """Labels (1 member, 0 non-member) of shape (texts, part of 1 + count), part by part.
+    """Yield labels (1 member, 0 non-member) of shape (texts, part of 1 + count), part by part.
 
     The first are the labels as they are. In the others the texts of each document exchange their labels at random, and
     so do the texts without a document (-1); the texts of a document of one class keep theirs. `label` (True: member)
@@ -37,7 +37,7 @@ def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterat
 def relabelled_aucs(
     cell: RankedUnits, choices: Choices, settings: Settings, count: int, seed: int
 ) -> dict[Estimate, Floats]:
-    """Each default and held-out AUC of a cell, shape (1 + count,): as it is, then under each of `relabellings`.
+    """Return each default and held-out AUC of a cell, shape (1 + count,): as it is, then under each of `relabellings`.
 
     Held-out settings are chosen again under each relabelling, as `selection.choose` chooses them; folds hold whole
     documents and stay. A score that is learned from labels would have to be learned again, too, and has no entry.
@@ -73,7 +73,8 @@ class _Midranks:
         return cls(taken, np.stack([_midranks(row) for row in scores]).astype(np.float32))
 
     def counts(self, labels: Floats) -> tuple[Floats, Floats]:
-        """Pairs in which the member scores higher, ties by half (columns, relabellings), and all pairs (relabellings,).
+        """Count pairs in which the member scores higher, ties by half (columns, relabellings), and all pairs
+        (relabellings,).
 
         Mann and Whitney, 1947: the sum of the members' ranks, less what it is at least.
         """

@@ -1,4 +1,4 @@
-"""Each member document in turn as the non-members: a method's values where all texts were open to the model.
+"""Put each member document in the non-members' place: a method's values where all texts were open to the model.
 
 If all non-members come from one document (an address given after the model's release), a method may recognise that
 document by its content. Each member document in its place shows how far such a document differs from the others. If
@@ -43,7 +43,7 @@ def placebos(
     settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
-    """One row for each metric of each document that takes the non-members' place; columns: COLUMNS.
+    """Return a row for each metric of each document that takes the non-members' place; columns: COLUMNS.
 
     `scores` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
@@ -83,7 +83,7 @@ def placebos(
 
 
 def empty_placebos() -> pd.DataFrame:
-    """The empty table, of a benchmark without placebos."""
+    """Return the empty table, of a benchmark without placebos."""
     return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
 
 
@@ -117,7 +117,7 @@ def ends_of_time(documents: Iterable[str]) -> tuple[str, str]:
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
-    """The non-members' one document, and the members'."""
+    """Return the non-members' one document, and the members'."""
     documents = {
         label: sorted(set(benchmark.loc[benchmark["label"].eq(label), "document"])) for label in (0, 1)
     }
@@ -130,7 +130,7 @@ def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
 
 
 def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:
-    """The sets that stand for a document ("": the real one, in its first draw), without texts outside the table."""
+    """Return the evaluation sets of a document ("": the real one, first draw), without texts outside the table."""
     ids = set(table["text_id"])
     return [
         EvaluationSet(real.name, real.draw, ids if real.ids is None else ids & set(real.ids))
@@ -140,7 +140,7 @@ def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) 
 
 
 def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
-    """The scores, those of methods that learn from labels learned from the table's."""
+    """Return the scores; methods that learn from labels learn from the table's."""
     learning = [column for column in of_texts.scores if find(column.method).cross_fitted]
     unchanged = {column: values for column, values in of_texts.scores.items() if column not in learning}
     learned = {column: np.full(len(of_texts.units), np.nan) for column in learning}

@@ -42,7 +42,7 @@ class Agreement:
 
 
 def judge(published: str, printed_sd: str, ours: Found, lookup: Lookup, *, rebuilt: bool) -> Agreement:
-    """The agreement of a number as printed with ours, to its last digit.
+    """Judge the agreement of a number as printed with ours, to its last digit.
 
     `printed_sd`: the standard deviation over resamples that the paper prints beside it, "" without one.
     """
@@ -96,7 +96,7 @@ class Compared:
 
     @property
     def inferred(self) -> str:
-        """Columns that the paper does not state and that are guessed: `model`, `length`."""
+        """Return the columns that the paper does not state and that are guessed: `model`, `length`."""
         guessed = (key for key, value in _settings_of(self.row).items() if value == "inferred")
         return ", ".join(sorted(key.removesuffix("_source") for key in guessed))
 
@@ -106,7 +106,7 @@ class Compared:
 
     @property
     def difference(self) -> float | None:
-        """Measured less published; of p-values in decades, which is the logarithm of their ratio."""
+        """Return measured less published; for p-values in decades, the logarithm of their ratio."""
         if self.found is None:
             return None
         if self.row["metric"] != "p_value":
@@ -124,14 +124,14 @@ class Names:
 
 
 def read_names(path: Path) -> Names:
-    """The file, checked against its schema."""
+    """Read the file and check it against its schema."""
     given = read_yaml(path)
     parse(given, NamesFile, str(path))
     return Names(**given)
 
 
 def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
-    """Every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
+    """Compare every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
 
     `gone`: models that the study leaves out -> why. Averages over models or subsets are those of the measured
     numbers behind them, and have no interval.
@@ -156,7 +156,7 @@ def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str
 
 
 def read_published(path: Path) -> list[Row]:
-    """The rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
+    """Read the rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows: list[Row] = list(csv.DictReader(file))
     for number, row in enumerate(rows, start=2):
@@ -174,7 +174,7 @@ def _settings_of(row: Row) -> dict[str, str]:
 
 
 def looked_up(row: Row, rules: Iterable[Mapping[str, Any]], parameters: Mapping[str, Any]) -> Lookup | str:
-    """The lookup of a row, or the reason why it has none."""
+    """Return the lookup of a row, or the reason why it has none."""
     settings = _settings_of(row)
     facts = {**{key: row[key] for key in COLUMNS}, **settings}
     use: dict[str, Any] = {key: row[key] for key in ("model", "subset", "method", "metric")}
@@ -233,7 +233,7 @@ def _judged(number: Compared, results: Evaluated) -> Compared:
 
 
 def _averaged(compared: Sequence[Compared]) -> list[Compared]:
-    """The same with averages filled in: means over the models or subsets that the paper prints beside them."""
+    """Fill in the averages: means over the models or subsets that the paper prints beside them."""
     filled = list(compared)
     for key in ("subset", "model"):
         parts: dict[tuple[str, ...], list[Compared]] = {}
@@ -254,7 +254,7 @@ def _beside(row: Row, over: str) -> tuple[str, ...]:
 
 
 def frame_of(compared: Sequence[Compared]) -> pd.DataFrame:
-    """Every number once, in the papers' order."""
+    """Return every number once, in the papers' order."""
     return pd.DataFrame([_record(number) for number in compared])
 
 
@@ -284,20 +284,20 @@ def _record(number: Compared) -> dict[str, Any]:
 
 
 def rates(compared: Sequence[Compared]) -> list[Compared]:
-    """The measured AUCs and rates, which have one scale."""
+    """Return the measured AUCs and rates, which have one scale."""
     return [
         number for number in compared if number.found is not None and number.row["metric"].startswith(RATES)
     ]
 
 
 def judged(compared: Sequence[Compared]) -> list[bool]:
-    """Whether each number agrees, for the numbers that can be judged."""
+    """Tell whether each number agrees, for the numbers that can be judged."""
     return [number.agreement.agrees for number in compared if number.agreement.agrees is not None]
 
 
 def summary(compared: Sequence[Compared]) -> dict[str, Any]:
-    """Of some numbers: how many there are, were `measured`, can be `judged` and `agree`, and by which `criteria`; of
-    their rates the `median` difference, the `largest` one and the median `distance`, None where none was measured.
+    """Count the numbers, and those that were `measured`, can be `judged` and `agree`, and by which `criteria`; give
+    their rates' `median` difference, the `largest` and the median `distance` (None if none was measured).
     """
     apart = [number.difference for number in rates(compared) if number.difference is not None]
     criteria = {number.agreement.criterion for number in compared}

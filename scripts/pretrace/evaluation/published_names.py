@@ -62,7 +62,7 @@ class PaperNames(Keys):
 
 
 class NamesFile(Keys):
-    """How the papers' numbers are looked up among ours."""
+    """Map the papers' numbers to ours."""
 
     rules: list[Rule]
     """Rules for every paper and protocol."""

@@ -1,4 +1,4 @@
-"""How many texts of a class are at the top of a ranking, against chance: an exact test."""
+"""Test how many texts of a class are at the top of a ranking, against chance: an exact test."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -25,7 +25,7 @@ _FEWEST_AT_ONCE = 8
 
 
 def too_few(document: Whole) -> bool:
-    """Whether texts of one class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
+    """Tell whether texts of a class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
 
     Texts without a document, or each with its own, are their own units.
     """
@@ -36,7 +36,7 @@ def too_few(document: Whole) -> bool:
 
 @dataclass(frozen=True)
 class Groups:
-    """What is drawn: `of_text[i]` is the group of text i, counted from 0 within its `stratum[i]`.
+    """Hold the groups that are drawn: `of_text[i]` is the group of text i, counted from 0 within its `stratum[i]`.
 
     `conditional` says that a class has too few documents, so that its texts stand for themselves.
     """
@@ -97,7 +97,7 @@ def _components(shared: list[Whole]) -> Whole:
 
 
 def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
-    """Weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
+    """Yield weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
 
     Each stratum draws as many groups as it has, with replacement. Memory is bounded: a part holds
     `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples where there are very many texts; the parts put together do
@@ -122,7 +122,7 @@ def columns_at_once(texts: int) -> int:
 
 
 def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
-    """Text and document of each row of a benchmark table as `resampling_groups` takes them."""
+    """Return text and document of each row of a benchmark table as `resampling_groups` takes them."""
     document = texts["document"].to_numpy(dtype=object)
     return (
         pd.factorize(texts["text"].to_numpy(dtype=object))[0],
@@ -131,7 +131,7 @@ def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
 
 
 def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
-    """The weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
+    """Return weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
     groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
 

@@ -14,7 +14,7 @@ Whole = NDArray[np.intp]
 
 
 def allowed_false(metric: str, nonmembers: Floats) -> Floats:
-    """The most false positives allowed: FPR <= level, or FPR < level for `_strict`."""
+    """Return the largest number of false positives allowed: FPR <= level, or FPR < level for `_strict`."""
     level = level_of(metric)
     assert level is not None
     return (nonmembers * level - metric.endswith("_strict")) // 100
@@ -65,7 +65,7 @@ class Ranking:
         return np.concatenate([[len(self.members)], *parts]).tobytes()
 
     def counts(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Numerators (metrics, resamples) and pairs (resamples,): a metric is numerator / pairs.
+        """Return numerators (metrics, resamples) and pairs (resamples,): a metric is numerator / pairs.
 
         `weights` has shape (texts of the cell, resamples) and holds whole numbers; `pairs` is the weight of
         the members times that of the non-members. Averaging folds with weights n_members x n_nonmembers is
@@ -92,7 +92,7 @@ class Ranking:
 
 
 def _cumulative(weights: Floats) -> Floats:
-    """Sums of the first 0, 1, ... n rows: shape (n + 1, resamples).
+    """Return sums of the first 0, 1, ... n rows: shape (n + 1, resamples).
 
     In square blocks of rows, because np.cumsum walks down one column at a time and is several times slower.
     """
@@ -109,7 +109,7 @@ def _cumulative(weights: Floats) -> Floats:
 
 
 def _count_at_most(cumulative: Floats, limit: Floats) -> Whole:
-    """By bisection, how many rows after the first are <= limit, for limits of shape (limits, resamples)."""
+    """Count by bisection the rows after the first that are <= limit, for limits of shape (limits, resamples)."""
     last, resamples = len(cumulative) - 1, cumulative.shape[1]
     flat, column = cumulative.reshape(-1), np.arange(resamples)
     count = np.zeros(limit.shape, dtype=np.intp)

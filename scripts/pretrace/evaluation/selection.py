@@ -18,7 +18,7 @@ few, and its AUC only a few values."""
 
 
 class Settings(Protocol):
-    """What is known of methods and their settings, as the module `known` has it."""
+    """Look up methods and their settings, as the module `known` has them."""
 
     METHODS: Mapping[str, Any]
 
@@ -45,7 +45,7 @@ class Estimate:
     parts: tuple[Part, ...]
 
     def within(self, other: "Estimate") -> "Estimate":
-        """The same on the texts that the other estimate's parts have scores for too."""
+        """Restrict the estimate to the texts that the other estimate's parts score too."""
         pairs = zip(self.parts, other.parts, strict=True)
         return Estimate(
             self.selection, self.metric, tuple(Part(a.column, a.fold, b.column) for a, b in pairs)
@@ -86,14 +86,14 @@ class Rankings:
         return {part: counted[id(ranking)] for part, ranking in rankings.items()}
 
     def sizes(self, part: Part) -> tuple[int, int]:
-        """Members and non-members of a part."""
+        """Count the members and non-members of a part."""
         if part not in self._sizes:
             label = self.cell.label[self.rows(part)]
             self._sizes[part] = int(label.sum()), int((~label).sum())
         return self._sizes[part]
 
     def values(self, estimates: Sequence[Estimate], weights: Floats) -> Floats:
-        """Shape (estimates, resamples): every estimate under weights of shape (texts, resamples).
+        """Return every estimate under weights of shape (texts, resamples): shape (estimates, resamples).
 
         Folds are averaged with weights n_members x n_nonmembers: the sum of numerators over the sum of pairs.
         Scores of different parts are never ranked against each other. NaN where a resample left no pair.
@@ -108,7 +108,7 @@ class Rankings:
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:
-    """The part of a setting's name that no selection chooses: parameters off their default, outside the grid."""
+    """Return the part of a setting that no selection chooses: parameters off their default, outside the grid."""
     return ";".join(part for part in setting.split(";") if part and part.split("=")[0] not in grid)
 
 
@@ -178,7 +178,7 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
 
 
 def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
-    """Shape (settings,): which of the settings that were tried lie at an edge of their grid.
+    """Tell which of the settings that were tried lie at an edge of their grid: shape (settings,).
 
     There a parameter has the least or the greatest of more than two numbers, and could go beyond it: the best may
     lie outside the grid.
@@ -194,12 +194,12 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
 
 
 def training_weights(cell: RankedUnits) -> Floats:
-    """Shape (texts, folds): 1 where a text lies outside the fold and so may decide on the fold's setting."""
+    """Return weights (texts, folds): 1 where a text lies outside the fold and may decide on the fold's setting."""
     return (cell.fold[:, None] != np.array(cell.folds)).astype(np.float64)
 
 
 def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
-    """The columns to choose among for each key (its `setting`: the variant), the most preferred first.
+    """Return the columns to choose among for each key (its `setting`: the variant), the most preferred first.
 
     Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run
     has none of the grid. Nothing is chosen that is scored on other texts than the default: a sweep over one
@@ -223,7 +223,7 @@ def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]
 
 
 def _in_order(cell: RankedUnits, settings: Settings, among: Sequence[int]) -> list[int]:
-    """The grid's columns: at the defaults first, then by ascending parameters."""
+    """Return the grid's columns: at the defaults first, then by ascending parameters."""
     method = settings.METHODS[cell.columns[among[0]].method]
     chosen = {index: grid_values(cell.columns[index], settings) for index in among}
     inside = [
@@ -236,18 +236,18 @@ def _in_order(cell: RankedUnits, settings: Settings, among: Sequence[int]) -> li
 
 
 def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
-    """The column's values of its method's grid parameters."""
+    """Return the column's values of its method's grid parameters."""
     parsed = settings.parse_setting(column.method, column.setting)
     return {name: parsed[name] for name in settings.METHODS[column.method].grid}
 
 
 def mostly_empty(cell: RankedUnits, settings: Settings) -> Flags:
-    """Per column: whether over 5 % of its texts score as one in which the method finds nothing to score."""
+    """Tell for each column whether over 5 % of its texts score as a text in which the method finds nothing to score."""
     empty = [settings.empty_score(column.method, column.setting) for column in cell.columns]
     level = np.array([np.nan if score is None else score for score in empty])
     return (cell.scores == level[:, None]).sum(axis=1) > 0.05 * cell.scored.sum(axis=1)
 
 
 def widening(cell: RankedUnits, settings: Settings) -> Floats:
-    """Per column: how much wider than its bootstrap its intervals must be, 1 where the bootstrap says it all."""
+    """Return how much wider than by the bootstrap each column's intervals must be; 1 if the bootstrap is enough."""
     return np.array([CROSS_FITTED if settings.cross_fitted(c.method) else 1.0 for c in cell.columns])

@@ -38,7 +38,7 @@ class Result:
 
 
 def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
-    """The middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count.
+    """Return the middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count.
 
     NaN where no resample counts.
     """
@@ -54,7 +54,7 @@ def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
 
 
 def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
-    """Resamples (estimates, resamples) `factors` times as far from the values, both (estimates,); within 0 to 1."""
+    """Return resamples (estimates, resamples) `factors` times as far from the values (estimates,), within 0 to 1."""
     far = factors != 1
     wider = draws.copy()
     wider[far] = np.clip(values[far, None] + factors[far, None] * (draws[far] - values[far, None]), 0, 1)
@@ -62,7 +62,7 @@ def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float, float]:
-    """A share with Wilson's 95 % interval. E. B. Wilson, J. American Statistical Association, 1927."""
+    """Return a share with Wilson's 95 % interval. E. B. Wilson, J. American Statistical Association, 1927."""
     share, z2 = successes / trials, 1.959963984540054**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (1 + z2 / trials)
@@ -70,7 +70,7 @@ def wilson(successes: int, trials: int) -> tuple[float, float, float]:
 
 
 def bootstrap_test(draws: Floats) -> Result:
-    """Percentile bootstrap of differences, shape (differences, resamples): p = 2 min(P(d <= 0), P(d >= 0)).
+    """Test differences (differences, resamples) by percentile bootstrap: p = 2 min(P(d <= 0), P(d >= 0)).
 
     Both shares count one more, so that p is never 0 (Davison and Hinkley, Bootstrap Methods, 1997, 4.2.5); p
     is the level at which the percentile interval touches 0.
@@ -82,7 +82,7 @@ def bootstrap_test(draws: Floats) -> Result:
 
 
 def t_test_as_published(draws: Floats) -> Result:
-    """Two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples).
+    """Run a two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples).
 
     Resamples without a pair do not count; NaN where fewer than ten have one.
     """
@@ -98,7 +98,7 @@ def t_test_as_published(draws: Floats) -> Result:
 
 
 def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
-    """Two-sided test of statistics, shape (tests, 1 + relabellings); the first has the true labels.
+    """Test statistics two-sided, shape (tests, 1 + relabellings); the first has the true labels.
 
     The difference, shape (tests,), is the first statistic minus the mean over all; p is the share of statistics at
     least as far from that mean, including the first: (1 + b) / (1 + relabellings), exact where all are exchangeable
@@ -113,7 +113,7 @@ def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
 
 
 def delong_test(difference: Floats, variance: Floats) -> Result:
-    """Normal test of differences between AUCs, given DeLong's variance of each difference."""
+    """Test differences between AUCs as normal, given DeLong's variance of each difference."""
     from scipy.special import ndtr, ndtri
 
     error = np.sqrt(np.maximum(variance, 0))
@@ -131,7 +131,7 @@ def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Float
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """DeLong's components of an AUC: per member the non-members below it, per non-member the members above.
+    """Return DeLong's components of an AUC: per member the non-members below it, per non-member the members above.
 
     Both as shares, ties by half. By sorting, O(n log n), as Sun and Xu, Fast Implementation of DeLong's
     Algorithm, IEEE SPL 2014.
@@ -148,7 +148,7 @@ def _share_below(values: Floats, others: Floats) -> Floats:
 
 
 def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
-    """Variance of an AUC, or of a difference of two AUCs from the differences of their placements.
+    """Return the variance of an AUC, or of a difference of two AUCs from the differences of their placements.
 
     DeLong, DeLong and Clarke-Pearson, Biometrics 1988. Takes texts as independent, whatever documents they
     share.
@@ -157,7 +157,7 @@ def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
 
 
 def chance(metric: str, nonmembers: Floats) -> Floats:
-    """The expected value of an uninformative score, given the non-members: 0.5, or near the FPR level.
+    """Return the expected value of an uninformative score, given the non-members: 0.5, or near the FPR level.
 
     With k false positives allowed, a TPR is the share of members above the (k+1)-th highest of n non-members,
     on average (k + 1) / (n + 1): the level itself only where n is large. Takes texts as exchangeable: of the few
@@ -170,7 +170,7 @@ def chance(metric: str, nonmembers: Floats) -> Floats:
 
 
 def holm(p: Floats) -> Floats:
-    """Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979.
+    """Return Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979.
 
     A test without a p (NaN) is none of the family, and has none afterwards.
     """

@@ -35,7 +35,7 @@ Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
 
 @dataclass(frozen=True)
 class StatisticInputs:
-    """What a statistic of a pair is computed from: the pair's `files` by kind, and what its runs and benchmark say.
+    """Hold the inputs of a pair's statistic: the pair's `files` by kind, and the facts of its runs and benchmark.
 
     `conditions`: start tokens and references, as a panel has them that names the pair or the id of some of its runs.
     `draws`: the draws of shots. `resamples`: of each interval.
@@ -66,7 +66,7 @@ class StatisticInputs:
 
     @cached_property
     def sets(self) -> "list[EvaluationSet]":
-        """The evaluation sets of the pair's draws, without those of placebos."""
+        """Return the evaluation sets of the pair's draws, without those of placebos."""
         from pretrace.evaluation.cells import evaluation_sets
 
         sets = evaluation_sets(self.benchmark, self.prefixes, self.draws)

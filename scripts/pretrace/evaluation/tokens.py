@@ -156,7 +156,7 @@ def _distances(
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
-    """sign(mean(values) - mean(reference)) W1(reference, values); both of shape (texts,), in their own unit.
+    """Return sign(mean(values) - mean(reference)) W1(reference, values); both of shape (texts,), in their own unit.
 
     W1 is the area between the two distribution functions. Wang et al., Con-ReCall, 2024, section 3.2.
     """
@@ -167,7 +167,7 @@ def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
 
 
 def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> Floats:
-    """The same of resamples, shape (resamples,): `weights` (texts, resamples) says how often each text was drawn.
+    """Return `signed_wasserstein` of resamples, shape (resamples,), drawn by `weights` (texts, resamples).
 
     A text is drawn with both of its values, so that either side has as many: W1 is then the mean distance
     between values of equal rank.
@@ -257,7 +257,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    """The share of each class's tokens (percent) in hexagons that cover those of both."""
+    """Yield the share of each class's tokens (percent) in hexagons that cover the tokens of both."""
     everything = pd.concat([own.frame for own in tokens.values()])
     extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
     for label, own in tokens.items():
@@ -268,7 +268,7 @@ def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
 
 
 def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) -> tuple[Floats, Floats]:
-    """The centre of the hexagon of each point within `extent` (x from, to, y from, to), as matplotlib's hexbin has.
+    """Return the centre of each point's hexagon within `extent` (x from, to, y from, to), as in matplotlib's hexbin.
 
     Centres lie on two grids, one shifted by half a step both ways; a point belongs to the nearer one, where squared
     steps of y count three times.
@@ -292,7 +292,7 @@ def _points(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
 
 
 def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    """Mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
+    """Yield the mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
     tokens = {label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST}
     if not tokens:
         return
@@ -311,7 +311,7 @@ def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
 
 
 def resampled_means(tokens: Tokens, groups: np.ndarray, count: int) -> np.ndarray:
-    """Mean log-probability of surprising tokens by group, first as they are, then resampling documents (or texts).
+    """Return the mean log-probability of surprising tokens by group: as they are, then resampling documents (or texts).
 
     `groups` gives each surprising token's group, 0..count-1. Shape (1 + resamples, count), NaN where a
     resample has no token in a group.

@@ -53,7 +53,7 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
 
 
 def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
-    """Tf-idf of counts (sublinear, rows of length 1), fitted on `train`: the weights of both, float64.
+    """Return tf-idf of counts (sublinear, rows of length 1), fitted on `train`: the weights of both, float64.
 
     The columns are the words of `train`, the `MOST_WORDS` most frequent ones.
     """
@@ -78,7 +78,7 @@ def _is_chinese(language: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _chinese_words(text: str) -> tuple[str, ...]:
-    """Kept, because other settings and methods ask for the same texts again and cutting is most of the work."""
+    """Cut and cache, because other settings and methods cut the same texts again and cutting is most of the work."""
     import jieba
 
     jieba.setLogLevel(logging.WARNING)

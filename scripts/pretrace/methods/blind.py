@@ -10,7 +10,7 @@ from pretrace.runtime.logs import log
 
 @method("blind", needs=("texts",), cross_fitted=True)
 def blind(texts: LabelledTexts) -> dict[str, float]:
-    """How much a text speaks like the members, by a bag-of-words classifier that sees no model: id -> score.
+    """Similarity of a text to the members, by a bag-of-words classifier that sees no model: id -> score.
 
     Logistic regression (C=10) on tf-idf of word 1-2-grams (lower-cased, sublinear; Chinese words by jieba),
     weights and vocabulary fitted on the labelled texts of the other folds, and for unlabelled texts on all

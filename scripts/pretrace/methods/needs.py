@@ -1,4 +1,4 @@
-"""Whether a run offers what a method needs, and which further views and prefixes it needs."""
+"""Tell whether a run offers what a method needs, and which further views and prefixes it needs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

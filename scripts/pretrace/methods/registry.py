@@ -1,4 +1,4 @@
-"""The registers of methods that score texts and of those that ask questions: needs, parameters, defaults, grids."""
+"""Register methods that score texts and methods that ask questions: needs, parameters, defaults, grids."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -50,7 +50,7 @@ class InputKind:
 
     @property
     def remedy(self) -> str:
-        """What to add to a run so that it has the input."""
+        """Say what to add to a run so that it has the input."""
         listed = f"{self.need}: [{self.example}]"
         return f"{self.key}: [{self.example}]" if self.key else f"inputs: {{{listed}}}"
 
@@ -103,7 +103,9 @@ class Method:
 
     @property
     def scope(self) -> str:
-        """`text`: the function gets one `TokenStatistics`; `benchmark`: all `LabelledTexts` of a slice."""
+        """Return `text` if the function gets one `TokenStatistics`, `benchmark` if it gets all `LabelledTexts` of a
+        slice.
+        """
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
@@ -113,7 +115,7 @@ class Method:
 
     @property
     def input(self) -> InputKind | None:
-        """The kind of input that its scores name as their reference."""
+        """Return the kind of input that its scores name as their reference."""
         return next((INPUTS[need] for need in self.needs if need in INPUTS), None)
 
 

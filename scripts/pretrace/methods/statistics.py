@@ -74,22 +74,22 @@ class TokenStatistics:
 
     @cached_property
     def log_likelihood(self) -> float:
-        """LL(x), mean log-probability of a token (nats); loss L(x) = -LL(x), perplexity exp(L(x))."""
+        """Return LL(x), mean log-probability of a token (nats); loss L(x) = -LL(x), perplexity exp(L(x))."""
         return mean(self.logprobs)
 
     @cached_property
     def sorted_logprobs(self) -> Floats:
-        """[n], ascending."""
+        """Return the log-probabilities [n], ascending."""
         return np.sort(self.logprobs)
 
     @cached_property
     def first_occurrences(self) -> npt.NDArray[np.intp]:
-        """Positions at which a token id stands for the first time, ascending."""
+        """Return the positions at which a token id occurs for the first time, ascending."""
         return np.sort(np.unique(self.token_ids, return_index=True)[1])
 
     @cached_property
     def percentiles(self) -> list[float]:
-        """The 0th to 100th percentile of the log-probabilities, by numpy's linear rule."""
+        """Return the 0th to 100th percentile of the log-probabilities, by numpy's linear rule."""
         percentiles: list[float] = np.percentile(self.sorted_logprobs, np.arange(101)).tolist()
         return percentiles
 

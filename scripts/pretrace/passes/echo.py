@@ -1,4 +1,4 @@
-"""Prompt scoring by an API: the log-probability of each token of a text, from `echo` with log-probabilities.
+"""Score prompts by an API: the log-probability of each token of a text, from `echo` with log-probabilities.
 
 The completions endpoint, asked to repeat its prompt, gives `choices[0].logprobs` = {tokens, text_offset,
 token_logprobs: [null, ...], top_logprobs}. Where the entry names the model's tokenizer, token ids are sent,
@@ -42,7 +42,7 @@ Prompt = str | list[int]
 
 @dataclass(frozen=True)
 class Echo:
-    """`pieces`: the tokens as text; `logprobs` in nats, NaN where there is none (the first token)."""
+    """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN where there is none (the first token)."""
 
     pieces: list[str]
     logprobs: list[float]

@@ -74,8 +74,8 @@ class Features:
         return self._of(output), name, output[name]
 
     def _of(self, output: Any) -> torch.Tensor:
-        features: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
-        return features
+        found: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
+        return found
 
     def texts_at_once(self, tokens: int) -> int | None:
         """How many texts of this many tokens may be in memory; None if only the budget of batches limits them."""

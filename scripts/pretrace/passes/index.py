@@ -23,7 +23,7 @@ class PassIndex:
 
     @cached_property
     def rows(self) -> dict[PassKey, Mapping[str, Any]]:
-        """The manifest's rows by pass, in its order."""
+        """Return the manifest's rows by pass, in its order."""
         rows: dict[PassKey, Mapping[str, Any]] = {}
         for row in self.manifest["views"]:
             key = PassKey.from_json(row)

@@ -35,7 +35,7 @@ class PromptPrefix:
 
     @cached_property
     def parts(self) -> tuple[Ids, ...]:
-        """The pieces that are encoded one after another; a prefix of fewer shots has the first of them."""
+        """Return the pieces that are encoded one after another; a prefix of fewer shots has the first of them."""
         return tuple(part for part in (self.start, *(self.shots or ())) if part)
 
     @property

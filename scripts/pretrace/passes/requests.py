@@ -44,7 +44,7 @@ class Pass:
 
     @property
     def sent_texts(self) -> tuple[str, str, Slice]:
-        """What identifies the texts that are sent: view, altered form and slice."""
+        """Return the key of the texts that are sent: view, altered form and slice."""
         return self.key.reading.view, self.key.reading.altered, self.key.slice
 
 

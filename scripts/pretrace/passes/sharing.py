@@ -142,8 +142,8 @@ def _agrees(way: PrefixSharing, features: Features, name: str) -> bool:
     texts = torch.stack([ids[16:], ids[:8]])
     try:
         encoded = way(features, parts)
-        checked = [parts[:2], parts] if encoded.serves(parts[:2]) else [parts]
-        return all(_close(encoded, shared, texts, features) for shared in checked)
+        asked = [parts[:2], parts] if encoded.serves(parts[:2]) else [parts]
+        return all(_close(encoded, of, texts, features) for of in asked)
     except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
         # what a model says that has no such cache differs from one to the next
         if is_out_of_memory(error) or any(words in str(error) for words in _OF_DEVICES):
@@ -160,6 +160,6 @@ def _close(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, featur
     return off < _TOLERANCE[features.dtype]
 
 
-def _distance(output: torch.Tensor, expected: torch.Tensor) -> float:
+def _distance(found: torch.Tensor, expected: torch.Tensor) -> float:
     """Euclidean, relative to the norm of what is expected."""
-    return float((output.float() - expected.float()).norm() / expected.float().norm())
+    return float((found.float() - expected.float()).norm() / expected.float().norm())

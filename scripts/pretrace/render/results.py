@@ -69,14 +69,14 @@ class Results:
         return Path(paths[key])
 
     def read(self, kind: str, key: Pair | str, /) -> pd.DataFrame:
-        """A whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
+        """Read a whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
         path = self._path(kind, key)
         if path not in self._frames:
             self._frames[path] = read_parquet(path)
         return self._frames[path]
 
     def in_panel(self, kind: str, panel: Panel) -> pd.DataFrame:
-        """The rows of a panel's subset and length in the table of its model and benchmark."""
+        """Return the rows of a panel's subset and length in the table of its model and benchmark."""
         frame = self.read(kind, pair_of(panel))
         return frame[in_place(frame, panel)]
 
@@ -134,7 +134,7 @@ class Results:
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
-        """The cautions in benchmarks' entries, printed under every table and figure of their documents."""
+        """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
         entries = {panel["benchmark"]: self.entries[panel["benchmark"]] for panel in panels}
         return [
             f"{name}: {entry['caution'].rstrip('.')}."
@@ -143,7 +143,7 @@ class Results:
         ]
 
     def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
-        """The rows of `evaluation.placebos` beside a metrics row of a panel; none where it has no placebos."""
+        """Return the rows of `evaluation.placebos` beside a metrics row of a panel; empty if it has no placebos."""
         if pair_of(panel) not in self.placebos:
             return pd.DataFrame()
         rows = self.in_panel("placebos", panel)
@@ -152,14 +152,14 @@ class Results:
         return rows
 
     def among_placebos(self, panel: Panel, row: Record) -> dict[str, Any]:
-        """Mean and standard deviation of a row's placebos, its z and rank among them, and their number, else None."""
+        """Return mean and SD of a row's placebos, its z and rank among them, and their number, else None."""
         rows = records_of(self.placebos_of(panel, row))
         names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
         real = next((candidate for candidate in rows if not candidate["placebo"]), dict.fromkeys(names))
         return {shown: number(real[key]) for key, shown in names.items()}
 
     def panels(self, artifact: Artifact) -> list[Panel]:
-        """The artifact's panels, each with one subset ("" for none) and one length (None for none).
+        """Return the artifact's panels, each with one subset ("" for none) and one length (None for none).
 
         `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
@@ -169,7 +169,7 @@ class Results:
         return expanded
 
     def _expanded(self, panel: Panel) -> list[Panel]:
-        """A panel without a subset is the whole benchmark where that was evaluated, else every subset."""
+        """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
         pair = (panel.get("model", ""), panel["benchmark"])
         frame = self.read("metrics", pair) if pair in self.metrics else self.read("benchmarks", pair[1])
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
@@ -188,7 +188,8 @@ class Results:
         return panels or [{"length": None, **panel, "subset": panel.get("subset", "")}]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
-        """Metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with `benchmark`.
+        """Return metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with
+        `benchmark`.
 
         A method whose parameters outside its grid are off their default is called `method;parameter=value`,
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
@@ -221,7 +222,7 @@ class Results:
     def along_parameter(
         self, artifact: Artifact, panel: Panel, parameter: str
     ) -> list[tuple[str, str, Record]]:
-        """(value, method, row): methods with the parameter at each value; the others at their setting, with value "".
+        """Return (value, method, row): methods with the parameter at each value, other methods with value "".
 
         Every other parameter is at its default or, where the artifact's selection is `best_on_test`, at its best for
         each value.
@@ -240,12 +241,12 @@ class Results:
         return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
 
     def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
-        """The metrics row of each method; empty where the selection has none."""
+        """Return the metrics row of each method; empty if the selection has none."""
         rows = self.rows(artifact, panel)
         return _by(rows[rows["selection"] == selection], "method", artifact, panel)
 
     def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
-        """The metrics row of each setting of one method, or of a variant's; raises where there is none."""
+        """Return the metrics row of each setting of one method, or of a variant's; raises if there is none."""
         rows = self.rows({**artifact, "methods": [method.split(";")[0]]}, panel)
         rows = rows[rows["selection"] == "grid"]
         if rows.empty:
@@ -257,13 +258,15 @@ class Results:
     def held_out_tests(
         self, artifact: Artifact, panel: Panel, baseline: str, test: str = "bootstrap"
     ) -> dict[str, Record]:
-        """Each method's test on held-out settings against a baseline, paired bootstrap or permutation; may be empty."""
+        """Return each method's test on held-out settings against a baseline, paired bootstrap or permutation; may be
+        empty.
+        """
         rows = self.rows(artifact, panel, what="tests")
         held_out = (rows["selection"] == "held_out") & (rows["test"] == test)
         return _by(rows[held_out & (rows["baseline"] == baseline)], "method", artifact, panel)
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
-        """The panel's texts, unlabelled ones too; raises where there are none."""
+        """Return the panel's texts, unlabelled ones too; raises if there are none."""
         frame = self.read("benchmarks", panel["benchmark"])
         texts = frame[in_place(frame, panel)]
         if texts.empty:
@@ -274,12 +277,12 @@ class Results:
         return texts
 
     def times_of(self, panel: Panel) -> list[Record]:
-        """The seconds of a panel's questions, by task, setting, subset and length; empty if they were not timed."""
+        """Return the seconds of a panel's questions, by task, setting, subset and length; empty if not timed."""
         pair = pair_of(panel)
         return list(read_json(self.times[pair])) if pair in self.times else []
 
     def manifest(self, pair: Pair) -> Any:
-        """The manifest of the passes of a model over a benchmark."""
+        """Return the manifest of the passes of a model over a benchmark."""
         return read_json(self._path("passes", pair))
 
 
@@ -294,7 +297,7 @@ def estimates(
     *,
     placebos: bool = False,
 ) -> pd.DataFrame:
-    """A row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
+    """Return a row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
 
     `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
     Of `options.draws` each row is the mean over draws of shots; of `options.average` there are means over panels
@@ -325,19 +328,19 @@ def estimates(
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """`estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
+    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
     frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], placebos=True)
     return frame.assign(beats_blind=above_baseline(frame))
 
 
 def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Whether each estimate is significantly above the baseline; missing where there is no test."""
+    """Tell whether each estimate is significantly above the baseline; missing without a test."""
     above = (frame["difference"] > 0) & (frame["p_holm"] <= STAR_LEVEL)
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
 
 def keys_of(number: int, panel: Panel, row: Record) -> dict[str, Any]:
-    """The coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
+    """Return the coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
     about = {"method": row["method"], "control": is_control(row["method"])}
     return {"panel": number} | {key: row[key] for key in CONDITIONS} | panel_record(panel) | about
 
@@ -374,7 +377,7 @@ def pair_of(panel: Panel) -> Pair:
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Rows of the panel's subset and length; its subset "" is all of a benchmark that has subsets."""
+    """Tell which rows have the panel's subset and length; subset "" is all of a benchmark that has subsets."""
     length, subset = frame["length"], frame["subset"].eq(panel["subset"])
     if panel["subset"] == "" and not subset.any():
         subset = frame["subset"].notna()
@@ -383,7 +386,7 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
 
 
 def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
-    """Rows that agree with what the panel or else the artifact fixes; "" and null mean that a key does not apply."""
+    """Tell which rows agree with what the panel or else the artifact fixes; "" and null: the key does not apply."""
     fixed = {"draw": 0, "view": "original", "start_token": None, **panel}
     keep = frame["unit"] == artifact.get("options", {}).get("unit", "text")
     keep &= frame["view"].isin([fixed["view"], ""])
@@ -394,7 +397,7 @@ def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[
 
 
 def _referred(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Rows of the references that the panel names, and rows that need none."""
+    """Tell which rows have a reference that the panel names, or need none."""
     named = [panel["reference"]] if "reference" in panel else panel.get("references", frame["reference"])
     return frame["reference"].isin([*named, ""])
 
@@ -410,7 +413,7 @@ def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, pane
 
 
 def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
-    """Rows by a column in which none may come twice."""
+    """Return rows by a column in which no value may occur twice."""
     if twice := records_of(rows[rows[key].duplicated()]):
         row = twice[0]
         raise InputError(
@@ -421,7 +424,7 @@ def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[
 
 
 def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
-    """The message if no row matches."""
+    """Return the message if no row matches."""
     keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
     wanted = f"metric {metric}, evaluation set {evaluation_set}"
     wanted += f", start token {panel['start_token']}" if "start_token" in panel else ""
@@ -430,7 +433,7 @@ def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str,
 
 
 def _listing(frame: pd.DataFrame) -> str:
-    """Each column with its distinct values, for an error message."""
+    """List each column with its distinct values, for an error message."""
     parts = []
     for column in frame.columns:
         values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]

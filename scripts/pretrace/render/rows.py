@@ -15,7 +15,7 @@ ACROSS = ("view", "draw", "reference", "separator")
 
 
 def one_setting(artifact: Artifact) -> str:
-    """The artifact's first selection, of those that give a method one setting (`default`, where it names none).
+    """Return the artifact's first selection that gives a method one setting (`default` if it names none).
 
     Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
     """
@@ -29,7 +29,7 @@ def one_setting(artifact: Artifact) -> str:
 
 
 def metrics_of(artifact: Artifact) -> list[str]:
-    """The metrics shown side by side, or the artifact's one."""
+    """Return the metrics shown side by side, or the artifact's one."""
     return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
 
 
@@ -40,7 +40,7 @@ def panel_record(panel: Panel) -> dict[str, Any]:
 
 
 def number_record(row: Record | None) -> dict[str, Any]:
-    """The record of a metrics row; empty if there is none."""
+    """Return the record of a metrics row; empty if there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
         return dict.fromkeys(keys) | {"setting": "", "marks": ""}
@@ -48,12 +48,12 @@ def number_record(row: Record | None) -> dict[str, Any]:
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The frame's rows by column name."""
+    """Return the frame's rows by column name."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Records as a frame; numbers stay numbers, and whole ones whole, where some or all are missing."""
+    """Make a frame of records; numbers stay numbers, and whole ones whole, if some or all are missing."""
     frame = pd.DataFrame(records)
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
     types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
@@ -61,13 +61,13 @@ def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFr
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
-    """The frames of several panels as one, each row with its panel."""
+    """Join the frames of several panels, each row with its panel."""
     named = [frame.assign(**panel_record(panel)) for frame, panel in zip(frames, panels, strict=True)]
     return long_frame(pd.concat(named, ignore_index=True))
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Numbers in full (shortest form that reads back), booleans lower case, missing empty."""
+    """Write numbers in full (shortest form that reads back), booleans lower case, missing empty."""
     shown = frame.copy()
     for column in shown.columns[shown.dtypes.map(pd.api.types.is_bool_dtype)]:
         shown[column] = shown[column].map({True: "true", False: "false"})
