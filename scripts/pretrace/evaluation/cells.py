@@ -18,7 +18,7 @@ from pretrace.views.prefixes import balanced, evaluated
 
 
 class Column(NamedTuple):
-    """One score of every unit: a method at one setting. `draw` is -1 where there is none."""
+    """One score of every unit: a method at one setting. `draw` is -1 without one."""
 
     method: str
     setting: str

@@ -226,7 +226,7 @@ def _covariance_within(unit: "pd.Series[int]", scores: pd.DataFrame) -> Floats:
 
 
 def _second_half(units: pd.DataFrame) -> Flags:
-    """Mark units of every other `document` among those that are `alike`, in an order that depends on names alone."""
+    """Mark units of every other `document` among `alike` units, in an order that depends on names alone."""
     documents = units.drop_duplicates("document")
     order = documents["document"].map(lambda name: seed_of("corpus_half", name))
     documents = documents.iloc[order.argsort(kind="stable")]

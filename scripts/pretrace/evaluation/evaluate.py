@@ -131,7 +131,7 @@ def _evaluate_cell(
         for metric in range(len(METRICS))
     ]  # fmt: skip
     planned = plan_comparisons(cell, choices.estimates)
-    compared = (one for group in planned for pair in group for one in (pair.ours, pair.theirs) if one)
+    compared = (side for group in planned for pair in group for side in (pair.ours, pair.theirs) if side)
     chosen = [*choices.estimates, *choices.of_variants]
     drawn = list(dict.fromkeys([*chosen, *grid, *compared]))
     values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
@@ -164,7 +164,7 @@ def _evaluate_cell(
             marks = _marks(estimate, cell, [size], empty, choices.at_edge, settings)
             metrics.append((*_keys(cell, estimate), *size, *value, marks))
         tested += welch_tests(cell, chosen)
-    return metrics, [(*_keys(cell, one.row), *one[1:]) for one in tested]
+    return metrics, [(*_keys(cell, test.row), *test[1:]) for test in tested]
 
 
 def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ class Evaluated(Protocol):
 
 @dataclass(frozen=True)
 class Lookup:
-    """Where to find one of our numbers. Among the settings with the `fixed` parameters and without the values in
+    """Say where to find one of our numbers. Among the settings with the `fixed` parameters and without the values in
     `without`, the best is taken. `reference` "" matches any single reference; `subset` "*" is the mean over all
     subsets.
 

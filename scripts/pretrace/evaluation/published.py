@@ -296,7 +296,7 @@ def judged(compared: Sequence[Compared]) -> list[bool]:
 
 
 def summary(compared: Sequence[Compared]) -> dict[str, Any]:
-    """Count the numbers, and those that were `measured`, can be `judged` and `agree`, and by which `criteria`; give
+    """Count the numbers, how many were `measured`, can be `judged` and `agree`, and by which `criteria`; give
     their rates' `median` difference, the `largest` and the median `distance` (None if none was measured).
     """
     apart = [number.difference for number in rates(compared) if number.difference is not None]

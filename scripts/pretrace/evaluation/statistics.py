@@ -129,7 +129,7 @@ def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Calla
 
 
 def typed(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
-    """Return these columns of a table: whole numbers, numbers, and words that are "" where there is none."""
+    """Return these columns of a table: whole numbers, numbers, and words ("" if missing)."""
     frame = frame.reindex(columns=columns)
     words = [name for name in columns if name not in _WHOLE | _NUMBERS]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
@@ -204,7 +204,7 @@ def corpus(inputs: StatisticInputs) -> Rows:
 
 @statistic("corpus_size", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "n", *INTERVAL])
 def corpus_size(inputs: StatisticInputs) -> Rows:
-    """Compute how often the corpus test finds something where there is nothing: see `corpus_test.sizes`."""
+    """Compute how often the corpus test rejects without a difference: see `corpus_test.sizes`."""
     from pretrace.evaluation.corpus_test import corpus_sizes, of_places
 
     return of_places(inputs.scored, inputs.conditions, corpus_sizes, every=False)

@@ -42,7 +42,7 @@ Prompt = str | list[int]
 
 @dataclass(frozen=True)
 class Echo:
-    """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN where there is none (the first token)."""
+    """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN for the first token."""
 
     pieces: list[str]
     logprobs: list[float]
