@@ -84,11 +84,6 @@ class _Cell(NamedTuple):
     documents: tuple[np.ndarray, np.ndarray]
 
 
-def _cell(pair: Sequence[pd.DataFrame], values: Sequence[np.ndarray]) -> _Cell:
-    documents = [side["document"].to_numpy(str) for side in pair]
-    return _Cell((values[0], values[1]), (documents[0], documents[1]))
-
-
 def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
     """Return z of no shift, and the mean AUC of cells with weights n_audited x n_known.
 
@@ -158,7 +153,8 @@ def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
         )
     )
     values = np.array([scores.get(id, 0.0) for id in ids])
-    return _cell(sides, (values[: len(audited)], values[len(audited) :]))
+    documents = (audited["document"].to_numpy(str), known["document"].to_numpy(str))
+    return _Cell((values[: len(audited)], values[len(audited) :]), documents)
 
 
 def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:

@@ -35,14 +35,13 @@ def corpus_power(scored: ScoredBenchmark, place: Place) -> list[Row]:
     for scores in (units.of_scores(methods), ensemble(units)):
         if scores is None:
             continue
-        curves = _powers(scores, seed) if scores.exchangeable else _powers_of_unequal(scores, seed)
+        if scores.exchangeable:
+            curves = [_power(exchanged, seed) for exchanged in _exchanged(scores, seed)]
+        else:
+            curves = _powers_of_unequal(scores, seed)
         for name, curve in zip(scores.names, curves, strict=True):
             rows += [{"method": name, "documents": n, "value": share, "n": DRAWS} for n, share in curve]
     return rows
-
-
-def _powers(units: Units, seed: int) -> list[list[tuple[int, float]]]:
-    return [_power(exchanged, seed) for exchanged in _exchanged(units, seed)]
 
 
 def _powers_of_unequal(units: Units, seed: int) -> list[list[tuple[int, float]]]:
@@ -67,17 +66,13 @@ def _exchanged(units: Units, seed: int) -> Floats:
     from scipy.sparse import csr_matrix
 
     within = set(units.document[units.suspect]) & set(units.document[~units.suspect])
-    units = units if within else _paired(units, seed)
+    if not within:
+        pair = _pairs(units, seed)
+        units = replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
     block = np.unique(units.document if within else units.stratum, return_inverse=True)[1]
     labels = np.concatenate(list(relabellings(units.suspect, units.stratum, RELABELLINGS, seed)), axis=1)
     places = (block, np.arange(len(block)))
     return np.stack([csr_matrix((score, places)) @ labels for score in units.centred.T])
-
-
-def _paired(units: Units, seed: int) -> Units:
-    """Return units in strata of two, one of each class, without units that have no partner."""
-    pair = _pairs(units, seed)
-    return replace(units, stratum=pair).of(np.bincount(pair)[pair] == 2)
 
 
 def _pairs(units: Units, seed: int) -> Whole:

@@ -80,16 +80,12 @@ def _scores_of_row(
     inside = ids[row["evaluation_set"], draw if (row["evaluation_set"], draw) in ids else None]
     if inside is not None:
         here &= units["id"].isin(set(inside))
-    values = _column(columns, row, draw)
+    keys = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
+    # methods without a prefix have no draw, though the row may carry one
+    candidates = [Column(**keys, draw=number) for number in (-1, draw) if number is not None]
+    values = next(columns[column] for column in candidates if column in columns)
     scored = here.to_numpy() & ~np.isnan(values)
     return values[scored], units["label"].to_numpy()[scored] == 1
-
-
-def _column(scores: Mapping[Column, Floats], row: "pd.Series[Any]", draw: int | None) -> Floats:
-    """Return the scores of a metrics row; methods without a prefix have no draw, though the row may carry one."""
-    keys = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
-    columns = [Column(**keys, draw=number) for number in (-1, draw) if number is not None]
-    return next(scores[column] for column in columns if column in scores)
 
 
 def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:

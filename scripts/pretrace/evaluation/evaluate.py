@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Column, EvaluationSet, RankedUnits, Scores, cells, text_units
+from pretrace.evaluation.cells import EvaluationSet, RankedUnits, Scores, cells, text_units
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import KEYS, METRICS, level_of
@@ -187,6 +187,7 @@ def _marks(
     settings: Settings,
 ) -> str:
     columns = [part.column for part in estimate.parts]
+    scored = [cell.columns[column] for column in columns]
     level = level_of(METRICS[estimate.metric])
     conventions = settings.METHODS[cell.columns[columns[0]].method].convention
     chosen = estimate.selection == "best_on_test" or (
@@ -197,17 +198,15 @@ def _marks(
         "at_grid_edge": chosen and at_edge[columns].mean() > 0.5,
         "few_documents": estimate.selection == "held_out" and cell.few_documents,
         "conditional_on_documents": cell.groups.conditional,
-        "cross_fitted": any(_is_cross_fitted(cell.columns[column], settings) for column in columns),
+        "cross_fitted": any(
+            settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
+            for column in scored
+        ),
         "convention_default": estimate.selection == "default" and bool(conventions),
         "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
         "over_5_percent_empty": bool(empty[columns].any()),
     }
     return ";".join(sorted(mark for mark, holds in marks.items() if holds))
-
-
-def _is_cross_fitted(column: Column, settings: Settings) -> bool:
-    """Tell whether the score of a unit was learned from the units of the other folds."""
-    return settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
 
 
 def _frame(rows: list[tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:

@@ -54,7 +54,9 @@ class Passes:
 
     def keys(self, texts: pd.DataFrame) -> list[PassKey]:
         """Return the passes over the texts as their views have them, one for each of their subsets and readings."""
-        slices = _slices(texts)
+        first = texts["length"].iloc[0]
+        length = None if pd.isna(first) else int(first)
+        slices = {Slice(str(subset), length) for subset in set(texts["subset"])}
         return [
             key
             for key in self.index.rows
@@ -87,11 +89,6 @@ class Passes:
         frame = self.rows(texts, reading)
         means = [float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]]
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
-
-
-def _slices(texts: pd.DataFrame) -> set[Slice]:
-    length = texts["length"].iloc[0]
-    return {Slice(str(subset), None if pd.isna(length) else int(length)) for subset in set(texts["subset"])}
 
 
 def shifts(passes: Passes) -> Iterator[Row]:

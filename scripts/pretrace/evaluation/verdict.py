@@ -46,9 +46,9 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     p = float(design.get("verdict_p", float("nan")))
     known = int(design.get("known_documents", 0))
     if pd.isna(p) or known < LEAST_DOCUMENTS:
-        return Verdict(
-            "impossible", float("nan"), (_too_few(known),), (MORE_DOCUMENTS.format(LEAST_DOCUMENTS),)
-        )
+        documents = "1 known document" if known == 1 else f"{known} known documents"
+        why = f"it compares whole documents, and {documents} cannot show how much such documents differ"
+        return Verdict("impossible", float("nan"), (why,), (MORE_DOCUMENTS.format(LEAST_DOCUMENTS),))
     if failed := failed_controls(frame):
         return Verdict("invalid", p, tuple(failed), (SAME_KIND,))
     if p <= LEVEL:
@@ -72,11 +72,6 @@ def share_above(effect: float) -> float:
     from scipy.special import ndtr
 
     return float(ndtr(effect))
-
-
-def _too_few(known: int) -> str:
-    documents = "1 known document" if known == 1 else f"{known} known documents"
-    return f"it compares whole documents, and {documents} cannot show how much such documents differ"
 
 
 def failed_controls(frame: pd.DataFrame) -> list[str]:
