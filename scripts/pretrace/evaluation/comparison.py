@@ -98,8 +98,8 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
 def partner(row: Column, others: Sequence[Column]) -> Column | None:
     """Return the baseline's key that a row is compared with; None if there is none, or more than one.
 
-    Start token and draw are equal, or mean nothing to one of the two; among those that fit, equal keys go
-    first, also an equal reference, then keys without one.
+    Start token and draw are equal, or mean nothing to one of the two; among fitting keys, equal keys go first,
+    also an equal reference, then keys without one.
     """
     blank = Column("", "", "", "", -1, "")
     fitting = list(others)

@@ -100,8 +100,8 @@ def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples:
 
     `effect`: mean of the suspected less mean of the held-out units, averaged over strata with weights
     n1 n0 / (n1 + n0), in standard deviations of the held-out units; 95 % interval by resampling documents; `n`
-    documents. `p` and `smallest_effect`: `p_values` and `smallest_effects`, missing where there are
-    fewer than `documents_needed`, which `needed` then holds. `units`: how many units of each label. `unequal`: 1 where
+    documents. `p` and `smallest_effect`: `p_values` and `smallest_effects`, missing with fewer
+    than `documents_needed`, which `needed` then holds. `units`: how many units of each label. `unequal`: 1 where
     `p_values` is Student's.
 
     The first of `METHODS` is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those of the

@@ -1,7 +1,7 @@
-"""Suspected documents against held-out ones, where documents have different numbers of texts: Student's t.
+"""Compare suspected with held-out documents that have different numbers of texts: Student's t.
 
 The mean score of a document of many texts varies less than that of a document of few. Where the classes differ in
-these numbers, documents cannot be exchanged, and a count of relabellings finds something where there is nothing.
+these numbers, documents cannot be exchanged, and a count of relabellings would reject without a difference.
 """
 
 from dataclasses import dataclass

@@ -238,7 +238,7 @@ def ensemble(units: Units) -> Units | None:
     """Score the second half by all methods combined: ridge regression of the first half's labels on the texts' ranks by
     the methods, averaged over a unit.
 
-    None where there is one method, or a half has fewer than `FEWEST` units of a class.
+    None if there is one method, or a half has fewer than `FEWEST` units of a class.
     """
     ranked = units.of_scores([name for name in units.names if name.startswith(RANK)])
     if len(ranked.names) < 2 or not _enough(units):

@@ -69,10 +69,11 @@ def windows_of(
     parts = list(measured(index, extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if frame.empty:
-        before, keys = _least_before(extraction)
+        key = "prefix" if "prefix" in extraction else "context"
         raise InputError(
-            f"{index.manifest['benchmark']}: no text has a window. A window takes {before + extraction['suffix']} "
-            f"tokens, {keys} and suffix of the run's extraction together: give longer texts, or lower these."
+            f"{index.manifest['benchmark']}: no text has a window. A window takes "
+            f"{extraction[key] + extraction['suffix']} tokens, {key} and suffix of the run's extraction together: give "
+            "longer texts, or lower these."
         )
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
@@ -82,12 +83,6 @@ def windows_of(
         index.manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
     )  # fmt: skip
     return frame
-
-
-def _least_before(extraction: Mapping[str, Any]) -> tuple[int, str]:
-    """Return the least number of tokens before a window, and the key that sets it."""
-    key = "prefix" if "prefix" in extraction else "context"
-    return extraction[key], key
 
 
 def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode) -> Iterator[pd.DataFrame]:

@@ -100,7 +100,7 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
     """Yield weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
 
     Each stratum draws as many groups as it has, with replacement. Memory is bounded: a part holds
-    `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples where there are very many texts; the parts put together do
+    `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples of very many texts; the parts put together do
     not depend on its size.
     """
     texts = len(groups.of_text)

@@ -17,7 +17,7 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     labelled ones. The score is the decision value minus the mean over the fold's texts, and for unlabelled
     texts minus the mean over all labelled ones: each classifier has a threshold of its own, which is high
     where the other folds hold few members and this one therefore many, so that decision values compared
-    across folds rank members too low (AUC 0.48 to 0.50 where there is nothing to find). Where the other folds
+    across folds rank members too low (AUC 0.48 to 0.50 without a difference). Where the other folds
     are of one class, or hold no word, nothing can be fitted and the texts have no score.
 
     Das, Zhang and Tramèr, Blind Baselines Beat Membership Inference Attacks for Foundation Models, 2024.

@@ -47,7 +47,7 @@ def obstacle(
 
     `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
     "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false
-    for models that return log-probabilities alone, `log_probabilities` for those that return none of a text's tokens.
+    for models that return log-probabilities alone, `log_probabilities` for models without those of a text's tokens.
     """
     needs = set(find(id).needs)
     if find(id).reads_passes and not log_probabilities:
@@ -67,7 +67,7 @@ def obstacle(
 
 
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
-    """Return the altered forms of the text that these methods need; `neighbours`: those that the run names."""
+    """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
     needs = {need for id in ids for need in find(id).needs}
     fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
     return fixed | (set(neighbours) if "neighbours" in needs else set())
