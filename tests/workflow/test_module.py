@@ -1,6 +1,9 @@
 """The workflow as a module of another one, from a folder or an address, and run in another folder."""
 
+import re
 import shutil
+import subprocess
+import sys
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -76,3 +79,10 @@ def test_a_snakefile_elsewhere_runs_in_the_folder_that_directory_names(unrun, el
     ).stdout  # fmt: skip
     assert (elsewhere / TABLE).is_file(), said
     assert not (unrun.path / "results").exists()
+
+
+def test_the_library_is_used_from_python_as_the_document_says():
+    document = (ROOT / "docs" / "elsewhere.md").read_text(encoding="utf-8")
+    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", document, re.S).groups()
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert done.stdout == printed
