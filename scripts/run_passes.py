@@ -17,7 +17,7 @@ with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     run(
         [PassRequest.from_json(request) for request in snakemake.params.requests],
         benchmark=benchmark,
-        names=dict(snakemake.wildcards),
+        names={**snakemake.wildcards, "study": snakemake.params.study},
         target=load_checkpoint(
             Path(snakemake.input.checkpoint),
             device=snakemake.params.device,

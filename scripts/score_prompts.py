@@ -27,7 +27,7 @@ with (
     run(
         [PassRequest.from_json(request) for request in snakemake.params.requests],
         benchmark=benchmark,
-        names=dict(snakemake.wildcards),
+        names={**snakemake.wildcards, "study": snakemake.params.study},
         target=echo_target(
             client,
             load_checkpoint(Path(tokenizer), dtype="float32", device="cpu") if tokenizer else None,

@@ -27,6 +27,7 @@ rule run_passes:
         runtime=each_attempt(model.runtime),
     params:
         code=code_digest("run_passes"),
+        study=STUDY.name,
         requests=pair.pass_requests,
         store="results/passes/store",
         loading=model.loading,
@@ -55,6 +56,7 @@ rule score_prompts:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("score_prompts"),
+        study=STUDY.name,
         requests=pair.pass_requests,
         store="results/passes/store",
         answers="results/api/answers.sqlite",
