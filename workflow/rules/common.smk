@@ -10,8 +10,7 @@ from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
-
-from pretrace.studies import load_study, plan
+from pretrace.studies import load_study
 from pretrace.studies.rules import Plan
 from pretrace.studies.user_files import check_user_files
 

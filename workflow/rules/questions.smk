@@ -46,6 +46,7 @@ use rule answer_questions as ask_questions with:
         "results/logs/ask_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.models_from("openai")),
+    threads: 1
 
 
 rule import_answers:

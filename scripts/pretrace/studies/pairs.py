@@ -11,7 +11,7 @@ from typing import Any
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS
 from pretrace.models.entries import AnswersModel
-from pretrace.studies import audit_study, plan
+from pretrace.studies import plan
 from pretrace.studies.artifacts import first_of_runs
 from pretrace.studies.priorities import SOON, priority, size
 from pretrace.studies.questions import view_writer
@@ -28,6 +28,11 @@ class Pair:
     model_slug: str
     benchmark_slug: str
 
+    @property
+    def _names(self) -> tuple[Study, str, str]:
+        """The arguments of the functions of `plan`."""
+        return self.study, self.model_slug, self.benchmark_slug
+
     @cached_property
     def model(self) -> Model:
         return Model(self.study, self.model_slug)
@@ -38,7 +43,7 @@ class Pair:
 
     @cached_property
     def runs(self) -> list[Run]:
-        return plan.runs_of(self.study, self.model_slug, self.benchmark_slug)
+        return plan.runs_of(*self._names)
 
     @property
     def run_parameters(self) -> list[dict[str, Any]]:
@@ -48,10 +53,6 @@ class Pair:
     def beside(self, *, model: str | None = None, benchmark: str | None = None) -> "Pair":
         """The pair with another model or another benchmark."""
         return Pair(self.study, model or self.model_slug, benchmark or self.benchmark_slug)
-
-    def named(self, key: str) -> list[str]:
-        """The slugs that the runs name under a key, as `corpora`, `references`, `shadows` or `continuations`."""
-        return sorted({slug for run in self.runs for slug in getattr(run, key)})
 
     # the texts, and what is read before or in place of them
 
@@ -70,23 +71,23 @@ class Pair:
     @property
     def prefixes_read(self) -> File:
         """The shots drawn from the benchmark, if the passes read texts after them."""
-        kinds = plan.drawn_kinds(self.study, self.model_slug, self.benchmark_slug)
+        kinds = plan.drawn_kinds(*self._names)
         return self.benchmark.prefixes if kinds else []
 
     @property
     def completions(self) -> File:
         """The openings that the model completes to the lengths of the texts that it reads after them."""
-        kinds = plan.prefix_kinds(self.study, self.model_slug, self.benchmark_slug)
+        kinds = plan.prefix_kinds(*self._names)
         return self._in_shared("completions", "parquet") if "zero_access" in kinds else []
 
     @property
     def completed_lengths(self) -> list[int]:
-        return plan.completed_lengths(self.study, self.model_slug, self.benchmark_slug)
+        return plan.completed_lengths(*self._names)
 
     @property
     def views_read(self) -> list[str]:
         """The stored views that the passes read."""
-        return self._views(plan.stored_views(self.study, self.model_slug, self.benchmark_slug))
+        return self._views(plan.stored_views(*self._names))
 
     @property
     def views_of_options(self) -> list[str]:
@@ -101,13 +102,12 @@ class Pair:
 
     @cached_property
     def pass_requests(self) -> list[dict[str, Any]]:
-        requests = plan.pass_requests(self.study, self.model_slug, self.benchmark_slug)
-        return [request.to_json() for request in requests]
+        return [request.to_json() for request in plan.pass_requests(*self._names)]
 
     @property
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
-        return self._in_shared("passes", "json") if self.pass_requests else []
+        return self._in_shared("passes", "json") if plan.pass_requests(*self._names) else []
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
@@ -148,7 +148,7 @@ class Pair:
     @property
     def extraction(self) -> dict[str, Any] | None:
         """The windows of the texts that are measured, with their start token; None if no run asks for it."""
-        return plan.extraction_of(self.study, self.model_slug, self.benchmark_slug)
+        return plan.extraction_of(*self._names)
 
     @property
     def checkpoint(self) -> File:
@@ -168,18 +168,16 @@ class Pair:
 
     @property
     def asks_questions(self) -> bool:
-        return any(run.questions for run in self.runs)
+        return plan.asks_questions(*self._names)
 
     @property
     def answer_requests(self) -> list[dict[str, Any]]:
-        return plan.answer_requests(self.study, self.model_slug, self.benchmark_slug)
+        return plan.answer_requests(*self._names)
 
     @property
     def paraphrasers(self) -> list[str]:
         """The views that the questions' options come from; none if the answers come from elsewhere."""
-        if isinstance(self.model.entry, AnswersModel):
-            return []
-        return sorted({request["paraphraser"] for request in self.answer_requests} - {""})
+        return plan.paraphrasers_of(*self._names)
 
     @property
     def answers(self) -> File:
@@ -198,14 +196,13 @@ class Pair:
     @property
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they give none."""
-        given = (run.calibration for run in self.runs if run.calibration)
-        return next((deltas.plain() for deltas in given), None)
+        return plan.calibration_of(*self._names)
 
     # the benchmark whose non-members calibrate the pair's answers and its unlabelled texts
 
     @property
     def calibrates_on(self) -> str | None:
-        return next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
+        return plan.calibrates_on(*self._names)
 
     @property
     def known(self) -> str:
@@ -239,9 +236,7 @@ class Pair:
 
     @property
     def positive(self) -> str | None:
-        other = audit_study.POSITIVE_CONTROL
-        scored = self.benchmark_slug != other and self.beside(benchmark=other).runs
-        return other if scored else None
+        return plan.positive_control_of(*self._names)
 
     @property
     def positive_texts(self) -> File:

@@ -30,11 +30,6 @@ def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
     return _runs_of_pairs(study).get((model, benchmark), [])
 
 
-def runs_for_jobs(study: Study, model: str, benchmark: str) -> list[dict[str, Any]]:
-    """A pair's runs as jobs are told of them."""
-    return [run.for_jobs() for run in runs_of(study, model, benchmark)]
-
-
 # looked up once a study: a dry run asks for each of its thousands of jobs
 @cache
 def _runs_of_pairs(study: Study) -> dict[Pair, list[Run]]:

@@ -51,6 +51,7 @@ class Plan:
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
 
+    @cache  # noqa: B019
     def artifact(self, slug: str) -> "ShownArtifact":
         return ShownArtifact(self, slug)
 
