@@ -31,7 +31,9 @@ import yaml
 
 {imports}
 study = load_study(yaml.safe_load(open("config/config.yaml", encoding="utf-8")))
-assert [request for pair in plan.pass_pairs(study) for request in plan.pass_requests(study, *pair)]
+found = Plan(study)
+assert [request for run in study.runs for request in found.pair(run.model, run.benchmark).pass_requests]
+assert found.passes
 libraries = "torch transformers pandas scipy sklearn pyarrow matplotlib jieba"
 heavy = {{*libraries.split()}} & {{*sys.modules}}
 assert not heavy, heavy
