@@ -11,6 +11,7 @@ from pretrace.models.entries import MODELS, AnswersModel, ApiModel, LocalModel
 from pretrace.models.fetching import fetch_model
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.hub import pinned
 from pretrace.runtime.schema import parse_entry
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Registry, override
@@ -48,19 +49,48 @@ def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
     assert target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1] == target.vocabulary
 
 
+def proposed(hub, number, content, *, title=TITLE, author="SFconvertbot", status="open"):
+    """The commit of a pull request to the model with these files."""
+    hub.propose(ID, number, content, title=title, author=author, status=status)
+    return hub.repositories["models", ID].revisions[f"refs/pr/{number}"]
+
+
+PICKLE = {"pytorch_model.bin": b"pickle"}
+
+
 def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(hub, tiny, tmp_path):
-    pickled = files(tiny, without=[".safetensors"]) | {"pytorch_model.bin": b"pickle"}
-    hub.add("models", ID, pickled)
-    hub.propose(ID, 3, files(tiny), title=TITLE, author="somebody")
-    hub.propose(ID, 4, files(tiny), title=TITLE, author="SFconvertbot", status="closed")
+    hub.add("models", ID, files(tiny, without=[".safetensors"]) | PICKLE)
+    converted = files(tiny) | PICKLE
+    proposed(hub, 3, converted, author="somebody")
+    proposed(hub, 4, converted, status="closed")
     with pytest.raises(
         InputError, match=r"no safetensors at 'main'.*no conversion by SFconvertbot.*Access: open"
     ):
         fetch_model(ID, "main", tmp_path / "checkpoint.json", access="open")
     assert not (tmp_path / "checkpoint.json").exists()
-    hub.propose(ID, 31, files(tiny), title=TITLE, author="SFconvertbot")
-    sha = hub.repositories["models", ID].revisions["refs/pr/31"]
+    sha = proposed(hub, 31, converted | {"README.md": b"later"})
     assert fetch_model(ID, "main", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
+
+
+@pytest.mark.parametrize(
+    ("differs", "there"),
+    [
+        ("pytorch_model.bin", PICKLE),
+        ("config.json", {"config.json": b"{}"}),
+        ("pytorch_model-00002-of-00002.bin", {"pytorch_model-00002-of-00002.bin": b"more"}),
+    ],
+)
+def test_a_conversion_of_other_files_never_stands_for_a_revision(hub, tiny, tmp_path, differs, there):
+    """As of main, where the revision is a step of the training."""
+    pickled = files(tiny, without=[".safetensors"]) | {"pytorch_model.bin": b"of the step"}
+    hub.add("models", ID, pickled, revision="step90000")
+    proposed(hub, 2, files(tiny) | {"pytorch_model.bin": b"of the step"} | there)
+    with pytest.raises(InputError, match=rf"'step90000', and the conversion refs/pr/2 .* \({differs}\)"):
+        fetch_model(ID, "step90000", tmp_path / "checkpoint.json")
+    assert not (tmp_path / "checkpoint.json").exists()
+    sha = proposed(hub, 5, files(tiny) | {"pytorch_model.bin": b"of the step"})
+    with pinned({"model": {ID: hub.repositories["models", ID].revisions["step90000"]}}):
+        assert fetch_model(ID, "step90000", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
 
 
 def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path):

@@ -1,15 +1,19 @@
 """A checkpoint of the Hugging Face hub: safetensors, configuration and tokenizer, never a pickle."""
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pretrace.models.checkpoint import BESIDE, VOCABULARIES, Checkpoint, write_checkpoint
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import explained, snapshot
+from pretrace.runtime.hub import explained, listing, pinned, snapshot
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
 _SETTINGS = ("config.json", "generation_config.json", "chat_template.jinja", *VOCABULARIES, *BESIDE)
 _CODE = ("*.py",)
+_PICKLED = "pytorch_model*.bin"
+_CONVERTED = (_PICKLED, "pytorch_model.bin.index.json", *_SETTINGS, *_CODE)
+"""The files that a revision and its conversion have in common."""
 _CONVERTER, _CONVERSION = "SFconvertbot", "Adding `safetensors` variant of this model"
 
 
@@ -18,15 +22,17 @@ def fetch_model(
 ) -> Checkpoint:
     """Fetch the model `hub` at `revision` into the hub client's cache and record it in `checkpoint_json`.
 
-    A revision without safetensors is replaced by the pull request in which the hub's own bot converted it, if there is
-    one. Its Python files are fetched, and later run, only with `remote_code`. Raises `InputError` if the model cannot
-    be fetched or has pickled weights only; `access` is the registry's note for users.
+    A revision without safetensors is replaced by the pull request in which the hub's own bot converted it, if that
+    holds the same pickled weights and settings. Its Python files are fetched, and later run, only with `remote_code`.
+    Raises `InputError` if the model cannot be fetched or has pickled weights only; `access` is the registry's note for
+    users.
     """
     patterns = [*_WEIGHTS, *_SETTINGS, *(_CODE if remote_code else ())]
     try:
         fetched = snapshot(hub, "model", revision, patterns)
         if not any(name.endswith(".safetensors") for name in fetched.files):
-            fetched = snapshot(hub, "model", _converted(hub, revision), patterns)
+            with pinned({}):  # these are commits already
+                fetched = snapshot(hub, "model", conversion(hub, revision, fetched.commit), patterns)
     except InputError as error:
         raise InputError(f"{error} Access: {access}." if access else str(error)) from error
     source = f"hub:{hub}@{fetched.commit}"
@@ -37,20 +43,36 @@ def fetch_model(
     return checkpoint
 
 
-def _converted(hub: str, revision: str) -> str:
-    """The revision of the hub's own, open conversion to safetensors; anybody else's is not taken."""
+def conversion(hub: str, revision: str, commit: str) -> str:
+    """Return the commit in which the hub's own bot converted the pickled weights of `commit` to safetensors.
+
+    The bot converts the main branch, and proposes the conversion for no other. So its open proposal counts only if it
+    has the same weights, settings and code as `commit`, which `revision` names. Raises `InputError` otherwise.
+    """
     from huggingface_hub import HfApi
 
     with explained(hub, "model", revision):
         proposals = list(HfApi().get_repo_discussions(hub, author=_CONVERTER, discussion_type="pull_request"))
-    for proposal in proposals:
-        if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open"):
-            taken = str(proposal.git_reference)
-            log.info("%s has no safetensors at %s; taking %s by %s", hub, revision, taken, _CONVERTER)
-            return taken
+    of_bot = [
+        str(proposal.git_reference)
+        for proposal in proposals
+        if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open")
+    ]
+    with pinned({}):
+        original = listing(hub, "model", commit).matching(_CONVERTED)
+        converted = {reference: listing(hub, "model", reference) for reference in of_bot}
+    refused = f"no conversion by {_CONVERTER}"
+    for reference, proposed in converted.items():
+        files = proposed.matching(_CONVERTED)
+        different = sorted(
+            name for name in original.keys() | files.keys() if original.get(name) != files.get(name)
+        )
+        if not different and any(fnmatchcase(name, _PICKLED) for name in original):
+            log.info("%s has no safetensors at %s; %s has %s's", hub, revision, reference, _CONVERTER)
+            return proposed.commit
+        refused = f"the conversion {reference} by {_CONVERTER} is of other files ({', '.join(different[:3])})"
     raise InputError(
-        f"{hub} has no safetensors at '{revision}', and no conversion by {_CONVERTER}. Loading pickled weights runs "
-        "any code that they hold, so they are refused: convert the model once where you trust it (load it with "
-        "transformers and call save_pretrained, the tokenizer's too) and name the folder under `paths` of "
-        "config.yaml."
+        f"{hub} has no safetensors at '{revision}', and {refused}. Loading pickled weights runs any code that they "
+        "hold, so they are refused: convert the model once where you trust it (load it with transformers and call "
+        "save_pretrained, the tokenizer's too) and name the folder under `paths` of config.yaml."
     )

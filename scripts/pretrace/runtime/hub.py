@@ -7,10 +7,11 @@ resolved to its present commit, which is recorded with the files; within `pinned
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -40,6 +41,30 @@ class Snapshot:
     commit: str
     folder: Path
     files: tuple[str, ...]
+
+
+class ListedFile(NamedTuple):
+    """A file that the hub lists: its size in bytes and the git id of its content."""
+
+    size: int
+    blob: str
+
+
+class Listing(NamedTuple):
+    """The files of a commit, by their names in the repository. `gated`: only accepted accounts may fetch them."""
+
+    commit: str
+    gated: bool
+    files: dict[str, ListedFile]
+
+    def matching(self, patterns: Iterable[str]) -> dict[str, ListedFile]:
+        """Return the files whose names match one of the shell patterns; `*` also matches `/`."""
+        patterns = list(patterns)
+        return {
+            name: file
+            for name, file in self.files.items()
+            if any(fnmatchcase(name, pattern) for pattern in patterns)
+        }
 
 
 Pins = Mapping[Kind, Mapping[str, str]]
@@ -83,6 +108,21 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     files = tuple(filter_repo_objects(there, allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
     return Snapshot(hub, revision, folder.name, folder, files)
+
+
+def listing(hub: str, kind: Kind, revision: str) -> Listing:
+    """List the files of a repository at a revision without fetching any.
+
+    Raises `InputError` as `snapshot` does, but lists a gated repository to everybody.
+    """
+    from huggingface_hub import HfApi
+
+    revision = _revision_of(hub, kind, revision)
+    about = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    with explained(hub, kind, revision):
+        info = _with_retries(lambda: about(hub, revision=revision, files_metadata=True))
+    files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in info.siblings or []}
+    return Listing(str(info.sha), bool(info.gated), files)
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
