@@ -166,7 +166,7 @@ def corpus_shard(documents: int, seed: int, field: str = "text") -> list[dict[st
     ]
 
 
-def c4(shards: int = 15, documents: int = 20) -> dict[str, bytes]:
+def c4(shards: int = 20, documents: int = 20) -> dict[str, bytes]:
     return {
         f"en/c4-train.{shard:05d}-of-01024.json.gz": gzip.compress(
             jsonl(corpus_shard(documents, shard)), mtime=0
@@ -185,7 +185,7 @@ def chinesewebtext(shards: int = 5, documents: int = 20) -> dict[str, bytes]:
     }
 
 
-def case_law(shards: int = 25, documents: int = 20) -> dict[str, bytes]:
+def case_law(shards: int = 19, documents: int = 20) -> dict[str, bytes]:
     return {
         f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(corpus_shard(documents, shard, "document"))
         for shard in range(shards)

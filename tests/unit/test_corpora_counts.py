@@ -96,6 +96,10 @@ def test_shards_add_up_to_the_whole(tokenizers, tmp_path):
     assert read(tmp_path / "sum.parquet") == whole
 
 
+def test_a_shard_without_documents_has_no_counts(tokenizers, tmp_path):
+    assert pipeline(tmp_path, [], tokenizers("byte-level")) == {}
+
+
 def test_truncation_and_padding_of_the_tokenizer_file_do_not_reach_the_counts(tokenizers, tmp_path):
     tokenizer = Tokenizer.from_str(tokenizers("byte-level").to_str())
     tokenizer.enable_truncation(3)

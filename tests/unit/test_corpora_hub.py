@@ -8,7 +8,7 @@ import yaml
 
 import hub_datasets as made
 from pretrace.corpora.readers import shards as corpora_shards
-from pretrace.corpora.readers.shards import GIGABYTE, name_of, stream_shard
+from pretrace.corpora.readers.shards import GIGABYTE, stream_shard
 from pretrace.runtime.errors import InputError
 
 ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8"))
@@ -56,7 +56,7 @@ def test_a_broken_shard_is_fetched_again_and_never_half_counted(hub, tmp_path):
     hub.corrupted[name] = 2
     assert streamed("c4", 1, tmp_path / "1.parquet") == [row["text"] for row in made.corpus_shard(20, 1)]
     hub.corrupted[name] = 9
-    with pytest.raises(InputError, match=rf"shard 1 of 15 \(en/{name}\).*sha256"):
+    with pytest.raises(InputError, match=rf"shard 1 of 20 \(en/{name}\).*sha256"):
         streamed("c4", 1, tmp_path / "corpus" / "1.parquet")
     assert not list((tmp_path / "corpus").iterdir())
 
@@ -72,10 +72,32 @@ def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(h
 
 def test_names_are_filled_in_or_matched_in_order():
     names = ["data/us-00001-of-00002.parquet", "data/us-00000-of-00002.parquet", "README.md"]
-    assert name_of("part-{shard:04d}.jsonl", 7, list, "a/b") == "part-0007.jsonl"
-    assert name_of("data/us-*.parquet", 0, lambda: names, "a/b") == "data/us-00000-of-00002.parquet"
-    with pytest.raises(InputError, match=r"2 files of a/b match .data/us-\*\.parquet., and shard 2 is asked"):
-        name_of("data/us-*.parquet", 2, lambda: names, "a/b")
+
+    def shard_names(files, shards):
+        entry = corpora_shards.HubCorpus(source="hub", hub="a/b", files=files, shards=shards)
+        return corpora_shards.shard_names(entry, lambda: names)
+
+    assert shard_names("part-{shard:04d}.jsonl", 2) == ["part-0000.jsonl", "part-0001.jsonl"]
+    assert shard_names("data/us-*.parquet", 1) == ["data/us-00000-of-00002.parquet"]
+    assert shard_names("data/us-*.parquet", 3) == sorted(names[:2])
+    with pytest.raises(
+        InputError, match=r"no file of a/b matches .data/uk-\*\.parquet.: did you mean .data/us"
+    ):
+        shard_names("data/uk-*.parquet", 2)
+
+
+def test_files_that_the_hub_has_no_more_of_leave_empty_shards_and_the_others_share_the_size(
+    hub, tmp_path, warnings
+):
+    """As when it has three files where the registry expects 19."""
+    total = sum(len(row["document"].encode()) for row in made.corpus_shard(20, 0, "document"))
+    entry = {"gigabytes": 3 * 0.9 * total / GIGABYTE}
+    texts = [streamed("case-law-10gb", shard, tmp_path / "0.parquet", **entry) for shard in (0, 3, 18)]
+    assert texts[1:] == [[], []]
+    assert 0.5 * total < sum(len(text.encode()) for text in texts[0]) <= 0.9 * total
+    assert not warnings()
+    streamed("case-law-10gb", 0, tmp_path / "0.parquet")
+    assert "us-00000-of-00003.parquet holds" in warnings()
 
 
 def test_a_missing_column_is_named(hub, tmp_path):

@@ -61,7 +61,12 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
 def write_documents(
     given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
 ) -> None:
-    """Write one shard's documents as Parquet (`text`: string), about 16 M characters a row group."""
+    """Write one shard's documents as `write_texts` does."""
+    write_texts(documents(given, sources, shard, shards), out, f"documents {shard + 1} of {shards}")
+
+
+def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
+    """Write texts as Parquet (`text`: string), about 16 M characters a row group; `title` names the progress."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -69,11 +74,11 @@ def write_documents(
     with (
         atomic_path(out) as part,
         pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
-        Progress(f"documents {shard + 1} of {shards}", total=None, unit="characters") as progress,
+        Progress(title, total=None, unit="characters") as progress,
     ):
-        for texts in by_size(documents(given, sources, shard, shards), ROW_GROUP, size=len):
-            writer.write_table(pa.table({"text": texts}, schema=schema))
-            progress.update(sum(map(len, texts)))
+        for group in by_size(texts, ROW_GROUP, size=len):
+            writer.write_table(pa.table({"text": group}, schema=schema))
+            progress.update(sum(map(len, group)))
 
 
 def by_size(items: Iterable[T], most: int, *, size: Callable[[T], int]) -> Iterator[list[T]]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from pretrace.corpora.readers.local import json_documents
 from pretrace.corpora.sources import CorpusEntry, corpus_source
-from pretrace.corpora.stream import write_documents
+from pretrace.corpora.stream import write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import fetch_file, files_of, names_in
 from pretrace.runtime.logs import log
@@ -20,7 +20,6 @@ from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 GIGABYTE = 10**9
-Names = Callable[[], list[str]]
 
 
 class HubCorpus(OnHub, CorpusEntry):
@@ -29,10 +28,12 @@ class HubCorpus(OnHub, CorpusEntry):
     hub: Hub
     files: Some[str]
     """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
-    whose matches are sorted by name. Formats: .jsonl, .json (gzipped or not), .parquet."""
+    whose matches are sorted by name; the first `shards` of them are read, or all if there are fewer. Formats: .jsonl,
+    .json (gzipped or not), .parquet."""
     gigabytes: Maybe[Annotated[float, Field(gt=0)]] = None
-    """Text of all shards together, in 10^9 bytes of UTF-8. Each shard gives an equal share from its
-    beginning, so that with equal `shards` a smaller corpus is part of a larger one (default, all)."""
+    """Text of all shards together, in 10^9 bytes of UTF-8. Each file gives an equal share from its beginning, so
+    that with equal `shards` a smaller corpus is part of a larger one. A file with less text gives a warning (default,
+    all)."""
     keep: bool = False
     """Keep the documents after counting. If they are deleted, another tokenizer fetches
     them again; the counts of every tokenizer and the scores that use them are then recomputed."""
@@ -40,20 +41,24 @@ class HubCorpus(OnHub, CorpusEntry):
 
 @corpus_source("hub", entry=HubCorpus)
 def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
-    """The documents of one shard's file, in its order, from its beginning up to its share of `gigabytes`.
+    """Yield the documents of one shard's file, in its order, up to its share of `gigabytes`.
 
     Every shard has the same share. A document that would go over it is not taken, nor any after it. Raises
     `InputError` where the file is broken, also beyond the share's end where it is gzipped or Parquet: nothing of
     a broken file is counted.
     """
-    share = None if entry.gigabytes is None else entry.gigabytes * GIGABYTE / entry.shards
+    share = float("inf") if entry.gigabytes is None else entry.gigabytes * GIGABYTE / entry.shards
     for path in sources:
-        taken = 0
+        size = 0
         for text in _documents(path, entry.field):
-            taken += len(text.encode())
-            if share is not None and taken > share:
+            size += len(text.encode())
+            if size > share:
                 break
             yield text
+        else:
+            if entry.gigabytes is not None:
+                log.warning("%s holds %.3g GB of text, but its share of the corpus is %.3g GB: raise shards or "
+                            "lower gigabytes", path.name, size / GIGABYTE, share / GIGABYTE)  # fmt: skip
 
 
 def stream_shard(
@@ -63,57 +68,61 @@ def stream_shard(
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
-    is read instead. Raises `InputError` where the last attempt fails too.
+    is read instead. A shard beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
     entry = HubCorpus.model_validate(given)
-    if entry.path is not None:
-        write_documents(given, [_own(entry, Path(entry.path), shard)], 0, 1, out)
+    own = None if entry.path is None else dict(files_of(Path(entry.path)))
+    names = shard_names(
+        entry, lambda: list(own) if own is not None else names_in(entry.hub, "dataset", entry.revision)
+    )
+    if shard >= len(names):
+        log.info(
+            "%s has %d files of the corpus; shard %d of %d is empty", entry.hub, len(names), shard, shards
+        )
+        write_texts([], out, f"shard {shard}")
         return {}
-    hub, revision = entry.hub, entry.revision
-    name = name_of(entry.files, shard, lambda: names_in(hub, "dataset", revision), hub)
+    name, given = names[shard], {**given, "shards": len(names)}
+    if own is not None:
+        write_documents(given, [_own(own, name, entry.path)], 0, 1, out)
+        return {}
     out.parent.mkdir(parents=True, exist_ok=True)
-    attempt = 1
-    while True:
+    for attempt in range(1, attempts + 1):
         try:
             with tempfile.TemporaryDirectory(
                 dir=out.parent, prefix=f".{out.stem}.", suffix=".part"
             ) as folder:
-                path, commit = fetch_file(hub, "dataset", revision, name, Path(folder))
+                path, commit = fetch_file(entry.hub, "dataset", entry.revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)
                 write_documents(given, [path], 0, 1, out)
-            return {"hub": hub, "revision": revision, "commit": commit, "file": name}
+            break
         except InputError as error:
-            if attempt >= attempts:
+            if attempt == attempts:
                 raise InputError(f"shard {shard} of {shards} ({name}): {error}") from error
             log.warning("%s, attempt %d of %d: %s", name, attempt, attempts, error)
             time.sleep(2 ** (attempt - 1))
-            attempt += 1
+    return {"hub": entry.hub, "revision": entry.revision, "commit": commit, "file": name}
 
 
-def name_of(files: str, shard: int, names: Names, repository: str) -> str:
-    """The file of a shard: `files` with the number filled in, or the shard-th name that matches it."""
-    if "{shard" in files:
+def shard_names(entry: HubCorpus, names: Callable[[], list[str]]) -> list[str]:
+    """Return the file of each shard: `files` with its number filled in, or the first `names` that match it."""
+    if "{shard" in entry.files:
         try:
-            return files.format(shard=shard)
+            return [entry.files.format(shard=shard) for shard in range(entry.shards)]
         except (KeyError, IndexError, ValueError) as error:
             raise InputError(
-                f"files: '{files}' cannot be filled in ({error}); write {{shard:05d}}."
+                f"files: '{entry.files}' cannot be filled in ({error}); write {{shard:05d}}."
             ) from error
-    there = names()
-    found = sorted(fnmatch.filter(there, files))
-    if shard >= len(found):
+    matching = sorted(fnmatch.filter(names(), entry.files))
+    if not matching:
         raise InputError(
-            f"files: {len(found)} files of {repository} match '{files}', and shard {shard} is "
-            f"asked for: {nearest(files, there)}"
+            f"files: no file of {entry.hub} matches '{entry.files}': {nearest(entry.files, names())}"
         )
-    return found[shard]
+    return matching[: entry.shards]
 
 
-def _own(entry: HubCorpus, folder: Path, shard: int) -> Path:
-    """A user's file in place of the hub's: by its name in the repository, or that name's last part."""
-    files = dict(files_of(folder))
-    name = name_of(entry.files, shard, lambda: list(files), entry.hub)
+def _own(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
+    """Return a user's file in place of the hub's: by its name in the repository, or that name's last part."""
     for known in (name, name.rpartition("/")[2]):
         if known in files:
             return files[known]
