@@ -24,19 +24,21 @@ def hub(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def warnings(caplog):
-    """Gives the warnings that were logged so far, a line each."""
+def log_lines(caplog, monkeypatch):
+    """What is logged from INFO on, as `caplog`, also after a test of a job's log, which takes the logger for itself."""
     logger = logging.getLogger("pretrace")
-    logger.addHandler(caplog.handler)
-    yield lambda: "\n".join(record.message for record in caplog.records if record.levelno == logging.WARNING)
-    logger.removeHandler(caplog.handler)
+    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.setattr(logger, "handlers", [])
+    with caplog.at_level(logging.INFO, logger="pretrace"):
+        yield caplog
 
 
 @pytest.fixture
-def log_lines(caplog):
-    """What is logged from INFO on, as `caplog`."""
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        yield caplog
+def warnings(log_lines):
+    """Gives the warnings that were logged so far, a line each."""
+    return lambda: "\n".join(
+        record.message for record in log_lines.records if record.levelno == logging.WARNING
+    )
 
 
 @pytest.fixture

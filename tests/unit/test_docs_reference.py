@@ -11,7 +11,7 @@ import yaml
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
-from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.questions.known import QUESTION_METHODS
 from pretrace.render.catalogue import RENDERERS, Options
 from pretrace.render.names import PAPERS
 from pretrace.studies.documented import main

@@ -15,7 +15,6 @@ from pretrace.models import speeds, target
 from pretrace.models.target import load_checkpoint
 from pretrace.passes.features import Features
 from pretrace.runtime.files import read_json
-from pretrace.runtime.logs import log
 
 ABOUT = {"width": 8}
 
@@ -46,12 +45,10 @@ def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
     assert read_json(record)["seconds"] == {"float32": float32, "bfloat16": bfloat16}
 
 
-def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(log, "propagate", True)
-    caplog.set_level("INFO", logger="pretrace")
+def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
     assert speeds.faster("dtype", types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
     assert speeds.faster("dtype", types(1.0, 2.0), ABOUT, tmp_path) == "bfloat16"
-    first, second = caplog.messages
+    first, second = log_lines.messages
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, measured now" in first
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, as measured before" in second
 

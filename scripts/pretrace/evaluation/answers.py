@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.evaluation.significance import percentile_interval, wilson
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
-from pretrace.questions.methods import CONTROLS
+from pretrace.questions.known import CONTROLS
 from pretrace.runtime.files import seed_of
 
 Row = dict[str, Any]

@@ -16,7 +16,6 @@ from pretrace.methods.registry import Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 from pretrace.views.prefixes import shot_texts
 from pretrace.views.readings import PassKey, Prefix, Shots
 from pretrace.views.stored import StoredView, viewed
@@ -184,17 +183,22 @@ class Inputs:
         if method.input:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
-        given = {
+        readers = {
             FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw or 0, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
-        return lambda id, text: _after_prefixes(id, text, given)
+
+        def after_prefixes(id: str, text: TokenStatistics) -> TokenStatistics:
+            rows = {field: reader.only(id) for field, reader in readers.items()}
+            given = {field: row for field, row in rows.items() if isinstance(row, TokenStatistics)}
+            used = [row.shots_used for row in given.values() if row.shots_used is not None]
+            logprobs: dict[str, Any] = {field: row.logprobs for field, row in given.items()}
+            return replace(text, shots_used=min(used, default=None), **logprobs)
+
+        return after_prefixes
 
     def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
-        """Return the reader of a pass by the model, or by that of another `index`; empty if there is no such pass.
-
-        All who ask for a pass share one reader.
-        """
+        """Return the one reader of a pass by the model, or of another `index`; empty if there is no such pass."""
         index = self.passes if index is None else index
         if (id(index), key) not in self._readers:
             batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
@@ -231,16 +235,3 @@ class Inputs:
         from pretrace.models.training.stream import training_stream
 
         return tuple(training_stream(self.benchmark))
-
-    def log_unscored(self, benchmark: str) -> None:
-        for (method, reason), texts in sorted(self.unscored.items()):
-            log.info("%s: no score for %d texts of %s: %s", method, texts, benchmark, reason)
-
-
-def _after_prefixes(id: str, text: TokenStatistics, given: Mapping[str, PassReader]) -> TokenStatistics:
-    rows = {
-        field: row for field, reader in given.items() if isinstance(row := reader.only(id), TokenStatistics)
-    }
-    used = [row.shots_used for row in rows.values() if row.shots_used is not None]
-    logprobs: dict[str, Any] = {field: row.logprobs for field, row in rows.items()}
-    return replace(text, shots_used=min(used, default=None), **logprobs)

@@ -1,6 +1,5 @@
 """The kinds of input that several methods share; a kind of one method is registered in the method's file."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +11,6 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json
 from pretrace.views.readings import PassKey
 from pretrace.views.stored import read_view
-
-_NO_IDS, _NO_VALUES = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 @input_kind(
@@ -60,11 +57,12 @@ def aligned(text: TokenStatistics, row: Row | None) -> Floats:
 def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
     """Add the log-probabilities of a text's neighbours in a view."""
     variants = inputs.rows(plain.changed(altered=view), inputs.passes)
-    return lambda id, text: replace(text, neighbours=_all_logprobs(variants.get(id, [])))
 
+    def complete(id: str, text: TokenStatistics) -> TokenStatistics:
+        rows = [row for row in variants.get(id, []) if isinstance(row, TokenStatistics)]
+        return replace(text, neighbours=tuple(row.logprobs for row in rows) or ABSENT)
 
-def _all_logprobs(rows: Sequence[Row]) -> tuple[Floats, ...]:
-    return tuple(row.logprobs for row in rows if isinstance(row, TokenStatistics)) or ABSENT
+    return complete
 
 
 @input_kind(
@@ -75,6 +73,7 @@ def continuations(inputs: Inputs, plain: PassKey, view: str) -> Complete:
     """Make statistics of a text's samples in a view, without tokens."""
     frame, samples = inputs.texts(plain), inputs.opened("continuations", view, read_view) or {}
     texts = dict(zip(frame["text_id"], frame["text"], strict=True))
+    no_ids, no_values = np.empty(0, dtype=np.int64), np.empty(0)
     return lambda id, _: TokenStatistics(
-        texts[id], _NO_IDS, _NO_VALUES, continuations=tuple(samples.get(id, ())) or ABSENT
+        texts[id], no_ids, no_values, continuations=tuple(samples.get(id, ())) or ABSENT
     )

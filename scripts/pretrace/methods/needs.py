@@ -70,7 +70,7 @@ def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str
     """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
     needs = {need for id in ids for need in find(id).needs}
     fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
-    return fixed | (set(neighbours) if "neighbours" in needs else set())
+    return fixed | set(neighbours if "neighbours" in needs else ())
 
 
 def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
@@ -108,10 +108,8 @@ def most_shots(methods: Iterable[Chosen]) -> int:
 
 
 def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
-    """Return the (prefix, number of shots) whose passes a run's methods need.
+    """Return the (prefix, number of shots) whose passes a run's methods need, in each of its draws and views.
 
-
-    Each is a reading of its own in every draw and view of the run.
     Methods that read texts alone need the shots, and no pass.
     """
     return {

@@ -1,7 +1,7 @@
 """Register methods that score texts and methods that ask questions: needs, parameters, defaults, grids."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
@@ -82,30 +82,38 @@ def input_kind(
 
 @dataclass(frozen=True)
 class Method:
-    """A registered method. Its parameters have the order of the function's keyword parameters."""
+    """A method that scores texts by a function, or one that asks questions: its score is the share of right answers.
+
+    defaults         parameter -> value, in the order of the function's keyword parameters
+    grid             parameter -> the values that hyperparameter selection tries, or that a run of questions may list
+    types            parameter -> what a configuration is checked against: `bool`, `int`, `float`, a `Literal` of
+                     strings, or a range of `statistics`
+    convention       parameters whose default is this project's choice, since the paper fixes none
+    costly           parameters of the grid whose every value costs a forward pass: a run tries the values that it lists
+    empty_parameter  the parameter that is the score of a text with nothing to score, "" without one
+    cross_fitted     whether a text's score is learned from the labels of the other folds, so that intervals are wider
+    on_request       whether runs have this control only if they name it
+    control          whether a method that asks questions sees no model
+    options          whether it chooses among a passage and its paraphrases, so that a score names the paraphraser
+    """
 
     id: str
-    needs: tuple[str, ...]
-    defaults: dict[str, Value]
-    grid: dict[str, tuple[Value, ...]]
-    convention: tuple[str, ...]
-    """Parameters whose default is this project's choice, since the paper fixes none."""
-    costly: tuple[str, ...]
-    """Parameters of the grid whose every value costs a forward pass: a run tries the values that it lists."""
-    empty_parameter: str
-    """The parameter that is the score of a text with nothing to score; "" where there is no such thing."""
-    cross_fitted: bool
-    """Whether a text's score is learned from the labels of the other folds' texts."""
-    on_request: bool
-    """Whether a control is left out of runs that do not name it."""
-    function: Callable[..., Any] = field(repr=False)
-    types: dict[str, Any] = field(repr=False)
+    needs: tuple[str, ...] = ()
+    defaults: dict[str, Value] = field(default_factory=dict)
+    grid: dict[str, tuple[Value, ...]] = field(default_factory=dict)
+    types: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    convention: tuple[str, ...] = ()
+    costly: tuple[str, ...] = ()
+    empty_parameter: str = ""
+    cross_fitted: bool = False
+    on_request: bool = False
+    control: bool = False
+    options: bool = False
+    function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
     @property
     def scope(self) -> str:
-        """Return `text` if the function gets one `TokenStatistics`, `benchmark` if it gets all `LabelledTexts` of a
-        slice.
-        """
+        """Return `text` for a function of one `TokenStatistics`, `benchmark` for one of a slice's `LabelledTexts`."""
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
@@ -120,65 +128,30 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
-
-
-@dataclass(frozen=True)
-class QuestionMethod:
-    """A method whose score of a document is the share of its answers that are right.
-
-    `grid` holds the parameters that a run can list values of; any other is off its default where the evaluation
-    derives a further score from the same answers. `control`: it sees no model. `options`: it chooses among a passage
-    and its paraphrases, so that a score names the paraphraser.
-    """
-
-    id: str
-    defaults: dict[str, Value] = field(default_factory=dict)
-    grid: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
-    types: Mapping[str, Any] = field(default_factory=dict)
-    control: bool = False
-    options: bool = False
-    convention: tuple[str, ...] = ()
-    costly: tuple[str, ...] = ()
-    empty_parameter: str = ""
-    cross_fitted: bool = False
-
+"""The methods that score texts, by id."""
 
 Calibration = Literal["none", "given", "held", "cross_fitted"]
 
-QUESTION_METHODS: dict[str, QuestionMethod] = {
+QUESTION_METHODS: dict[str, Method] = {
     method.id: method
     for method in (
-        QuestionMethod("de_cop", {"calibration": "none"}, types={"calibration": Calibration}, options=True),
-        QuestionMethod("completion", {"k": 32}, {"k": (32, 50)}, types={"k": Annotated[int, (0, inf)]}),
-        QuestionMethod("name_cloze"),
-        QuestionMethod("longest_option", control=True, options=True),
-        QuestionMethod("odd_one_out", control=True, options=True),
+        Method("de_cop", (), {"calibration": "none"}, types={"calibration": Calibration}, options=True),
+        Method("completion", (), {"k": 32}, {"k": (32, 50)}, {"k": Annotated[int, (0, inf)]}),
+        Method("name_cloze"),
+        Method("longest_option", control=True, options=True),
+        Method("odd_one_out", control=True, options=True),
     )
 }
-"""In the order of every table. `k`: tokens of a prefix."""
+"""The methods that ask questions, in the order of every table. `k`: tokens of a prefix."""
 
 
 def method(
-    id: str,
-    *,
-    needs: Sequence[str],
-    grid: Mapping[str, Sequence[Value]] | None = None,
-    convention: Sequence[str] = (),
-    costly: Sequence[str] = (),
-    empty_score: str = "",
-    cross_fitted: bool = False,
-    on_request: bool = False,
+    id: str, *, needs: Sequence[str], grid: Mapping[str, Sequence[Value]] | None = None, **facts: Any
 ) -> Callable[[F], F]:
-    """Register a function as the method `id`; its keyword parameters are the method's, with their defaults.
+    """Register a function as the method `id`; its keyword parameters are the method's, with types and defaults.
 
-    `needs` are words of `NEEDS`; `grid` maps parameters to the values tried by hyperparameter selection,
-    default among them; `convention` names the parameters whose default no paper fixes; `costly` those of the
-    grid that stay at their default unless a run lists values; `empty_score` names the parameter that is
-    returned where a text holds nothing to score; `cross_fitted` says that a text's score is learned from the
-    labels of the other folds, for which its intervals are widened; `on_request` that only runs that name this
-    control have it. A parameter's annotation (`bool`,
-    `int`, `float`, a `Literal` of strings, or a range of `statistics`) is what a configuration is checked
-    against.
+    `needs` are words of `NEEDS`; `grid` and `facts` are fields of `Method`. Raises `InputError` for a method that
+    contradicts itself.
     """
 
     def register(function: F) -> F:
@@ -186,58 +159,42 @@ def method(
         if id in METHODS:
             other = inspect.getsourcefile(METHODS[id].function)
             raise InputError(f"{where}: the id is taken by {other}. Choose another id.")
-        defaults = _defaults(function, where)
+        keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        for parameter in keywords:
+            if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
+                raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
         entry = Method(
-            id=id,
-            needs=tuple(needs),
-            defaults=defaults,
-            grid={name: tuple((grid or {})[name]) for name in defaults if name in (grid or {})},
-            convention=tuple(convention),
-            costly=tuple(costly),
-            empty_parameter=empty_score,
-            cross_fitted=cross_fitted,
-            on_request=on_request,
+            id,
+            tuple(needs),
+            {parameter.name: parameter.default for parameter in keywords},
+            {name: tuple(values) for name, values in (grid or {}).items()},
+            get_type_hints(function, include_extras=True),
             function=function,
-            types=get_type_hints(function, include_extras=True),
+            **facts,
         )
-        _check(entry, [*(grid or {}), *convention, *costly, *([empty_score] if empty_score else [])], where)
+        for mistake in _mistakes(entry):
+            raise InputError(f"{where}: {mistake}")
         METHODS[id] = entry
         return function
 
     return register
 
 
-def _defaults(function: Callable[..., Any], where: str) -> dict[str, Value]:
-    keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    for parameter in keywords:
-        if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
-            raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
-    return {parameter.name: parameter.default for parameter in keywords}
-
-
-def _check(entry: Method, named: Sequence[str], where: str) -> None:
+def _mistakes(entry: Method) -> Iterator[str]:
+    """Yield what a method contradicts itself in."""
     for need in entry.needs:
         if need not in NEEDS:
-            raise InputError(f"{where}: unknown need '{need}': {nearest(need, NEEDS)}")
+            yield f"unknown need '{need}': {nearest(need, NEEDS)}"
     if len(INPUTS.keys() & set(entry.needs)) > 1:
-        raise InputError(
-            f"{where}: a score names one reference; it cannot need several of {', '.join(INPUTS)}."
-        )
-    for name in named:
+        yield f"a score names one reference; it cannot need several of {', '.join(INPUTS)}."
+    for name in (*entry.grid, *entry.convention, *entry.costly, *filter(None, [entry.empty_parameter])):
         if name not in entry.defaults:
-            raise InputError(
-                f"{where}: '{name}' is not a parameter of the function: {nearest(name, entry.defaults)}"
-            )
-    for name in entry.costly:
-        if name not in entry.grid:
-            raise InputError(
-                f"{where}: costly parameter '{name}' has no grid. Add a grid, or remove the parameter from costly."
-            )
+            yield f"'{name}' is not a parameter of the function: {nearest(name, entry.defaults)}"
+    for name in set(entry.costly) - entry.grid.keys():
+        yield f"costly parameter '{name}' has no grid. Add a grid, or remove the parameter from costly."
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:
-            raise InputError(
-                f"{where}: the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
-            )
+            yield f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
 
 
 def find(id: str) -> Method:
@@ -245,3 +202,8 @@ def find(id: str) -> Method:
     if id not in METHODS:
         raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
     return METHODS[id]
+
+
+def find_any(id: str) -> Method:
+    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
+    return QUESTION_METHODS.get(id) or find(id)

@@ -11,7 +11,7 @@ import numpy as np
 from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
 from pretrace.methods.needs import PREFIXES, obstacle, prefix_passes
-from pretrace.methods.registry import NEEDS, Method, Value, find
+from pretrace.methods.registry import NEEDS, Value, find
 from pretrace.methods.settings import setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
@@ -53,7 +53,8 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     if not scores:
         nothing = PassKey(Reading("", ""), Slice("", None))
         yield from _frames(Block(nothing, ScoreKey("", "", None), [""], [], [], np.empty((0, 1))))
-    inputs.log_unscored(runs[0]["benchmark"])
+    for (method, reason), count in sorted(inputs.unscored.items()):
+        log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
 
 
@@ -137,47 +138,38 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
 
 
 def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
-    methods = {key.method: find(key.method) for key in wanted}
-    groups = [
-        (key, group) for key, named in wanted.items() for group in _by_prefix(methods[key.method], named)
-    ]
-    scored = [
-        None if methods[key.method].scope == "benchmark"
-        else _TextScores(methods[key.method], plain, key, group, inputs)
-        for key, group in groups
-    ]  # fmt: skip
-    for texts in inputs.statistics(plain, [m for m in methods.values() if m.scope == "text"]):
-        for text_scores in scored:
-            if text_scores:
-                text_scores.add(texts)
-    for (key, group), text_scores in zip(groups, scored, strict=True):
-        block = (
-            text_scores.block()
-            if text_scores
-            else _benchmark_block(methods[key.method], plain, key, group, inputs)
-        )
+    groups = [(key, group) for key, named in wanted.items() for group in _by_prefix(key.method, named)]
+    text_scores = {
+        number: _TextScores(plain, key, group, inputs)
+        for number, (key, group) in enumerate(groups)
+        if find(key.method).scope == "text"
+    }
+    for texts in inputs.statistics(plain, [scores.method for scores in text_scores.values()]):
+        for scores in text_scores.values():
+            scores.add(texts)
+    for number, (key, group) in enumerate(groups):
+        scored = text_scores.get(number)
+        block = scored.block() if scored else _benchmark_block(plain, key, group, inputs)
         _check_finite(block)
         yield block
 
 
-def _by_prefix(method: Method, named: Settings) -> list[Settings]:
-    """Group the settings that read the same passes."""
+def _by_prefix(id: str, named: Settings) -> list[Settings]:
+    """Group the settings of a method that read the same passes."""
     groups: dict[tuple[tuple[Prefix, int], ...], Settings] = {}
     for name, params in named.items():
-        groups.setdefault(tuple(prefix_passes(method.id, params).values()), {})[name] = params
+        groups.setdefault(tuple(prefix_passes(id, params).values()), {})[name] = params
     return list(groups.values())
 
 
 class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
-    def __init__(
-        self, method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs
-    ) -> None:
-        passes = prefix_passes(method.id, next(iter(named.values())))
-        self._complete = inputs.completion(method, plain, key, passes)
-        self._label = f"{method.id} ({key.reference})" if key.reference else method.id
-        self._method, self._plain, self._key, self._named = method, plain, key, named
+    def __init__(self, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> None:
+        self.method, self._plain, self._key, self._named = find(key.method), plain, key, named
+        passes = prefix_passes(key.method, next(iter(named.values())))
+        self._complete = inputs.completion(self.method, plain, key, passes)
+        self._label = f"{key.method} ({key.reference})" if key.reference else key.method
         self._unscored = inputs.unscored
         self._ids: list[str] = []
         self._used: list[int | None] = []
@@ -187,7 +179,7 @@ class _TextScores:
         scores = []
         with np.errstate(all="ignore"):  # what is not finite is an error of its own below
             for id, text in texts.items():
-                if not (isinstance(text, str) and self._method.reads_passes):
+                if not (isinstance(text, str) and self.method.reads_passes):
                     text = self._complete(id, text)
                 if reason := self._obstacle(text):
                     self._unscored[self._label, reason] += 1
@@ -195,14 +187,14 @@ class _TextScores:
                 assert isinstance(text, TokenStatistics)
                 self._ids.append(id)
                 self._used.append(text.shots_used)
-                scores.append([self._method.function(text, **params) for params in self._named.values()])
+                scores.append([self.method.function(text, **params) for params in self._named.values()])
         self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
-        for need in self._method.needs:
+        for need in self.method.needs:
             if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
                 return f"missing: {NEEDS[need]}"
         return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""
@@ -212,8 +204,9 @@ class _TextScores:
         return Block(self._plain, self._key, list(self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(method: Method, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
+def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
     """Score texts, as the view has them, by a method without a model; shots are as they are."""
+    method = find(key.method)
     frame = inputs.texts(plain)
     if absent := int(frame["text"].eq("").sum()):
         inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent

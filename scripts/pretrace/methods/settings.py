@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pretrace.methods.registry import QUESTION_METHODS, Method, QuestionMethod, Value, find
+from pretrace.methods.registry import Method, Value, find_any
 from pretrace.runtime.errors import InputError, nearest
 
 
@@ -15,7 +15,7 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[d
     `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
     others keep theirs, and costly ones their default.
     """
-    method = _find(id)
+    method = find_any(id)
     given = {name: _values(method, name, value) for name, value in (parameters or {}).items()}
     grid = {name: values for name, values in method.grid.items() if name not in method.costly}
     axes = [given.get(name) or grid.get(name, (default,)) for name, default in method.defaults.items()]
@@ -27,7 +27,7 @@ def setting_name(id: str, params: Mapping[str, Any]) -> str:
 
     Parameters that are not given are at their defaults. Numbers by `format(x, "g")`, booleans in lower case.
     """
-    method = _find(id)
+    method = find_any(id)
     values = method.defaults | {name: _value(method, name, value) for name, value in params.items()}
     shown = (name for name in method.defaults if name in method.grid or values[name] != method.defaults[name])
     return ";".join(f"{name}={written_value(values[name])}" for name in shown)
@@ -35,7 +35,7 @@ def setting_name(id: str, params: Mapping[str, Any]) -> str:
 
 def parse_setting(id: str, setting: str) -> dict[str, Value]:
     """Return all the parameters that `setting_name` wrote."""
-    method = _find(id)
+    method = find_any(id)
     params = dict(method.defaults)
     for part in setting.split(";") if setting else []:
         name, equals, value = part.partition("=")
@@ -52,13 +52,13 @@ def written_parameters(setting: str) -> dict[str, str]:
 
 def empty_score(id: str, setting: str) -> float | None:
     """Return the score that a setting gives a text with nothing to score; None for other methods."""
-    name = _find(id).empty_parameter
+    name = find_any(id).empty_parameter
     return float(parse_setting(id, setting)[name]) if name else None
 
 
 def is_limit(id: str, name: str, value: float) -> bool:
     """Return whether a parameter's range ends at a value, so that no grid goes beyond it: `k` of 1, one shot."""
-    kind = _find(id).types[name]
+    kind = find_any(id).types[name]
     if get_origin(kind) is not Annotated:
         return False
     kind, (above, most) = get_args(kind)
@@ -67,15 +67,10 @@ def is_limit(id: str, name: str, value: float) -> bool:
 
 def cross_fitted(id: str) -> bool:
     """Return whether the method learns a text's score from the labels of the other folds' texts."""
-    return _find(id).cross_fitted
+    return find_any(id).cross_fitted
 
 
-def _find(id: str) -> Method | QuestionMethod:
-    """Look up a text or question method by id."""
-    return QUESTION_METHODS.get(id) or find(id)
-
-
-def _values(method: Method | QuestionMethod, name: str, value: Any) -> tuple[Value, ...]:
+def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if not values:
         raise InputError(
@@ -84,7 +79,7 @@ def _values(method: Method | QuestionMethod, name: str, value: Any) -> tuple[Val
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
 
-def _value(method: Method | QuestionMethod, name: str, value: Any) -> Value:
+def _value(method: Method, name: str, value: Any) -> Value:
     """Return the value in the parameter's own type; `InputError` says what would be right."""
     where = f"parameter '{name}' of method '{method.id}'"
     if name not in method.defaults:

@@ -10,7 +10,7 @@ from pretrace.methods.statistics import Percent, Positive, TokenStatistics, mean
     needs=("logprobs", "entropies"),
     grid={"eps": tuple(i / 2 for i in range(1, 21)), "percentile": tuple(range(10, 101, 10))},
     convention=("eps", "percentile"),
-    empty_score="empty",
+    empty_parameter="empty",
 )
 def surp(
     text: TokenStatistics, *, eps: Positive = 2.0, percentile: Percent = 40, empty: float = 0.0

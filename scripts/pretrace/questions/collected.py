@@ -14,7 +14,7 @@ from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Number, Row, checked_row, rows
 from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, letter_in
-from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 

@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import finish
 from pretrace.methods import setting_name
-from pretrace.questions.methods import question_settings
+from pretrace.questions.known import question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 

@@ -13,7 +13,7 @@ from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, Answerer, Letters, Progress, Prompt
 from pretrace.questions.cloze import UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
-from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import SCHEMA
 from pretrace.runtime import logs

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import AnswersModel, ApiModel, TrainedModel
-from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.questions.known import QUESTION_METHODS
 from pretrace.studies import plan
 from pretrace.studies.questions import WRITTEN, view_writer
 from pretrace.studies.study import Study, load_study

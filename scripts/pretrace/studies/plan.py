@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
-from pretrace.questions.methods import QUESTION_METHODS, question_settings
+from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.render.catalogue import RENDERERS
 from pretrace.studies import audit_study
 from pretrace.studies.runs import Run, runs_by_pair

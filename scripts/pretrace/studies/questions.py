@@ -5,7 +5,7 @@ from typing import Any
 from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry
 from pretrace.methods import METHODS, Chosen, settings
 from pretrace.models.entries import AnswersModel, ModelEntry
-from pretrace.questions.methods import QUESTION_METHODS, controls_of, question_settings
+from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.keys import WrittenRun
 from pretrace.studies.registries import Models

@@ -12,8 +12,7 @@ from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.methods import parse_setting
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
-from pretrace.questions.known import is_control
-from pretrace.questions.methods import QUESTION_METHODS
+from pretrace.questions.known import QUESTION_METHODS, is_control
 from pretrace.render.catalogue import AccuracyTable, WelchTable
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, ordered, panel_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
