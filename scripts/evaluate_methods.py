@@ -1,8 +1,8 @@
 """Metrics with intervals of every setting, three ways of choosing hyperparameters, tests between methods, placebos."""
 
-from pretrace.evaluation.cells import evaluation_sets, scores_of
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import empty_placebos, placebos
+from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.questions import known
 from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 from pretrace.runtime.logs import job_log

@@ -102,8 +102,8 @@ def blind(folder: Path) -> None:
 
 
 def evaluate(folder: Path, resamples: int) -> None:
-    from pretrace.evaluation.cells import scores_of
     from pretrace.evaluation.evaluate import evaluate
+    from pretrace.evaluation.scores import scores_of
     from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
 
     benchmark = read_parquet(folder / "benchmark.parquet")

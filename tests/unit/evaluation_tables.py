@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import scores_of
 
 GRIDS = {"tuned": 2, "surprised": 1}
 """Methods with a grid, 1..20, and the default of its one parameter k; any other method has none."""

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.answers import accuracies, accuracies_by_order, letters
-from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import calibrate
 from pretrace.questions.collected import table_of
 from pretrace.questions.documents import benchmark_of_answers

@@ -7,9 +7,9 @@ import made_up_results
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import evaluation_sets, scores_of
 from pretrace.evaluation.curves import density_curves, roc_curves
 from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.evaluation.tokens import Passes, shifts
 from pretrace.passes.index import PassIndex
 from pretrace.render.results import Results

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from made_up_results import IndexOf
 
-from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.codec import hurt_texts, is_hurt
+from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.tokens import Passes
 from pretrace.views.readings import PassKey
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, noise, scores, texts
 
-from pretrace.evaluation.cells import Column, scores_of, text_units
+from pretrace.evaluation.scores import Column, scores_of, text_units
 
 BENCHMARK = texts(np.where(np.arange(200) == 5, np.nan, LABEL))
 TABLE = pd.concat(

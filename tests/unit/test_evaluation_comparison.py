@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation.cells import Column, EvaluationSet
 from pretrace.evaluation.comparison import partner
+from pretrace.evaluation.scores import Column, EvaluationSet
 from pretrace.evaluation.significance import holm
 
 

@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
 from pretrace.evaluation.answers import mean_of_groups
-from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.curves import PLACES, densities, roc_points
+from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
     FEWEST,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from evaluation_tables import LABEL, SETTINGS, noise, only, run, texts
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation import resampling
-from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.permutation import relabelled_aucs, relabellings
+from pretrace.evaluation.scores import Column, RankedUnits
 from pretrace.evaluation.selection import Rankings, choose
 from pretrace.evaluation.significance import permutation_test
 
@@ -21,13 +22,13 @@ def cell_of(columns, label, document=DOCUMENT):
     names = [Column(method, setting, "", "", -1, "") for method, setting in columns]
     fold = document % 5
     return RankedUnits(
-        "text", "", None, "all", None, label == 1, fold, tuple(range(5)), np.arange(len(label)), document,
+        "text", Slice("", None), "all", None, label == 1, fold, tuple(range(5)), np.arange(len(label)), document,
         tuple(names), np.stack(list(columns.values())),
     )  # fmt: skip
 
 
 def method_of(estimate, cell):
-    return estimate.selection, cell.columns[estimate.parts[0].column].method
+    return estimate.selection, cell.columns[estimate.rankings[0].column].method
 
 
 def all_relabellings(label, document, count=400, seed=0):
@@ -73,12 +74,12 @@ def test_every_relabelling_is_evaluated_as_those_labels_would_be():
     for at, label in enumerate(all_relabellings(LABEL, DOCUMENT, 12, 3).T):
         other = replace(cell, label=label == 1)
         rankings = Rankings(other)
-        expected = [one for one in choose(other, rankings, SETTINGS).estimates if one.metric == 0]
+        expected = [one for one in choose(other, rankings, SETTINGS).estimands if one.metric == 0]
         values = rankings.values(expected, np.ones((200, 1)))[:, 0]
         by_key = {method_of(one, cell): value for one, value in zip(expected, values, strict=True)}
         for one, aucs in found.items():
             assert aucs[at] == pytest.approx(by_key[method_of(one, cell)])
-        settings_chosen.update(one.parts for one in expected if one.selection == "held_out")
+        settings_chosen.update(one.rankings for one in expected if one.selection == "held_out")
     assert len(settings_chosen) > 12
 
 

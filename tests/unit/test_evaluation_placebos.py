@@ -10,9 +10,9 @@ from sklearn.metrics import roc_auc_score
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation import cells
-from pretrace.evaluation.cells import evaluation_sets
+from pretrace.evaluation import scores as scores_table
 from pretrace.evaluation.placebos import KEYS, ends_of_time, first_of_any, placebos
+from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
@@ -51,7 +51,7 @@ def placebos_of(
     table: pd.DataFrame, benchmark: pd.DataFrame, prefixes: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
-    given = cells.scores_of([table], benchmark)
+    given = scores_table.scores_of([table], benchmark)
     return placebos(given, benchmark, name="b", evaluation_sets=sets, settings=known)
 
 

@@ -6,8 +6,8 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation import selection
-from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.scores import EvaluationSet
 from pretrace.questions import known
 
 
@@ -185,7 +185,7 @@ def profits_from_leaks():
 
 def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
     assert not profits_from_leaks()
-    leaky = lambda cell: (cell.fold[:, None] == np.array(cell.folds)).astype(float)  # noqa: E731
+    leaky = lambda units: (units.fold[:, None] == np.array(units.folds)).astype(float)  # noqa: E731
     monkeypatch.setattr(selection, "training_weights", leaky)
     assert profits_from_leaks()
 

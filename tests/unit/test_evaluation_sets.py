@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation.cells import EvaluationSet, evaluation_sets
 from pretrace.evaluation.null import misses
+from pretrace.evaluation.scores import EvaluationSet, evaluation_sets
 from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 
 

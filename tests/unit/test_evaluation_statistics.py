@@ -4,9 +4,9 @@ import made_up_prefixes as made_up
 import numpy as np
 import pytest
 
-from pretrace.evaluation.cells import evaluation_sets, scores_of
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.roc import Ranking, compact
+from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.evaluation.statistics import STATISTICS, StatisticInputs
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from made_up_answers import no_scores, run
 
-from pretrace.evaluation.cells import scores_of
 from pretrace.evaluation.documents import youden_accuracy
 from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import DELTAS as LETTER_DELTAS
 from pretrace.questions.calibration import MEANS, calibrate, well_calibrated
 from pretrace.questions.collected import table_of

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pretrace.evaluation.averages import average, difference, over_draws
-from pretrace.evaluation.cells import evaluation_sets
+from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures.lines import place_facet
 from pretrace.render.results import Results

@@ -1,4 +1,4 @@
-"""Every method against every other method of its cell, and against chance."""
+"""Every method against every other method on the same units, and against chance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pretrace.evaluation.cells import Column, RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.selection import Estimate, Part, Rankings
+from pretrace.evaluation.scores import Column, RankedUnits
+from pretrace.evaluation.selection import Estimand, RankingKey, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
@@ -29,21 +29,21 @@ TESTED_SELECTIONS = ("default", "held_out")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two estimates of one selection and metric; `baseline` None is chance.
+    """Two estimands of one selection and metric; `baseline` None is chance.
 
-    `ours` and `theirs` are the same estimates on the texts that both have scores for.
+    `ours` and `theirs` are the same estimands on the texts that both have scores for.
     """
 
-    row: Estimate
+    row: Estimand
     baseline: Column | None
-    ours: Estimate
-    theirs: Estimate | None
+    ours: Estimand
+    theirs: Estimand | None
 
 
 class Tested(NamedTuple):
-    """A row of the tests table: the estimate that its keys are of, and what follows them."""
+    """A row of the tests table: the estimand that its keys are of, and what follows them."""
 
-    row: Estimate
+    row: Estimand
     baseline: str
     metric: str
     test: str
@@ -54,20 +54,20 @@ class Tested(NamedTuple):
     p_holm: float
 
 
-def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[list[Comparison]]:
+def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[list[Comparison]]:
     """Return the pairs of methods to compare, in groups of one selection and metric.
 
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """
-    masks = [mask.tobytes() for mask in cell.scored]
+    masks = [mask.tobytes() for mask in units.scored]
     groups: list[list[Comparison]] = []
     partial, ambiguous = 0, set()
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                cell.columns[estimate.parts[0].column]._replace(setting=""): estimate
-                for estimate in estimates
-                if estimate.selection == selection and METRICS[estimate.metric] == metric
+                units.columns[estimand.rankings[0].column]._replace(setting=""): estimand
+                for estimand in estimands
+                if estimand.selection == selection and METRICS[estimand.metric] == metric
             }
             planned: list[Comparison] = []
             for key, row in rows.items():
@@ -80,7 +80,7 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
                     theirs = rows[baseline]
                     same = all(
                         masks[a.column] == masks[b.column]
-                        for a, b in zip(row.parts, theirs.parts, strict=True)
+                        for a, b in zip(row.rankings, theirs.rankings, strict=True)
                     )
                     partial += not same
                     both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
@@ -88,10 +88,10 @@ def plan_comparisons(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[l
             groups += [planned] if planned else []
     if partial:
         log.info("%s: %d of %d comparisons use only the texts that both methods score",
-                 cell.name, partial, sum(map(len, groups)))  # fmt: skip
+                 units.name, partial, sum(map(len, groups)))  # fmt: skip
     for key, name in sorted(ambiguous):
         log.info("%s: %s %s is not compared with %s, because that method has no single matching row",
-                 cell.name, key.method, key.reference, name)  # fmt: skip
+                 units.name, key.method, key.reference, name)  # fmt: skip
     return groups
 
 
@@ -114,17 +114,17 @@ def partner(row: Column, others: Sequence[Column]) -> Column | None:
 def compare(
     groups: Iterable[Sequence[Comparison]],
     rankings: Rankings,
-    values: dict[Estimate, float],
-    draws: dict[Estimate, Floats],
+    values: dict[Estimand, float],
+    draws: dict[Estimand, Floats],
     widening: Floats,
-    relabelled: Mapping[Estimate, Floats],
+    relabelled: Mapping[Estimand, Floats],
 ) -> list[Tested]:
     """Run every test; none by resampling or DeLong's where a class has few documents (`RankedUnits.few_documents`).
 
-    `values` and `draws` (resamples,) hold every estimate that a comparison names.
+    `values` and `draws` (resamples,) hold every estimand that a comparison names.
 
-    `widening` (columns of the cell,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
-    the estimates that are tested by permutation, as `permutation.relabelled_aucs` has them.
+    `widening` (columns,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
+    the estimands that are tested by permutation, as `permutation.relabelled_aucs` has them.
     """
     tested: list[Tested] = []
     for group in groups:
@@ -134,7 +134,7 @@ def compare(
         drawn = np.stack([draws[pair.ours] for pair in group])
         drawn -= np.stack([draws[pair.theirs] if pair.theirs else np.full(drawn.shape[1], baselines[index])
                            for index, pair in enumerate(group)])  # fmt: skip
-        few = rankings.cell.few_documents
+        few = rankings.units.few_documents
         results = {} if few else {"bootstrap": bootstrap_test(drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
@@ -149,10 +149,10 @@ def compare(
     return tested
 
 
-def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimate, float]) -> float:
+def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand, float]) -> float:
     if pair.theirs is not None:
         return values[pair.theirs]
-    members, nonmembers = np.array([rankings.sizes(part) for part in pair.row.parts], dtype=np.float64).T
+    members, nonmembers = np.array([rankings.sizes(key) for key in pair.row.rankings], dtype=np.float64).T
     pairs = members * nonmembers
     if not pairs.any():
         return np.nan  # no fold holds both classes
@@ -160,15 +160,15 @@ def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimate,
 
 
 def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
-    known: dict[Part, tuple[Floats, Floats]] = {}
+    known: dict[RankingKey, tuple[Floats, Floats]] = {}
 
-    def components(estimate: Estimate) -> tuple[Floats, Floats]:
-        part = estimate.parts[0]
-        if part not in known:
-            rows = rankings.rows(part)
-            placed = placements(rankings.cell.scores[part.column, rows], rankings.cell.label[rows])
-            known[part] = placed[0] * widening[part.column], placed[1] * widening[part.column]
-        return known[part]
+    def components(estimand: Estimand) -> tuple[Floats, Floats]:
+        key = estimand.rankings[0]
+        if key not in known:
+            rows = rankings.rows(key)
+            placed = placements(rankings.units.scores[key.column, rows], rankings.units.label[rows])
+            known[key] = placed[0] * widening[key.column], placed[1] * widening[key.column]
+        return known[key]
 
     variances = []
     for pair in group:

@@ -1,23 +1,20 @@
 """Curves of single columns of scores: ROC points, and the densities of both classes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import Column, EvaluationSet, Scores
 from pretrace.evaluation.metrics import KEYS
 from pretrace.evaluation.roc import Flags, Floats
+from pretrace.evaluation.scores import Column, EvaluationSet, Scores
 
 PLACES = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
 
-
 SELECTIONS = ("default", "best_on_test")
 """Held-out settings differ from fold to fold, and their scores are never drawn as one."""
-
-Points = Callable[[Floats, Flags], pd.DataFrame]
 
 
 def roc_curves(
@@ -25,7 +22,7 @@ def roc_curves(
 ) -> pd.DataFrame:
     """Compute ROC points of every method at its default setting and at the best: `KEYS, fpr, tpr`.
 
-    `metrics` says which settings were chosen, `scores` as `cells.scores_of` gives them.
+    `metrics` says which settings were chosen, `scores` as `scores.scores_of` gives them.
     """
 
     def points(values: Floats, label: Flags) -> pd.DataFrame:
@@ -53,39 +50,40 @@ def density_curves(
 
 
 def _score_curves(
-    metrics: pd.DataFrame, scores: Scores, evaluation_sets: Sequence[EvaluationSet], points: Points
+    metrics: pd.DataFrame,
+    scores: Scores,
+    evaluation_sets: Sequence[EvaluationSet],
+    points: Callable[[Floats, Flags], pd.DataFrame],
 ) -> pd.DataFrame:
     """Compute the points of each metrics row whose scores of texts can be drawn as one."""
     chosen = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]
-    ids = {(texts.name, texts.draw): texts.ids for texts in evaluation_sets}
+    chosen = chosen[chosen["selection"].isin(SELECTIONS)]
+    if chosen.empty:
+        return pd.DataFrame()
+    units, columns = scores["text"]
+    label, length = units["label"].to_numpy() == 1, units["length"].to_numpy()
+    inside = {
+        (texts.name, texts.draw): units["id"].isin(set(texts.ids)) if texts.ids is not None else True
+        for texts in evaluation_sets
+    }
     # the default setting often is the best: then both have the same points
     drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
     frames = []
-    for _, row in chosen[chosen["selection"].isin(SELECTIONS)].iterrows():
+    for row in chosen.to_dict("records"):
         keys = tuple(row[key] for key in KEYS if key != "selection")
         if keys not in drawn:
-            drawn[keys] = points(*_scores_of_row(scores, row, ids))
+            draw = None if pd.isna(row["draw"]) else int(row["draw"])
+            of_set = inside[row["evaluation_set"], draw if (row["evaluation_set"], draw) in inside else None]
+            named = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
+            # methods without a prefix have no draw, though the row may carry one
+            candidates = [Column(**named, draw=number) for number in (-1, draw) if number is not None]
+            values = next(columns[column] for column in candidates if column in columns)
+            here = (units["subset"] == row["subset"]) | (row["subset"] == "")
+            here &= of_set & (length == (-1 if pd.isna(row["length"]) else row["length"]))
+            scored = here.to_numpy() & ~np.isnan(values)
+            drawn[keys] = points(values[scored], label[scored])
         frames.append(drawn[keys].assign(**{key: row[key] for key in KEYS}))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _scores_of_row(
-    scores: Scores, row: "pd.Series[Any]", ids: Mapping[tuple[str, int | None], Collection[str] | None]
-) -> tuple[Floats, Flags]:
-    """Return the scores that a metrics row is about, and which of them are members'; shape (texts,)."""
-    units, columns = scores["text"]
-    here = (units["subset"] == row["subset"]) | (row["subset"] == "")
-    here &= units["length"] == (-1 if pd.isna(row["length"]) else row["length"])
-    draw = None if pd.isna(row["draw"]) else int(row["draw"])
-    inside = ids[row["evaluation_set"], draw if (row["evaluation_set"], draw) in ids else None]
-    if inside is not None:
-        here &= units["id"].isin(set(inside))
-    keys = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
-    # methods without a prefix have no draw, though the row may carry one
-    candidates = [Column(**keys, draw=number) for number in (-1, draw) if number is not None]
-    values = next(columns[column] for column in candidates if column in columns)
-    scored = here.to_numpy() & ~np.isnan(values)
-    return values[scored], units["label"].to_numpy()[scored] == 1
+    return pd.concat(frames, ignore_index=True)
 
 
 def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:

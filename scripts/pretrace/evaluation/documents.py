@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
 from pretrace.evaluation.roc import Flags, Floats
-from pretrace.evaluation.selection import Estimate
+from pretrace.evaluation.scores import RankedUnits
+from pretrace.evaluation.selection import Estimand
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
 from pretrace.questions.known import is_question
 
@@ -23,32 +23,32 @@ NONMEMBERS = "nonmembers"
 
 
 def document_metrics(
-    cell: RankedUnits, estimates: Iterable[Estimate], weights: Floats
-) -> Iterator[tuple[Estimate, str, float, float, float]]:
-    """Yield (estimate, metric, value, low, high) of documents alone.
+    units: RankedUnits, estimands: Iterable[Estimand], weights: Floats
+) -> Iterator[tuple[Estimand, str, float, float, float]]:
+    """Yield (estimand, metric, value, low, high) of documents alone.
 
-    `auc_as_published` of every estimate of one column, and the accuracies of question methods' default and grid.
-    `weights` (documents, resamples) are those of the cell's bootstrap. The AUC as published is the mean over the first
+    `auc_as_published` of every estimand of one column, and the accuracies of question methods' default and grid.
+    `weights` (documents, resamples) are those of the bootstrap. The AUC as published is the mean over the first
     ten resamples, its interval that of a single one. An accuracy is the mean over the documents of one class; those of
     settings chosen by their AUC are not reported.
     """
-    for estimate in estimates:
-        if len(estimate.parts) > 1 or estimate.metric != 0:
+    for estimand in estimands:
+        if len(estimand.rankings) > 1 or estimand.metric != 0:
             continue
-        column = estimate.parts[0].column
-        there = cell.scored[column]
-        scores, label, weight = cell.scores[column, there], cell.label[there], weights[there]
+        column = estimand.rankings[0].column
+        scored = units.scored[column]
+        scores, label, weight = units.scores[column, scored], units.label[scored], weights[scored]
         draws = youden_accuracy(scores, label, weight)
         published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
-        yield estimate, AUC_AS_PUBLISHED, published, *_interval(draws)
-        if is_question(cell.columns[column].method) and estimate.selection in ("grid", "default"):
+        yield estimand, AUC_AS_PUBLISHED, published, *_interval(draws)
+        if is_question(units.columns[column].method) and estimand.selection in ("grid", "default"):
             for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
                 total = weight[kind].sum(axis=0)
                 draws = np.divide(
                     scores[kind] @ weight[kind], total, out=np.full(len(total), np.nan), where=total > 0
                 )
                 mean = float(scores[kind].mean()) if kind.any() else np.nan
-                yield estimate, metric, mean, *_interval(draws)
+                yield estimand, metric, mean, *_interval(draws)
 
 
 def _interval(draws: Floats) -> tuple[float, float]:
@@ -72,42 +72,28 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
     return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
 
 
-def welch_tests(cell: RankedUnits, estimates: Sequence[Estimate]) -> list[Tested]:
+def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Tested]:
     """Run Welch's t-test between the scores of members and non-members, of every default setting.
 
-    Holm's family is the cell's methods. A class of one document leaves nothing to test.
+    Holm's family is the methods of the units. A class of one document, or scores without spread, leave nothing to test.
     """
-    tests = []
-    for estimate in estimates:
-        if estimate.selection != "default" or estimate.metric != 0:
+    from scipy.stats import ttest_ind
+
+    tests: list[Tested] = []
+    for estimand in estimands:
+        if estimand.selection != "default" or estimand.metric != 0:
             continue
-        column = estimate.parts[0].column
-        there = cell.scored[column]
-        classes = (cell.scores[column, there & kind] for kind in (cell.label, ~cell.label))
-        if (result := _welch(*classes)) is not None:
-            tests.append((estimate, result))
-    adjusted = holm(np.array([result[3] for _, result in tests]))
-    return [
-        Tested(estimate, NONMEMBERS, MEAN_SCORE, "welch", *result, float(p))
-        for (estimate, result), p in zip(tests, adjusted, strict=True)
-    ]
-
-
-def _welch(members: Floats, nonmembers: Floats) -> tuple[float, float, float, float] | None:
-    """Return members' mean minus non-members', 95 % interval and two-sided p (unequal variances); None without spread.
-
-    B. L. Welch, Biometrika 34 (1947).
-    """
-    from scipy.special import stdtr, stdtrit
-
-    if min(len(members), len(nonmembers)) < 2:
-        return None
-    squares = np.array([values.var(ddof=1) / len(values) for values in (members, nonmembers)])
-    error = float(np.sqrt(squares.sum()))
-    if error < NO_SPREAD:
-        return None
-    degrees = squares.sum() ** 2 / (squares**2 / (len(members) - 1, len(nonmembers) - 1)).sum()
-    difference = float(members.mean() - nonmembers.mean())
-    half = float(stdtrit(degrees, 0.975)) * error
-    p = float(2 * stdtr(degrees, -abs(difference) / error))
-    return difference, difference - half, difference + half, p
+        column = estimand.rankings[0].column
+        members, nonmembers = (
+            units.scores[column, units.scored[column] & kind] for kind in (units.label, ~units.label)
+        )
+        if min(len(members), len(nonmembers)) < 2:
+            continue
+        error = np.sqrt(sum(values.var(ddof=1) / len(values) for values in (members, nonmembers)))
+        if error >= NO_SPREAD:
+            test = ttest_ind(members, nonmembers, equal_var=False)
+            low, high = test.confidence_interval(0.95)
+            numbers = (members.mean() - nonmembers.mean(), low, high, test.pvalue, np.nan)
+            tests.append(Tested(estimand, NONMEMBERS, MEAN_SCORE, "welch", *map(float, numbers)))
+    adjusted = holm(np.array([test.p for test in tests]))
+    return [test._replace(p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)]

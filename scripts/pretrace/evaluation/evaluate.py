@@ -1,21 +1,23 @@
 """From scores to the tables of metrics and tests."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.cells import EvaluationSet, RankedUnits, Scores, cells, text_units
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import KEYS, METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import Flags, compact
+from pretrace.evaluation.scores import EvaluationSet, RankedUnits, Scores, ranked_units, text_units
 from pretrace.evaluation.selection import (
-    Estimate,
-    Part,
+    Choices,
+    Estimand,
+    RankingKey,
     Rankings,
     Settings,
     choose,
@@ -30,6 +32,8 @@ from pretrace.runtime.logs import Progress, log
 
 METRIC_COLUMNS = [*KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
 TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
+
+Rows = list[tuple[Any, ...]]
 
 
 def evaluate(
@@ -47,7 +51,7 @@ def evaluate(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the tables metrics and tests of one model's scores on one benchmark, of texts and scored documents.
 
-    `scores` as `cells.scores_of` gives them; their order does not matter.
+    `scores` as `scores.scores_of` gives them; their order does not matter.
 
     Selections: `grid`, a row a setting; `default`, `best_on_test` and `held_out`, the settings taken as given
     (`selection.choose`). Every row has an interval. Variants of a method (a parameter outside the grid off its default)
@@ -66,7 +70,12 @@ def evaluate(
         raise InputError(
             f"{resamples} resamples are too few for an interval: set at least {AS_PUBLISHED_RESAMPLES}."
         )
-    _require_both_classes(text_units(benchmark), benchmark_name)
+    label = text_units(benchmark)["label"]
+    if label.nunique() < 2:
+        raise InputError(
+            f"benchmark '{benchmark_name}' has {(label == 1).sum()} members (label 1) and {(label == 0).sum()} "
+            "non-members (label 0): metrics need both classes. Add texts of the missing class, or ask for scores alone."
+        )
     cut = []
     if "text" in scores:
         units, of_texts = scores["text"]
@@ -74,17 +83,23 @@ def evaluate(
         cut += [("text", units.assign(subset=""), of_texts, evaluation_sets)] * pooled
     if "document" in scores:
         cut.append(("document", *scores["document"], (EvaluationSet(),)))
-    metrics: list[tuple[Any, ...]] = []
-    tests: list[tuple[Any, ...]] = []
+    metrics: Rows = []
+    tests: Rows = []
     names = (study, model, benchmark_name)
-    with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="cells") as progress:
-        for unit, units, scores_of, sets in cut:
-            for cell in cells(unit, units, scores_of, sets):
-                rows, tested = _evaluate_cell(cell, names, resamples, settings, randomised=randomised)
+    with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="slices") as progress:
+        for unit, units, columns, sets in cut:
+            for ranked in ranked_units(unit, units, columns, sets):
+                rows, tested = _evaluate_units(ranked, names, resamples, settings, randomised=randomised)
                 metrics += rows
                 tests += tested
                 progress.update()
-    _log_prefixed(scores, evaluation_sets, names)
+    without = sorted({chosen.name for chosen in evaluation_sets if chosen.draw is None})
+    drawn = {column.method for units in scores.values() for column in units.scores if column.draw >= 0}
+    if drawn and without:
+        log.info(
+            "%s/%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
+            model, benchmark_name, ", ".join(sorted(drawn)), ", ".join(without),
+        )  # fmt: skip
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of '{benchmark_name}': metrics need "
@@ -94,122 +109,103 @@ def evaluate(
     return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
 
 
-def _log_prefixed(scores: Scores, evaluation_sets: Sequence[EvaluationSet], names: Sequence[str]) -> None:
-    without = {evaluation_set.name for evaluation_set in evaluation_sets if evaluation_set.draw is None}
-    prefixed = sorted(
-        {column.method for units in scores.values() for column in units.scores if column.draw >= 0}
+def _evaluate_units(
+    units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings, *, randomised: bool
+) -> tuple[Rows, Rows]:
+    rankings = Rankings(units)
+    choices = choose(units, rankings, settings)
+    describe = _Described(units, settings, choices, mostly_empty(units, settings))
+    grid = [
+        Estimand("grid", metric, (RankingKey(column),))
+        for column in range(len(units.columns))
+        for metric in range(len(METRICS))
+    ]
+    planned = plan_comparisons(units, choices.estimands)
+    compared = (side for group in planned for pair in group for side in (pair.ours, pair.theirs) if side)
+    chosen = [*choices.estimands, *choices.of_variants]
+    estimands = list(dict.fromkeys([*chosen, *grid, *compared]))
+    values = rankings.values(estimands, np.ones((len(units.label), 1)))[:, 0]
+    seed = seed_of(
+        *names, units.unit, units.slice.subset, units.slice.length, units.evaluation_set, units.draw
     )
-    if prefixed and without:
-        log.info(
-            "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts include the prefix",
-            "/".join(names[1:]), ", ".join(prefixed), ", ".join(sorted(without)),
+    parts = [
+        rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
+    ]
+    factors = widening(units, settings)
+    of_estimands = np.array([factors[estimand.rankings[0].column] for estimand in estimands])
+    draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
+    ends = zip(*percentile_interval(draws), strict=True)
+    numbers = {
+        estimand: tuple(map(float, (value, *pair)))
+        for estimand, value, pair in zip(estimands, values, ends, strict=True)
+    }
+    metrics: Rows = []
+    for estimand in [*grid, *chosen]:
+        # a fold that lacks a class does not count
+        sizes = [size for size in map(rankings.sizes, estimand.rankings) if all(size)]
+        totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
+        row = (*totals, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, sizes))
+        metrics.append(describe.keys(estimand) + row)
+    of_texts = randomised and units.unit == "text"
+    relabelled = relabelled_aucs(units, choices, settings, resamples, seed) if of_texts else {}
+    known = dict(zip(estimands, values, strict=True))
+    tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)), factors, relabelled)
+    if units.unit == "document":
+        weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
+        for estimand, *value in document_metrics(units, [*grid, *chosen], weights):
+            size = rankings.sizes(estimand.rankings[0])
+            metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, [size])))
+        tested += welch_tests(units, chosen)
+    return metrics, [(*describe.keys(test.row), *test[1:]) for test in tested]
+
+
+@dataclass(frozen=True)
+class _Described:
+    """Tell what the rows of some units are of; `empty` (columns,) as `mostly_empty` gives it."""
+
+    units: RankedUnits
+    settings: Settings
+    choices: Choices
+    empty: Flags
+
+    def keys(self, estimand: Estimand) -> tuple[Any, ...]:
+        """Return the keys of a row: settings in fold order; empty where a method has none."""
+        units = self.units
+        columns = [units.columns[key.column] for key in estimand.rankings]
+        setting = "|".join(column.setting for column in columns)
+        first = columns[0]
+        return (
+            units.unit, first.method, setting if setting.strip("|") else "", first.view, first.start_token,
+            first.draw if first.draw >= 0 else units.draw, first.reference, units.slice.subset, units.slice.length,
+            units.evaluation_set, estimand.selection,
         )  # fmt: skip
 
-
-def _require_both_classes(units: pd.DataFrame, benchmark: str) -> None:
-    members, nonmembers = ((units["label"] == label).sum() for label in (1, 0))
-    if not members or not nonmembers:
-        raise InputError(
-            f"benchmark '{benchmark}' has {members} members (label 1) and {nonmembers} non-members "
-            "(label 0): metrics need both classes. Add texts of the missing class, or ask for scores alone."
-        )
-
-
-def _evaluate_cell(
-    cell: RankedUnits,
-    names: tuple[str, ...],
-    resamples: int,
-    settings: Settings,
-    *,
-    randomised: bool,
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    rankings = Rankings(cell)
-    choices = choose(cell, rankings, settings)
-    grid = [
-        Estimate("grid", metric, (Part(column, None),))
-        for column in range(len(cell.columns))
-        for metric in range(len(METRICS))
-    ]  # fmt: skip
-    planned = plan_comparisons(cell, choices.estimates)
-    compared = (side for group in planned for pair in group for side in (pair.ours, pair.theirs) if side)
-    chosen = [*choices.estimates, *choices.of_variants]
-    drawn = list(dict.fromkeys([*chosen, *grid, *compared]))
-    values = rankings.values(drawn, np.ones((len(cell.label), 1)))[:, 0]
-    seed = seed_of(*names, cell.unit, cell.subset, cell.length, cell.evaluation_set, cell.draw)
-    parts = [rankings.values(drawn, compact(weights)) for weights in resample(cell.groups, resamples, seed)]
-    factors = widening(cell, settings)
-    of_drawn = np.array([factors[estimate.parts[0].column] for estimate in drawn])
-    draws = widened(np.concatenate(parts, axis=1), values, of_drawn)
-    interval = dict(zip(drawn, zip(*percentile_interval(draws), strict=True), strict=True))
-    known = dict(zip(drawn, values, strict=True))
-    empty = mostly_empty(cell, settings)
-    metrics = []
-    for estimate in [*grid, *chosen]:
-        low, high = interval[estimate]
-        # a fold that lacks a class does not count
-        sizes = [size for size in map(rankings.sizes, estimate.parts) if all(size)]
-        marks = _marks(estimate, cell, sizes, empty, choices.at_edge, settings)
-        totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
-        name = METRICS[estimate.metric]
-        metrics.append(
-            (*_keys(cell, estimate), *totals, name, float(known[estimate]), float(low), float(high), marks)
-        )
-    of_texts = randomised and cell.unit == "text"
-    relabelled = relabelled_aucs(cell, choices, settings, resamples, seed) if of_texts else {}
-    tested = compare(planned, rankings, known, dict(zip(drawn, draws, strict=True)), factors, relabelled)
-    if cell.unit == "document":
-        weights = np.concatenate(list(resample(cell.groups, resamples, seed)), axis=1)
-        for estimate, *value in document_metrics(cell, [*grid, *chosen], weights):
-            size = rankings.sizes(estimate.parts[0])
-            marks = _marks(estimate, cell, [size], empty, choices.at_edge, settings)
-            metrics.append((*_keys(cell, estimate), *size, *value, marks))
-        tested += welch_tests(cell, chosen)
-    return metrics, [(*_keys(cell, test.row), *test[1:]) for test in tested]
+    def marks(self, estimand: Estimand, sizes: Iterable[tuple[int, int]]) -> str:
+        """Return the marks of a row; `sizes`: the members and non-members of each ranking."""
+        units, selection = self.units, estimand.selection
+        columns = [key.column for key in estimand.rankings]
+        scored = [units.columns[column] for column in columns]
+        level = level_of(METRICS[estimand.metric])
+        few = selection == "held_out" and units.few_documents
+        chosen = selection in ("best_on_test", "held_out") and not few
+        marks = {
+            # of a held-out value: in more than half of the folds
+            "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
+            "few_documents": few,
+            "conditional_on_documents": units.groups.conditional,
+            "cross_fitted": any(
+                self.settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
+                for column in scored
+            ),
+            "convention_default": selection == "default"
+            and bool(self.settings.METHODS[scored[0].method].convention),
+            "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
+            "over_5_percent_empty": bool(self.empty[columns].any()),
+        }
+        return ";".join(sorted(mark for mark, holds in marks.items() if holds))
 
 
-def _keys(cell: RankedUnits, estimate: Estimate) -> tuple[Any, ...]:
-    """Return the keys of a row: settings in fold order; empty where a method has none."""
-    first = cell.columns[estimate.parts[0].column]
-    setting = "|".join(cell.columns[part.column].setting for part in estimate.parts)
-    draw = first.draw if first.draw >= 0 else cell.draw
-    return (
-        cell.unit, first.method, setting if setting.strip("|") else "", first.view, first.start_token, draw,
-        first.reference, cell.subset, cell.length, cell.evaluation_set, estimate.selection,
-    )  # fmt: skip
-
-
-def _marks(
-    estimate: Estimate,
-    cell: RankedUnits,
-    sizes: Iterable[tuple[int, int]],
-    empty: Flags,
-    at_edge: Flags,
-    settings: Settings,
-) -> str:
-    columns = [part.column for part in estimate.parts]
-    scored = [cell.columns[column] for column in columns]
-    level = level_of(METRICS[estimate.metric])
-    conventions = settings.METHODS[cell.columns[columns[0]].method].convention
-    chosen = estimate.selection == "best_on_test" or (
-        estimate.selection == "held_out" and not cell.few_documents
-    )
-    marks = {
-        # of a held-out value: in more than half of the folds
-        "at_grid_edge": chosen and at_edge[columns].mean() > 0.5,
-        "few_documents": estimate.selection == "held_out" and cell.few_documents,
-        "conditional_on_documents": cell.groups.conditional,
-        "cross_fitted": any(
-            settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
-            for column in scored
-        ),
-        "convention_default": estimate.selection == "default" and bool(conventions),
-        "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
-        "over_5_percent_empty": bool(empty[columns].any()),
-    }
-    return ";".join(sorted(mark for mark, holds in marks.items() if holds))
-
-
-def _frame(rows: list[tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
+def _frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=columns)
     whole = dict.fromkeys(("draw", "length"), "Int64") | {
         name: "int64" for name in ("n_members", "n_nonmembers") if name in columns

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pretrace.evaluation.cells import RankedUnits
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.resampling import columns_at_once
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.evaluation.selection import Choices, Estimate, Settings
-
-_SELECTIONS = ("default", "held_out")
+from pretrace.evaluation.scores import RankedUnits
+from pretrace.evaluation.selection import Choices, Estimand, Settings
 
 
 def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterator[Floats]:
@@ -35,28 +33,27 @@ def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterat
 
 
 def relabelled_aucs(
-    cell: RankedUnits, choices: Choices, settings: Settings, count: int, seed: int
-) -> dict[Estimate, Floats]:
-    """Return each default and held-out AUC of a cell, shape (1 + count,): as it is, then under each of `relabellings`.
+    units: RankedUnits, choices: Choices, settings: Settings, count: int, seed: int
+) -> dict[Estimand, Floats]:
+    """Return each default and held-out AUC, shape (1 + count,): as it is, then under each of `relabellings`.
 
     Held-out settings are chosen again under each relabelling, as `selection.choose` chooses them; folds hold whole
     documents and stay. A score that is learned from labels would have to be learned again, too, and has no entry.
     """
-    auc: dict[Estimate, Callable[[Floats], Floats]] = {}
-    for estimate in choices.estimates:
-        key = cell.columns[estimate.parts[0].column]._replace(setting="")
-        if METRICS[estimate.metric] != "auc" or settings.cross_fitted(key.method):
-            continue
-        if estimate.selection in _SELECTIONS:
+    auc_of: dict[Estimand, Callable[[Floats], Floats]] = {}
+    for estimand in choices.estimands:
+        key = units.columns[estimand.rankings[0].column]._replace(setting="")
+        tested = METRICS[estimand.metric] == "auc" and estimand.selection in ("default", "held_out")
+        if tested and not settings.cross_fitted(key.method):
             among = choices.candidates[key]
-            auc[estimate] = _held_out(cell, among) if len(estimate.parts) > 1 else _default(cell, among[0])
+            held_out = len(estimand.rankings) > 1
+            auc_of[estimand] = _held_out(units, among) if held_out else _default(units, among[0])
     parts = [
-        [auc_of(labels) for auc_of in auc.values()]
-        for labels in relabellings(cell.label, cell.document, count, seed)
+        [auc(labels) for auc in auc_of.values()]
+        for labels in relabellings(units.label, units.document, count, seed)
     ]
-    return {
-        estimate: np.concatenate(aucs) for estimate, aucs in zip(auc, zip(*parts, strict=True), strict=True)
-    }
+    aucs = map(np.concatenate, zip(*parts, strict=True))
+    return dict(zip(auc_of, aucs, strict=True))
 
 
 @dataclass(frozen=True)
@@ -67,9 +64,9 @@ class _Midranks:
     ranks: NDArray[np.float32]
 
     @classmethod
-    def of(cls, cell: RankedUnits, columns: Sequence[int], rows: Flags) -> "_Midranks":
-        taken = np.flatnonzero(rows & cell.scored[columns[0]])
-        scores = cell.scores[np.asarray(columns)[:, None], taken]
+    def of(cls, units: RankedUnits, columns: Sequence[int], rows: Flags) -> "_Midranks":
+        taken = np.flatnonzero(rows & units.scored[columns[0]])
+        scores = units.scores[np.asarray(columns)[:, None], taken]
         return cls(taken, np.stack([_midranks(row) for row in scores]).astype(np.float32))
 
     def counts(self, labels: Floats) -> tuple[Floats, Floats]:
@@ -80,19 +77,18 @@ class _Midranks:
         """
         of_rows = labels[self.rows]
         members = of_rows.sum(axis=0)
-        return self.ranks.astype(np.float64) @ of_rows - members * (members + 1) / 2, members * (
-            len(self.rows) - members
-        )
+        higher = self.ranks.astype(np.float64) @ of_rows - members * (members + 1) / 2
+        return higher, members * (len(self.rows) - members)
 
 
 def _midranks(scores: Floats) -> Floats:
-    """1 for the least; equal scores share the mean of their ranks. scipy.stats takes a second to import."""
+    """Rank from 1 for the least; equal scores share their mean. `scipy.stats.rankdata` takes a second to import."""
     ascending = np.sort(scores)
     return (ascending.searchsorted(scores, "left") + ascending.searchsorted(scores, "right") + 1) / 2
 
 
-def _default(cell: RankedUnits, column: int) -> Callable[[Floats], Floats]:
-    ranks = _Midranks.of(cell, [column], np.ones(len(cell.label), dtype=bool))
+def _default(units: RankedUnits, column: int) -> Callable[[Floats], Floats]:
+    ranks = _Midranks.of(units, [column], np.ones(len(units.label), dtype=bool))
 
     def auc(labels: Floats) -> Floats:
         higher, pairs = ranks.counts(labels)
@@ -101,11 +97,11 @@ def _default(cell: RankedUnits, column: int) -> Callable[[Floats], Floats]:
     return auc
 
 
-def _held_out(cell: RankedUnits, among: Sequence[int]) -> Callable[[Floats], Floats]:
+def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[Floats], Floats]:
     """`among`: the columns to choose from, the most preferred first."""
     folds = [
-        (_Midranks.of(cell, among, cell.fold == fold), _Midranks.of(cell, among, cell.fold != fold))
-        for fold in cell.folds
+        (_Midranks.of(units, among, units.fold == fold), _Midranks.of(units, among, units.fold != fold))
+        for fold in units.folds
     ]
 
     def auc(labels: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""The setting a metric is of: each one, the default, the best on the test texts, the best on other folds."""
+"""Choose the setting that a metric is of: each, the default, the best on the test texts, the best on other folds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,9 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.cells import Column, RankedUnits
-from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
+from pretrace.evaluation.scores import Column, RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.runtime.logs import log
 
@@ -28,81 +27,80 @@ class Settings(Protocol):
     def is_limit(self, method: str, name: str, value: Any, /) -> bool: ...
 
 
-class Part(NamedTuple):
-    """A column's scores on one fold's texts (None: all) that column `partner` scores too (-1: no partner)."""
+class RankingKey(NamedTuple):
+    """What is ranked: a column's scores on one fold's texts (None: all) that `partner` scores too (-1: no partner)."""
 
     column: int
-    fold: int | None
+    fold: int | None = None
     partner: int = -1
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """One number of the metrics table: a metric over one part, or over a part a fold with its setting."""
+class Estimand:
+    """One number of the metrics table: a metric over one ranking, or over a ranking a fold with its setting."""
 
     selection: str
     metric: int
-    parts: tuple[Part, ...]
+    rankings: tuple[RankingKey, ...]
 
-    def within(self, other: "Estimate") -> "Estimate":
-        """Restrict the estimate to the texts that the other estimate's parts score too."""
-        pairs = zip(self.parts, other.parts, strict=True)
-        return Estimate(
-            self.selection, self.metric, tuple(Part(a.column, a.fold, b.column) for a, b in pairs)
-        )
+    def within(self, other: "Estimand") -> "Estimand":
+        """Restrict the estimand to the texts that the other one scores too."""
+        pairs = zip(self.rankings, other.rankings, strict=True)
+        rankings = tuple(RankingKey(ours.column, ours.fold, theirs.column) for ours, theirs in pairs)
+        return Estimand(self.selection, self.metric, rankings)
 
 
 @dataclass
 class Rankings:
-    """The rankings of a cell's parts, each sorted once.
+    """The rankings of some units, each sorted once.
 
     Settings that rank the units alike share one: in a grid of SURP that is two in five.
     """
 
-    cell: RankedUnits
-    _known: dict[Part, Ranking] = field(default_factory=dict)
+    units: RankedUnits
+    _known: dict[RankingKey, Ranking] = field(default_factory=dict)
     _distinct: dict[bytes, Ranking] = field(default_factory=dict)
-    _sizes: dict[Part, tuple[int, int]] = field(default_factory=dict)
+    _sizes: dict[RankingKey, tuple[int, int]] = field(default_factory=dict)
 
-    def rows(self, part: Part) -> Whole:
-        taken = self.cell.scored[part.column]
-        if part.partner >= 0:
-            taken = taken & self.cell.scored[part.partner]
-        if part.fold is not None:
-            taken = taken & (self.cell.fold == part.fold)
+    def rows(self, key: RankingKey) -> Whole:
+        taken = self.units.scored[key.column]
+        if key.partner >= 0:
+            taken = taken & self.units.scored[key.partner]
+        if key.fold is not None:
+            taken = taken & (self.units.fold == key.fold)
         return np.flatnonzero(taken)
 
-    def of(self, part: Part) -> Ranking:
-        if part not in self._known:
-            ranking = Ranking.of(self.cell.scores[part.column], self.cell.label, self.rows(part))
-            self._known[part] = self._distinct.setdefault(ranking.key, ranking)
-        return self._known[part]
+    def ranking(self, key: RankingKey) -> Ranking:
+        if key not in self._known:
+            ranking = Ranking.of(self.units.scores[key.column], self.units.label, self.rows(key))
+            self._known[key] = self._distinct.setdefault(ranking.key, ranking)
+        return self._known[key]
 
-    def counts(self, parts: Iterable[Part], weights: Floats) -> dict[Part, tuple[Floats, Floats]]:
-        """Return `Ranking.counts` of each part."""
-        rankings = {part: self.of(part) for part in parts}
+    def counts(self, keys: Iterable[RankingKey], weights: Floats) -> dict[RankingKey, tuple[Floats, Floats]]:
+        """Return `Ranking.counts` of each ranking."""
+        rankings = {key: self.ranking(key) for key in keys}
         distinct = {id(ranking): ranking for ranking in rankings.values()}
-        counted = {key: ranking.counts(weights) for key, ranking in distinct.items()}
-        return {part: counted[id(ranking)] for part, ranking in rankings.items()}
+        counted = {name: ranking.counts(weights) for name, ranking in distinct.items()}
+        return {key: counted[id(ranking)] for key, ranking in rankings.items()}
 
-    def sizes(self, part: Part) -> tuple[int, int]:
-        """Count the members and non-members of a part."""
-        if part not in self._sizes:
-            label = self.cell.label[self.rows(part)]
-            self._sizes[part] = int(label.sum()), int((~label).sum())
-        return self._sizes[part]
+    def sizes(self, key: RankingKey) -> tuple[int, int]:
+        """Count the members and non-members of a ranking."""
+        if key not in self._sizes:
+            label = self.units.label[self.rows(key)]
+            self._sizes[key] = int(label.sum()), int((~label).sum())
+        return self._sizes[key]
 
-    def values(self, estimates: Sequence[Estimate], weights: Floats) -> Floats:
-        """Return every estimate under weights of shape (texts, resamples): shape (estimates, resamples).
+    def values(self, estimands: Sequence[Estimand], weights: Floats) -> Floats:
+        """Return every estimand under weights of shape (texts, resamples): shape (estimands, resamples).
 
         Folds are averaged with weights n_members x n_nonmembers: the sum of numerators over the sum of pairs.
-        Scores of different parts are never ranked against each other. NaN where a resample left no pair.
+        Scores of different folds are never ranked against each other. NaN where a resample left no pair.
         """
-        counts = self.counts((part for estimate in estimates for part in estimate.parts), weights)
-        values = np.empty((len(estimates), weights.shape[1]))
-        for row, estimate in enumerate(estimates):
-            numerator = sum(counts[part][0][estimate.metric] for part in estimate.parts)
-            pairs = np.asarray(sum(counts[part][1] for part in estimate.parts))
+        counts = self.counts((key for estimand in estimands for key in estimand.rankings), weights)
+        values = np.empty((len(estimands), weights.shape[1]))
+        for row, estimand in enumerate(estimands):
+            numerator = sum(counts[key][0][estimand.metric] for key in estimand.rankings)
+            pairs = np.asarray(sum(counts[key][1] for key in estimand.rankings))
             values[row] = np.divide(numerator, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
         return values
 
@@ -114,22 +112,21 @@ def variant_of(setting: str, grid: Collection[str]) -> str:
 
 @dataclass(frozen=True)
 class Choices:
-    """Every setting's metrics on a whole cell, and what the selections choose among them.
+    """What the selections choose among the settings of some units.
 
-    `values` has shape (columns, metrics). `candidates` are the columns that a key chooses among, the default first;
-    the key's `setting` names the variant. `estimates` are those of the methods as they are, `of_variants` those of
-    methods with a parameter outside the grid off its default, such as `con_recall` with `access=zero`.
-    `at_edge` (columns,): whether the setting lies at an edge of the settings that could be chosen.
+    `candidates` are the columns that a key chooses among, the default first; the key's `setting` names the variant.
+    `estimands` are those of the methods as they are, `of_variants` those of methods with a parameter outside the grid
+    off its default, such as `con_recall` with `access=zero`. `at_edge` (columns,): whether the setting lies at an edge
+    of the settings that could be chosen.
     """
 
-    values: Floats
     candidates: dict[Column, list[int]]
-    estimates: list[Estimate]
-    of_variants: list[Estimate]
+    estimands: list[Estimand]
+    of_variants: list[Estimand]
     at_edge: Flags
 
 
-def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
+def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
     """Choose settings per method, variant, view, start token, draw and reference, separately for each metric.
 
     `default`: the paper's value or the project's; if the run leaves it out, the run's first setting. `best_on_test`:
@@ -139,42 +136,34 @@ def choose(cell: RankedUnits, rankings: Rankings, settings: Settings) -> Choices
     `LEAST_ANSWERED` documents there is no `held_out`; where a class has fewer than `resampling.LEAST_DOCUMENTS`, it is
     the default.
     """
-    weights = np.concatenate([np.ones((len(cell.label), 1)), training_weights(cell)], axis=1)
-    whole = [Part(column, None) for column in range(len(cell.columns))]
-    counted = rankings.counts(whole, weights).values()
-    numerators = np.stack([numerator for numerator, _ in counted])
-    pairs = np.stack([pair for _, pair in counted])[:, None, :]
+    weights = np.concatenate([np.ones((len(units.label), 1)), training_weights(units)], axis=1)
+    whole = [RankingKey(column) for column in range(len(units.columns))]
+    numerators, pairs = map(np.stack, zip(*rankings.counts(whole, weights).values(), strict=True))
+    pairs = pairs[:, None, :]
     criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
-    estimates: list[Estimate] = []
-    of_variants: list[Estimate] = []
-    at_edge = np.zeros(len(cell.columns), dtype=bool)
-    few = cell.unit == "document" and len(cell.label) < LEAST_ANSWERED
-    candidates = _candidates(cell, settings)
-    for key, among in candidates.items():
+    choices = Choices(_candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool))
+    few = units.unit == "document" and len(units.label) < LEAST_ANSWERED
+    for key, among in choices.candidates.items():
         order = np.array(among)
-        tried = [grid_values(cell.columns[index], settings) for index in among]
-        at_edge[order] = edges(key.method, tried, settings)
+        tried = [grid_values(units.columns[index], settings) for index in among]
+        choices.at_edge[order] = edges(key.method, tried, settings)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
-        for metric in range(len(METRICS)):
-            held_out = tuple(
-                Part(int(best[metric, 1 + index]), fold) for index, fold in enumerate(cell.folds)
-            )
-            held_out = (Part(among[0], None),) if cell.few_documents else held_out
-            (of_variants if key.setting else estimates).extend(
-                [
-                    Estimate("default", metric, (Part(among[0], None),)),
-                    Estimate("best_on_test", metric, (Part(int(best[metric, 0]), None),)),
-                    *([] if few else [Estimate("held_out", metric, held_out)]),
-                ]
-            )
+        default = (RankingKey(among[0]),)
+        estimands = choices.of_variants if key.setting else choices.estimands
+        for metric, (on_test, *on_others) in enumerate(best.tolist()):
+            estimands.append(Estimand("default", metric, default))
+            estimands.append(Estimand("best_on_test", metric, (RankingKey(on_test),)))
+            if not few:
+                held_out = tuple(map(RankingKey, on_others, units.folds))
+                estimands.append(Estimand("held_out", metric, default if units.few_documents else held_out))
     if few:
         log.info("%s: %d documents, fewer than %d: no held-out values",
-                 cell.name, len(cell.label), LEAST_ANSWERED)  # fmt: skip
+                 units.name, len(units.label), LEAST_ANSWERED)  # fmt: skip
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",
-                 cell.name, undecided, len(cell.folds))  # fmt: skip
-    return Choices(criteria[:, :, 0], candidates, estimates, of_variants, at_edge)
+                 units.name, undecided, len(units.folds))  # fmt: skip
+    return choices
 
 
 def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
@@ -193,46 +182,48 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
     return at_edge
 
 
-def training_weights(cell: RankedUnits) -> Floats:
+def training_weights(units: RankedUnits) -> Floats:
     """Return weights (texts, folds): 1 where a text lies outside the fold and may decide on the fold's setting."""
-    return (cell.fold[:, None] != np.array(cell.folds)).astype(np.float64)
+    return (units.fold[:, None] != np.array(units.folds)).astype(np.float64)
 
 
-def _candidates(cell: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
+def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
     """Return the columns to choose among for each key (its `setting`: the variant), the most preferred first.
 
-    Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run
-    has none of the grid. Nothing is chosen that is scored on other texts than the default: a sweep over one
-    subset says nothing of how a setting ranks all texts.
+    Nothing is chosen that is scored on other texts than the default: a sweep over one subset says nothing of how a
+    setting ranks all texts.
     """
     groups: dict[Column, list[int]] = {}
-    for index, column in enumerate(cell.columns):
+    for index, column in enumerate(units.columns):
         variant = variant_of(column.setting, settings.METHODS[column.method].grid)
         groups.setdefault(column._replace(setting=variant), []).append(index)
     candidates = {}
     for key in sorted(groups):
-        first, *others = _in_order(cell, settings, groups[key])
-        comparable = [index for index in others if (cell.scored[index] == cell.scored[first]).all()]
+        first, *others = in_order(units.columns, settings, groups[key])
+        comparable = [index for index in others if (units.scored[index] == units.scored[first]).all()]
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
                 "%s: %s: %d of %d settings are not candidates, because they score other texts than the default",
-                cell.name, key.method, len(others) - len(comparable), 1 + len(others),
+                units.name, key.method, len(others) - len(comparable), 1 + len(others),
             )  # fmt: skip
     return candidates
 
 
-def _in_order(cell: RankedUnits, settings: Settings, among: Sequence[int]) -> list[int]:
-    """Return the grid's columns: at the defaults first, then by ascending parameters."""
-    method = settings.METHODS[cell.columns[among[0]].method]
-    chosen = {index: grid_values(cell.columns[index], settings) for index in among}
-    inside = [
-        index for index in among if all(value in method.grid[name] for name, value in chosen[index].items())
-    ]
+def in_order(columns: Sequence[Column], settings: Settings, among: Iterable[int]) -> list[int]:
+    """Return the columns of one method that its grid holds: at the defaults first, then by ascending parameters.
+
+    Values that a run adds to a method's own grid, to draw what lies beyond it, count only where the run has none of
+    the grid.
+    """
+    values = {index: grid_values(columns[index], settings) for index in among}
+    method = settings.METHODS[columns[next(iter(values))].method]
     defaults = {name: method.defaults[name] for name in method.grid}
-    return sorted(
-        inside or among, key=lambda index: (chosen[index] != defaults, tuple(chosen[index].values()))
-    )
+    ordered = sorted(values, key=lambda index: (values[index] != defaults, tuple(values[index].values())))
+    inside = [
+        index for index in ordered if all(value in method.grid[name] for name, value in values[index].items())
+    ]
+    return inside or ordered
 
 
 def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
@@ -241,13 +232,15 @@ def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
     return {name: parsed[name] for name in settings.METHODS[column.method].grid}
 
 
-def mostly_empty(cell: RankedUnits, settings: Settings) -> Flags:
+def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
     """Tell for each column whether over 5 % of its texts score as a text in which the method finds nothing to score."""
-    empty = [settings.empty_score(column.method, column.setting) for column in cell.columns]
+    empty = [settings.empty_score(column.method, column.setting) for column in units.columns]
     level = np.array([np.nan if score is None else score for score in empty])
-    return (cell.scores == level[:, None]).sum(axis=1) > 0.05 * cell.scored.sum(axis=1)
+    return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(axis=1)
 
 
-def widening(cell: RankedUnits, settings: Settings) -> Floats:
+def widening(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be; 1 if the bootstrap is enough."""
-    return np.array([CROSS_FITTED if settings.cross_fitted(c.method) else 1.0 for c in cell.columns])
+    return np.array(
+        [CROSS_FITTED if settings.cross_fitted(column.method) else 1.0 for column in units.columns]
+    )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pretrace.evaluation.audit_scores import ScoredBenchmark
-    from pretrace.evaluation.cells import EvaluationSet, Scores
+    from pretrace.evaluation.scores import EvaluationSet, Scores
     from pretrace.evaluation.tokens import Passes
 
 PLACE = ["subset", "length"]
@@ -67,14 +67,14 @@ class StatisticInputs:
     @cached_property
     def sets(self) -> "list[EvaluationSet]":
         """Return the evaluation sets of the pair's draws, without those of placebos."""
-        from pretrace.evaluation.cells import evaluation_sets
+        from pretrace.evaluation.scores import evaluation_sets
 
         sets = evaluation_sets(self.benchmark, self.prefixes, self.draws)
         return [chosen for chosen in sets if not chosen.nonmembers]
 
     @cached_property
     def scores(self) -> "Scores":
-        from pretrace.evaluation.cells import scores_of
+        from pretrace.evaluation.scores import scores_of
         from pretrace.runtime.files import read_parquet_parts
 
         return scores_of(read_parquet_parts(self.files["scores"]), self.benchmark)

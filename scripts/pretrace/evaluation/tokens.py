@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.cells import EvaluationSet
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics

@@ -1,5 +1,4 @@
-"""The scores table as columns over its labelled units, a tenth of the memory of its rows; and the cells, of one unit,
-subset, length, evaluation set and view, in which columns are compared."""
+"""Read the scores table as columns over its labelled units, a tenth of its memory, and cut it into what is ranked."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, Groups, codes, resampling_groups, too_few
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.questions.documents import document_units
@@ -77,31 +77,23 @@ UNITS = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
-    """Return the scores of a benchmark, from its table or from parts in any order; one part is in memory at a time.
-
-    Scores of unlabelled units are dropped.
-    """
+    """Return the scores of labelled units from parts of a table, in any order; one part is in memory at a time."""
     scores: Scores = {}
-    places: dict[str, pd.Index] = {}
     for part in parts:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
             if kind not in scores:
                 scores[kind] = UnitScores(UNITS[kind](benchmark), {})
-                places[kind] = pd.Index(scores[kind].units["id"])
+            units, columns = scores[kind]
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
-            _add(rows, places[kind], scores[kind].scores)
+            places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
+            values = rows["score"].to_numpy(np.float64)
+            for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
+                column = Column(*cast("tuple[Any, ...]", key))
+                labelled = rows_of_key[places[rows_of_key] >= 0]
+                own = columns.setdefault(column, np.full(len(units), np.nan))
+                own[places[labelled]] = values[labelled]
     return scores
-
-
-def _add(rows: pd.DataFrame, places: pd.Index, scores: ScoresByColumn) -> None:
-    place, values = places.get_indexer(pd.Index(rows["id"])), rows["score"].to_numpy(np.float64)
-    for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
-        column = Column(*cast("tuple[Any, ...]", key))
-        if column not in scores:
-            scores[column] = np.full(len(places), np.nan)
-        known = place[rows_of_key] >= 0
-        scores[column][place[rows_of_key][known]] = values[rows_of_key][known]
 
 
 @dataclass(frozen=True)
@@ -148,15 +140,14 @@ def evaluation_sets(
 
 @dataclass(frozen=True)
 class RankedUnits:
-    """The labelled units that are ranked against each other, and their scores.
+    """The labelled units of a slice that are ranked against each other, and their scores.
 
     `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,); `scores` has shape
     (columns, units) and is NaN where a unit has no score.
     """
 
     unit: str
-    subset: str
-    length: int | None
+    slice: Slice
     evaluation_set: str
     draw: int | None
     label: Flags
@@ -185,58 +176,47 @@ class RankedUnits:
 
     @property
     def name(self) -> str:
-        parts = (self.unit, self.subset, self.length, self.evaluation_set, self.draw)
-        return "/".join(str(part) for part in parts if part not in ("", None))
+        keys = (self.unit, self.slice.subset, self.slice.length, self.evaluation_set, self.draw)
+        return "/".join(str(key) for key in keys if key not in ("", None))
 
 
-def cells(
-    unit: str,
-    units: pd.DataFrame,
-    scores: ScoresByColumn,
-    evaluation_sets: Sequence[EvaluationSet],
+def ranked_units(
+    unit: str, units: pd.DataFrame, scores: ScoresByColumn, evaluation_sets: Sequence[EvaluationSet]
 ) -> Iterator[RankedUnits]:
-    """Yield the cells of one unit, in order; one that holds a single class is logged and left out.
+    """Yield the units of each evaluation set, slice and view; those of a single class are logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
     """
-    parts = sorted(set(zip(units["subset"], units["length"], strict=True)))
+    slices = sorted(set(zip(units["subset"], units["length"], strict=True)))
     views = sorted({column.view for column in scores})
+    folds = tuple(sorted(set(units["fold"])))
     for chosen in evaluation_sets:
         inside = (
             np.ones(len(units), bool) if chosen.ids is None else units["id"].isin(set(chosen.ids)).to_numpy()
         )
         compared = sorted(column for column in scores if column.draw in (-1, chosen.draw))
-        for (subset, length), view in product(parts, views):
-            here = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
-            present = {column: scores[column][here] for column in compared if column.view == view}
-            present = {column: values for column, values in present.items() if not np.isnan(values).all()}
-            if not present or (
-                chosen.draw is not None and all(column.draw != chosen.draw for column in present)
+        for (subset, length), view in product(slices, views):
+            rows = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
+            values = {column: scores[column][rows] for column in compared if column.view == view}
+            values = {column: own for column, own in values.items() if not np.isnan(own).all()}
+            if not values or (
+                chosen.draw is not None and all(column.draw != chosen.draw for column in values)
             ):
                 continue
-            cell = _cell(unit, chosen, units, here, present)
-            if cell.label.all() or not cell.label.any():
-                log.warning("%s, view %s: no metrics, because one class is missing", cell.name, view)
+            ranked = RankedUnits(
+                unit,
+                Slice(str(subset), int(length) if length >= 0 else None),
+                chosen.name,
+                chosen.draw,
+                units["label"].to_numpy()[rows] == 1,
+                units["fold"].to_numpy()[rows],
+                folds,
+                units["text"].to_numpy()[rows],
+                units["document"].to_numpy()[rows],
+                tuple(values),
+                np.stack(list(values.values())),
+            )
+            if ranked.label.all() or not ranked.label.any():
+                log.warning("%s, view %s: no metrics, because one class is missing", ranked.name, view)
                 continue
-            yield cell
-
-
-def _cell(
-    unit: str, chosen: EvaluationSet, units: pd.DataFrame, here: Whole, scores: ScoresByColumn
-) -> RankedUnits:
-    values = {name: units[name].to_numpy()[here] for name in units}
-    length = int(values["length"][0])
-    return RankedUnits(
-        unit=unit,
-        subset=str(values["subset"][0]),
-        length=length if length >= 0 else None,
-        evaluation_set=chosen.name,
-        draw=chosen.draw,
-        label=values["label"] == 1,
-        fold=values["fold"],
-        folds=tuple(sorted(set(units["fold"]))),
-        text=values["text"],
-        document=values["document"],
-        columns=tuple(scores),
-        scores=np.stack(list(scores.values())),
-    )
+            yield ranked
