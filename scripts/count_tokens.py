@@ -8,7 +8,6 @@ from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
     count_tokens(
-        Path(snakemake.input.segments),
         Path(snakemake.input.documents),
         load_encoder(Path(snakemake.input.checkpoint)),
         Path(snakemake.output[0]),

@@ -9,7 +9,7 @@ import pytest
 from made_up_speeches import write_speeches
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.speeches import speeches
+from pretrace.benchmarks.packages import speeches
 from pretrace.runtime.errors import InputError
 
 LENGTHS = [4, 8, 16, 32]

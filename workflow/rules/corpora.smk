@@ -6,8 +6,7 @@ if not STUDY.settings.nodes_download:
 
 
 # Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs
-# it. Then its segments, the counts of every tokenizer and the scores are recomputed. A corpus with `keep: true` is
-# fetched once.
+# it. Then the counts of every tokenizer and the scores are recomputed. A corpus with `keep: true` is fetched once.
 rule stream_shard:
     output:
         documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),
@@ -57,25 +56,8 @@ rule write_documents:
         "../../scripts/write_documents.py"
 
 
-rule count_segments:
-    input:
-        documents="results/corpora/{corpus}/documents/{shard}.parquet",
-    output:
-        "results/corpora/{corpus}/segments/{shard}.parquet",
-    log:
-        "results/logs/count_segments/{corpus}/{shard}.log",
-    priority: corpus.priority
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("count_segments"),
-    script:
-        "../../scripts/count_segments.py"
-
-
 rule count_tokens:
     input:
-        segments="results/corpora/{corpus}/segments/{shard}.parquet",
         documents="results/corpora/{corpus}/documents/{shard}.parquet",
         checkpoint="results/models/{tokenizer}/checkpoint.json",
     output:

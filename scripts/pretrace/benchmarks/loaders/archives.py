@@ -2,13 +2,13 @@
 
 import re
 import zipfile
-import zlib
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pretrace.benchmarks.packages import reading
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Count, Keys, Maybe, Some
@@ -40,7 +40,7 @@ class Archives(BenchmarkEntry):
 
 @loader("archives", entry=Archives)
 def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
-    """A text for each of the entry's `files`; `sources` are their archives, in the order in which they are named.
+    """Return a text for each of the entry's `files`; `sources` are their archives, in the order of their first names.
 
     Raises `InputError` for a file that an archive does not have, or that is not UTF-8.
     """
@@ -53,19 +53,14 @@ def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
 
 def _text(archive: Path, file: ArchivedText) -> str:
     """The file's words from its beginning, with the white space between them."""
+    with reading(archive, "a wheel or zip archive"), zipfile.ZipFile(archive) as opened:
+        if file.file not in opened.namelist():
+            hint = nearest(file.file, opened.namelist())
+            raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")
+        content = opened.read(file.file)
     try:
-        with zipfile.ZipFile(archive) as opened:
-            if file.file not in opened.namelist():
-                hint = nearest(file.file, opened.namelist())
-                raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")
-            text = opened.read(file.file).decode("utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"{archive} does not exist; run Snakemake again to download it.") from error
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"files: {file.file} of {archive.name} is not UTF-8 text ({error}).") from error
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(
-            f"{archive} is not a wheel or zip archive ({error}). Delete it and run again."
-        ) from error
     ends = [word.end() for word in islice(re.finditer(r"\S+", text), file.words)]
     return text[: ends[-1]] if ends else ""

@@ -11,9 +11,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.docstrings import docstrings_of
-from pretrace.benchmarks.loaders.sotu_split import share_of
+from pretrace.benchmarks.loaders.sotu import share_of
 from pretrace.benchmarks.ngrams import within
+from pretrace.benchmarks.packages import docstrings_of
 from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique

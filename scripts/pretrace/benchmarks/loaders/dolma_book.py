@@ -19,8 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.loaders.sotu import nested_lengths
-from pretrace.benchmarks.loaders.sotu_segments import SEGMENTS_NEEDED, segments
+from pretrace.benchmarks.loaders.sotu import SEGMENTS_NEEDED, nested_lengths, segments
 from pretrace.benchmarks.rows import jsonl_rows, rows
 from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError

