@@ -97,7 +97,7 @@ ARTIFACT = {
     "artifact": "reproduction",
     "title": "Published and measured",
     "options": {"artifacts": ["surp_table1", "con_recall_table2", "con_recall_table5"]},
-    "missing": [{"model": "claude-2.1", "reason": "it was retired"}],
+    "missing": [{"name": "claude-2.1", "reason": "it was retired"}],
 }
 
 

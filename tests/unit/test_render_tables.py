@@ -16,7 +16,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
-GONE = {"model": "gpt-old", "benchmark": "speeches_2", "length": made_up.LENGTH, "subset": "*",
+GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "length": made_up.LENGTH, "subset": "*",
         "reason": "it was retired"}  # fmt: skip
 DASH = "\N{EN DASH}"
 

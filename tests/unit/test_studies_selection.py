@@ -91,6 +91,17 @@ def test_a_model_whose_access_ended_leaves_its_reason():
     assert ("davinci-002", "bookmia") in plan.pairs(load_study(PAPER | {"available": ["davinci-002"]}))
 
 
+def test_a_benchmark_whose_data_are_gone_leaves_its_reason_and_nothing_waits_for_it():
+    study = load_study(PAPER)
+    assert "dolma_book" not in {benchmark for _, benchmark in plan.pairs(study)}
+    missing = {(panel.name, panel.model) for panel in study.artifacts["surp_table2"].missing}
+    assert missing == {("dolma_book", "olmo-1b"), ("dolma_book", "olmo-7b")}
+    assert "January 2026" in study.artifacts["surp_figure4"].unavailable
+    assert "dolma_book" not in {panel.benchmark for panel in study.artifacts["blind_audit"].panels}
+    for given in ({"available": ["dolma_book"]}, {"paths": {"dolma_book": "."}}):
+        assert ("olmo-7b", "dolma_book") in plan.pairs(load_study(PAPER | given))
+
+
 @pytest.mark.parametrize(
     ("selection", "told"),
     [

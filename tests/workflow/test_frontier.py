@@ -44,6 +44,7 @@ def test_from_download_to_report(tmp_path):
         fill(project, hub)
         project.run(
             "--cores", "2", "--config", "study=frontier", "resamples=100", "threads=1", "device=cpu",
+            "available=[pythia-1b-step90000]",
             **hub.environment(project.path / "hub"),
         )  # fmt: skip
     results = project.path / "results/frontier"

@@ -106,7 +106,7 @@ def shortened(table: bytes) -> bytes:
 def run_paper(project: Project, hub: Hub, *arguments: str, revisions: tuple[str, ...] = ()):
     return project.run(
         "--cores", "2", *arguments, "--config", "study=paper", "resamples=100", "trust_remote_code=True", "threads=1",
-        "device=cpu",
+        "device=cpu", "available=[dolma_book,baichuan-7b,baichuan-13b]",
         *revisions,
         **hub.environment(project.path / "hub"), HF_TOKEN=made.MIMIR_TOKEN, NLTK_DATA=str(project.path / "nltk"),
     )  # fmt: skip

@@ -91,6 +91,9 @@ class BenchmarkEntry(Keys):
     """The name in tables and figures (default, the slug)."""
     access: Maybe[str] = None
     """Licence, and how to get access."""
+    unavailable: Maybe[Some[str]] = None
+    """Why its data can no longer be fetched. Runs with it are left out and their cells are dashes, unless config.yaml
+    lists it under `paths` or `available`."""
     language: Language = "en"
     """ISO 639-1 code. The method `lowercase` needs a script with case."""
     lengths: Lengths = []

@@ -133,8 +133,8 @@ def read_names(path: Path) -> Names:
 def compare(results: Evaluated, artifacts: Iterable[str], gone: Mapping[str, str]) -> list[Compared]:
     """Compare every published number of these artifacts (`{paper}_{artifact}`), and of their papers' text, by protocol.
 
-    `gone`: models that the study leaves out -> why. Averages over models or subsets are those of the measured
-    numbers behind them, and have no interval.
+    `gone`: models and benchmarks that the study leaves out -> why. Averages over models or subsets are those of the
+    measured numbers behind them, and have no interval.
     """
     names = read_names(results.published[NAMES])
     wanted = set(artifacts)
@@ -219,7 +219,8 @@ def _compared(
     ours = measured.find(lookup)
     if ours is not None:
         return Compared(row, protocol, lookup, ours)
-    return Compared(row, protocol, lookup, reason=gone.get(lookup.model) or measured.why_not(lookup))
+    reasons = [gone[name] for name in (lookup.model, *lookup.benchmarks) if name in gone]
+    return Compared(row, protocol, lookup, reason=reasons[0] if reasons else measured.why_not(lookup))
 
 
 def _judged(number: Compared, results: Evaluated) -> Compared:

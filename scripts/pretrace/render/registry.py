@@ -28,13 +28,15 @@ class Panel(TypedDict, total=False):
     draw: int
     reference: str
     separator: str
+    name: str
     reason: str
 
 
 class Artifact(TypedDict, total=False):
     """An artifact as a study resolves it: registry and study merged.
 
-    `missing` has the panels of models that could not be asked; `cautions` are sentences that are printed under it.
+    `missing` has the panels of models and benchmarks that are left out, by `name` and `reason`; `cautions` are
+    sentences that are printed under it.
     """
 
     artifact: str
@@ -113,8 +115,8 @@ def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
     renderer, files = check(artifact), outputs(artifact, folder)
     notes = [f"Inferred, not printed in the paper: {artifact['inferred']}"] if "inferred" in artifact else []
     if "published" not in renderer.needs:  # the reproduction says so itself, number by number
-        reasons = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
-        notes += [f"{model} is left out: {reason}." for model, reason in reasons.items()]
+        reasons = {panel["name"]: panel["reason"] for panel in artifact.get("missing", ())}
+        notes += [f"{name} is left out: {reason}." for name, reason in reasons.items()]
     shown = renderer.function()(artifact, results)
     shown.noted([*notes, *artifact.get("cautions", ())]).write(files)
     return files

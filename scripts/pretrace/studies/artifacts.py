@@ -42,10 +42,11 @@ class Panel(Keys):
 
 
 class Missing(Keys):
-    """A model that could not be asked, and why; with the panel's benchmark and references."""
+    """A model or benchmark that cannot be read, by its slug, and why; with the panel that is left out for it."""
 
-    model: str
+    name: str
     reason: str
+    model: Maybe[str] = None
     benchmark: Maybe[str] = None
     references: list[str] = []
 

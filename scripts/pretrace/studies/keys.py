@@ -87,7 +87,7 @@ class Config(Keys):
     revisions: Maybe[Some[str]] = None
     """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
     available: Unique[str] = []
-    """Slugs of models that `models.yaml` marks as unavailable but that you can ask."""
+    """Slugs of models and benchmarks whose entries say `unavailable` but that you can ask or fetch."""
     trust_remote_code: bool = False
     """`true` lets models with `remote_code` run their own code. Without it these models are unavailable."""
     papers: Unique[Paper] = []

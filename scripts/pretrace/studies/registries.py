@@ -134,8 +134,8 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model is no longer unavailable; one with code of its own is, until
-    `trust_remote_code` allows that code to run. A model with a server is one behind an API.
+    where it is listed as available, a model or benchmark is no longer unavailable; a model with code of its own is,
+    until `trust_remote_code` allows that code to run. A model with a server is one behind an API.
 
     Raises:
         InputError: no registry has the slug, or a server is named for a model without weights.
@@ -157,10 +157,12 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     for slug in config.available:
         if slug not in slugs:
             raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, slugs)}")
-        if slug in entries:
-            entries[slug] = entries[slug].model_copy(update={"unavailable": None})
+        readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
+        for known in readable:
+            if slug in known:
+                known[slug] = known[slug].model_copy(update={"unavailable": None})
     for slug, entry in entries.items():
-        if entry.remote_code and not config.trust_remote_code:
+        if entry.remote_code and entry.unavailable is None and not config.trust_remote_code:
             why = "it runs code of its own, which trust_remote_code of config.yaml forbids"
             entries[slug] = entry.model_copy(update={"unavailable": why})
 
@@ -171,7 +173,8 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
     registry.places[slug] = f"config: paths.{slug}"
     registry.overridden.add(slug)
     if not isinstance(entry, ModelEntry):
-        registry.entries[slug] = entry.model_copy(update={"path": path})
+        available = {"unavailable": None} if isinstance(entry, BenchmarkEntry) else {}
+        registry.entries[slug] = entry.model_copy(update={"path": path} | available)
         return
     kind = AnswersModel if Path(path).is_file() and not isinstance(entry, LocalModel) else LocalModel
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - {"unavailable"}

@@ -1,6 +1,7 @@
-"""Which part of a study runs: what the configuration selects of it, less the models that cannot be asked."""
+"""Which part of a study runs: what the configuration selects of it, less the models and benchmarks that are gone."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.catalogue import RENDERERS
@@ -14,7 +15,7 @@ from pretrace.studies.artifacts import (
     require_artifact,
 )
 from pretrace.studies.keys import Config
-from pretrace.studies.registries import Models
+from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
 Pair = tuple[str, str]
@@ -25,27 +26,29 @@ def select(
     artifacts: dict[str, ShownArtifact],
     registered: dict[str, Artifact],
     models: Models,
+    benchmarks: Benchmarks,
     config: Config,
     where: str,
 ) -> tuple[tuple[Run, ...], dict[str, ShownArtifact]]:
     """The runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
-    its model and benchmark. Panels of models that cannot be asked are `missing` from a paper's artifact, each with the
-    reason, and an artifact without any other panel is `unavailable`. Artifacts of no paper show what is left.
+    its model and benchmark. Panels of models and benchmarks that are left out are `missing` from a paper's artifact,
+    each with the reason, and an artifact without any other panel is `unavailable`. Artifacts of no paper show what is
+    left.
 
     Raises:
         InputError: an unknown artifact, nothing is selected, or no model is left.
     """
     for slug in {slug for run in runs for slug in run.serves} | artifacts.keys():
         require_artifact(slug, registered, where)
-    out = left_out(models, config)
+    out = left_out(models, benchmarks, config)
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
-    kept = [run for run in runs if run.model not in out]
+    kept = [run for run in runs if not out.missing(run)]
     if not kept:
-        gone = [Missing(model=run.model, reason=out[run.model]) for run in runs]
-        raise InputError(f"{where}: none of its models can be asked: {_reasons(gone)}")
+        missing = [gone for run in runs if (gone := out.missing(run))]
+        raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
     if narrowed:
         kept = _serving(kept, chosen, registered)
     ran = {pair for run in kept for pair in _pairs(run)}
@@ -53,12 +56,14 @@ def select(
     for slug, own in chosen.items():
         if "published" in RENDERERS[registered[slug].renderer].needs:
             shown[slug] = _with_papers(own, [one for one in chosen if registered[one].paper], out)
-        elif _shows_texts(registered[slug]) or own.panels is None:
+        elif own.panels is None:
             shown[slug] = own
+        elif _shows_texts(registered[slug]):  # of models that cannot be asked too
+            shown[slug] = _of_paper(own, own.panels, replace(out, models={}))
         elif registered[slug].paper:
             shown[slug] = _of_paper(own, own.panels, out)
         elif panels := [
-            panel for panel in own.panels if panel.pair in ran or not (narrowed or panel.model in out)
+            panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
             shown[slug] = own.model_copy(update={"panels": panels})
     return tuple(kept), shown
@@ -93,16 +98,43 @@ def _with_inputs(run: Run, shown: set[str]) -> Run:
     return run.model_copy(update=inputs)
 
 
-def left_out(models: Models, config: Config) -> dict[str, str]:
-    """Models that are not asked -> why: their access ended, or they are larger than `max_parameters`."""
+@dataclass(frozen=True)
+class LeftOut:
+    """The slugs of models and benchmarks that are not read -> why."""
+
+    models: Mapping[str, str]
+    benchmarks: Mapping[str, str]
+
+    def missing(self, pair: Run | Panel) -> Missing | None:
+        """Return what a run or panel lacks: its benchmark or its model; None if both can be read."""
+        reasons = ((pair.benchmark, self.benchmarks), (pair.model, self.models))
+        gone = next(((name, out[name]) for name, out in reasons if name in out), None)
+        if gone is None:
+            return None
+        references = list(pair.references or ())
+        return Missing(
+            name=gone[0],
+            reason=gone[1],
+            model=pair.model,
+            benchmark=pair.benchmark,
+            references=references,
+        )
+
+
+def left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
+    """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
-    out = {
+    large = {
         slug: f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
         for slug, entry in models.entries.items()
         if most is not None and entry.parameters is not None and entry.parameters > most
     }
-    return out | {
-        slug: entry.unavailable for slug, entry in models.entries.items() if entry.unavailable is not None
+    return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
+
+
+def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
+    return {
+        slug: entry.unavailable for slug, entry in registry.entries.items() if entry.unavailable is not None
     }
 
 
@@ -149,25 +181,17 @@ def _shows_texts(entry: Artifact) -> bool:
     return RENDERERS[entry.renderer].needs == OF_BENCHMARKS
 
 
-def _with_papers(own: ShownArtifact, of_papers: list[str], out: Mapping[str, str]) -> ShownArtifact:
-    """An artifact about the papers' numbers: those of the artifacts shown beside it; and the models that are not."""
-    missing = [Missing(model=model, reason=reason) for model, reason in out.items()]
+def _with_papers(own: ShownArtifact, of_papers: list[str], out: LeftOut) -> ShownArtifact:
+    """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
+    reasons = {**out.models, **out.benchmarks}
+    missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
     options = {"artifacts": of_papers} | own.options
     return own.model_copy(update={"options": options, "missing": missing})
 
 
-def _of_paper(own: ShownArtifact, panels: list[Panel], out: Mapping[str, str]) -> ShownArtifact:
-    missing = [
-        Missing(
-            model=panel.model,
-            reason=out[panel.model],
-            benchmark=panel.benchmark,
-            references=panel.references or [],
-        )
-        for panel in panels
-        if panel.model in out
-    ]
-    left = [panel for panel in panels if panel.model not in out]
+def _of_paper(own: ShownArtifact, panels: list[Panel], out: LeftOut) -> ShownArtifact:
+    missing = [gone for panel in panels if (gone := out.missing(panel))]
+    left = [panel for panel in panels if not out.missing(panel)]
     if not missing:
         return own
     shown = {"panels": left} if left else {"unavailable": _reasons(missing)}
@@ -175,5 +199,5 @@ def _of_paper(own: ShownArtifact, panels: list[Panel], out: Mapping[str, str]) -
 
 
 def _reasons(missing: Iterable[Missing]) -> str:
-    reasons = {panel.model: panel.reason for panel in missing}
-    return "; ".join(f"{model}: {reason}" for model, reason in reasons.items()) + "."
+    reasons = {gone.name: gone.reason for gone in missing}
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."

@@ -133,7 +133,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     named = _default(resolved) if file.artifacts is None else file.artifacts
     shown = written_artifacts(named, resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
-    runs, shown = select(resolved, shown, registered, models, settings, str(path))
+    runs, shown = select(resolved, shown, registered, models, benchmarks, settings, str(path))
     artifacts = {
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()

@@ -45,7 +45,7 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
 
 def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
-    gone = {panel["model"]: panel["reason"] for panel in artifact.get("missing", ())}
+    gone = {panel["name"]: panel["reason"] for panel in artifact.get("missing", ())}
     compared = compare(results, Reproduction(**artifact["options"]).artifacts, gone)
     if not compared:
         raise InputError(
