@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.render.registry import render
+from pretrace.render.registry import Artifact, render
 from pretrace.render.results import Results
 from pretrace.runtime.logs import job_log, log
 
@@ -15,9 +15,7 @@ with job_log(snakemake.log[0]):
         paths[kind][key] = Path(path)
     statistics = {kind: paths.pop(kind) for kind in STATISTICS.keys() & paths.keys()}
     results = Results(**paths, statistics=statistics, entries=snakemake.params.entries)
-    artifact = snakemake.params.artifact
+    artifact = Artifact.model_validate(snakemake.params.artifact)
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     if snakemake.params.announced:
-        log.info(
-            "the first %s: %s in %s", artifact["kind"], artifact["title"], files.get("md") or files["svg"]
-        )
+        log.info("the first %s: %s in %s", artifact.kind, artifact.title, files.get("md") or files["svg"])

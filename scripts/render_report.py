@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace.render.figures import dots, extraction, familiarity
-from pretrace.render.registry import outputs
+from pretrace.render.registry import Artifact, outputs
 from pretrace.render.report import incomplete_passes, named, render_report, shots_of
 from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
@@ -23,7 +23,7 @@ CONCLUDING = {
 with job_log(snakemake.log[0]):
     provenance = read_json(snakemake.input.provenance)
     folder = Path(snakemake.output.report).parent
-    artifacts = snakemake.params.artifacts
+    artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
     render_report(
         study=snakemake.params.study,
@@ -42,7 +42,7 @@ with job_log(snakemake.log[0]):
         line
         for name, lines_of in CONCLUDING.items()
         for artifact in artifacts
-        if name in named(artifact) and "unavailable" not in artifact
+        if name in named(artifact) and not artifact.unavailable
         for line in lines_of(pd.read_csv(outputs(artifact, folder)["csv"]))
     ]
     write_text(snakemake.output.headline, "".join(f"{line}\n" for line in concluding))

@@ -18,7 +18,8 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
-from pretrace.render.registry import SUFFIXES, check
+from pretrace.render import registry
+from pretrace.render.registry import SUFFIXES, Artifact, check
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -289,9 +290,14 @@ def artifact(renderer: str, **other: Any) -> dict[str, Any]:
     } | other
 
 
-def draw(artifact: dict[str, Any], results: Results) -> Any:
+def draw(written: dict[str, Any], results: Results) -> Any:
     """What the artifact's renderer gives, before anything is written."""
-    return check(artifact).function()(artifact, results)
+    return check(written).function()(Artifact.model_validate(written), results)
+
+
+def render(written: dict[str, Any], results: Results, folder: Path) -> dict[str, Path]:
+    """The files of the artifact with these keys."""
+    return registry.render(Artifact.model_validate(written), results, folder)
 
 
 def written(drawing: Any, folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import yaml
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.render.catalogue import RENDERERS, Options
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
 from pretrace.studies.documented import main
 from pretrace.studies.keys import EvaluationSet
@@ -100,12 +100,12 @@ def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
     registered = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
     ours = {slug for slug in registered if not slug.startswith(tuple(PAPERS))}
     assert {name for row in rows("artifact") for name in names(row[0])} == ours
-    assert {name for row in rows("option") for name in names(row[0])} == Options.names()
+    assert {name for row in rows("option") for name in names(row[0])} == {"unit", "across"}
     told: dict[str, set[str]] = {}
     for renderers, options, _ in rows("renderer"):
         for renderer in names(renderers):
             told.setdefault(renderer, set()).update(names(options))
-    own = {name: renderer.options.names() - Options.names() for name, renderer in RENDERERS.items()}
+    own = {name: renderer.options - {"unit", "across"} for name, renderer in RENDERERS.items()}
     assert told == {name: options for name, options in own.items() if options}
 
 

@@ -12,7 +12,6 @@ from test_evaluation_audit import made_up as texts_of
 from pretrace.evaluation.audit import COMBINED, audit
 from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.render.tables.audit import first_words, lines
 from pretrace.runtime.errors import InputError
@@ -31,7 +30,7 @@ def page(folder: Path, scored: ScoredBenchmark, **given) -> dict[str, str]:
         benchmarks={PAIR[1]: folder / "texts.parquet"},
         entries=made_up.ENTRIES,
     )
-    return {suffix: path.read_text() for suffix, path in render(ARTIFACT, results, folder).items()}
+    return {suffix: path.read_text() for suffix, path in made_up.render(ARTIFACT, results, folder).items()}
 
 
 def csv_of(folder: Path) -> Path:
@@ -137,7 +136,7 @@ def test_the_power_of_an_audit_grows_and_its_false_alarms_stay(tmp_path: Path):
     results = Results(statistics={"power": {PAIR: tmp_path / "power.parquet"}})
     panel = {"model": PAIR[0], "benchmark": PAIR[1], "length": 64, "start_token": "none", "references": []}
     artifact = made_up.artifact("audit_power", panels=[panel], methods=[COMBINED, "min_k"])
-    files = render(artifact, results, tmp_path)
+    files = made_up.render(artifact, results, tmp_path)
     frame = pd.read_csv(files["csv"])
     of = frame[frame["method"] == COMBINED].set_index(["label", "texts"])["value"]
     assert of[1, 8] > of[1, 1] > 0.3
@@ -152,4 +151,4 @@ def test_too_few_documents_have_no_power_to_show(tmp_path: Path):
     results = Results(statistics={"power": {PAIR: tmp_path / "power.parquet"}})
     panel = made_up.PANEL | {"start_token": made_up.TOKEN, "references": ["old_speeches"]}
     with pytest.raises(InputError, match="too few documents"):
-        render(made_up.artifact("audit_power", panels=[panel]), results, tmp_path)
+        made_up.render(made_up.artifact("audit_power", panels=[panel]), results, tmp_path)

@@ -11,7 +11,6 @@ from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import coordinates, corpus_sizes, corpus_test
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
@@ -38,7 +37,7 @@ def files_of(
         statistics={name: {PAIR: folder / f"{name}.parquet"} for name in computed}, entries=entries
     )
     panel = PANEL | ({"size": True} if size else {})
-    return render(made_up.artifact(artifact, panels=[panel]), results, folder)
+    return made_up.render(made_up.artifact(artifact, panels=[panel]), results, folder)
 
 
 @pytest.mark.parametrize(

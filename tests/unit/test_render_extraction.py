@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import made_up_results
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +13,6 @@ from test_extraction import EXTRACTION, texts_of, windows_table
 from pretrace.evaluation.extraction import summary
 from pretrace.render.figures.extraction import GROUND, NARROWEST, NONE, _chosen, _draw, _excerpts, covering
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.files import write_parquet
 
@@ -41,7 +41,7 @@ def rendered(tmp_path):
         }
         entries = {"books": {"caution": "all books were read"}}
         artifact = {"artifact": renderer, "renderer": renderer, "title": "Extraction", "panels": [PANEL]}
-        return render(artifact | {"options": {}}, Results(**paths, entries=entries), tmp_path)
+        return made_up_results.render(artifact | {"options": {}}, Results(**paths, entries=entries), tmp_path)
 
     return draw
 

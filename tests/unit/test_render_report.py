@@ -11,11 +11,11 @@ import pytest
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import GgufModel, TrainedModel
-from pretrace.render.registry import outputs, render
+from pretrace.render.registry import Artifact, Panel, outputs
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
-from pretrace.studies.artifacts import Artifact
+from pretrace.studies import artifacts
 from pretrace.studies.glossary import glossary
 from pretrace.studies.registries import Registry
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("study")
     results = made_up.make_study(root / "in")
     for artifact in (TABLE, FIGURE):
-        render(artifact, results, root / "out")
+        made_up.render(artifact, results, root / "out")
     return root / "out"
 
 
@@ -54,7 +54,9 @@ def page_of(folder: Path, **other) -> str:
         },
         "warnings": [HOSTILE],
     }
-    return render_report(**given | other)
+    given |= other
+    given["artifacts"] = [Artifact(**artifact) for artifact in given["artifacts"]]
+    return render_report(**given)
 
 
 class Page(HTMLParser):
@@ -148,13 +150,13 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
         made_up.PANEL | {"references": ["null", "further", "old_speeches"]},
         made_up.OTHER_PANEL | {"model": "wheel"},
     ]
-    shown = Artifact(
+    shown = artifacts.Artifact(
         artifact="a",
         title="A",
         renderer="method_table",
         kind="table",
         evaluation_set="balanced",
-        panels=panels,
+        panels=[Panel(**panel) for panel in panels],
     )
     names = glossary(
         [shown],
@@ -187,7 +189,7 @@ def test_the_page_opens_with_what_was_found_and_folds_the_rest_by_paper(folder: 
     cost = made_up.artifact("benchmark_statistics", paper="surp")
     results = made_up.make_study(tmp_path / "in")
     for artifact in (headline, cost):
-        render(artifact, results, folder)
+        made_up.render(artifact, results, folder)
     text = page_of(folder, artifacts=[cost, TABLE, FIGURE, headline])
     sentences = (folder / "figures" / "a_headline.txt").read_text().splitlines()
     assert all(f"<li>{sentence}</li>" in text for sentence in sentences)
@@ -198,8 +200,8 @@ def test_the_page_opens_with_what_was_found_and_folds_the_rest_by_paper(folder: 
     assert order == sorted(order), "what was found, the papers, what belongs to none, and texts and cost last"
     assert text.count('<details class="part"') == 3
     demonstration = made_up.artifact("familiar_texts")
-    for suffix, path in outputs(demonstration, folder).items():
-        path.write_bytes(outputs(headline, folder)[suffix].read_bytes())
+    for suffix, path in outputs(Artifact(**demonstration), folder).items():
+        path.write_bytes(outputs(Artifact(**headline), folder)[suffix].read_bytes())
     opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
     assert opened.index('id="a_familiar_texts"') < opened.index('id="a_headline"'), "it opens the page"
     assert '<details class="part" id="part-beside" open>' in page_of(folder, artifacts=[TABLE])

@@ -11,6 +11,7 @@ from made_up_results import metric_row
 from pretrace.evaluation.measured import Found
 from pretrace.evaluation.published import compare, judge, looked_up, read_names, read_published
 from pretrace.render.figures import scatter
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.runtime.errors import InputError
@@ -96,13 +97,14 @@ def results(tmp_path) -> Results:
 ARTIFACT = {
     "artifact": "reproduction",
     "title": "Published and measured",
+    "renderer": "reproduction",
     "options": {"artifacts": ["surp_table1", "con_recall_table2", "con_recall_table5"]},
     "missing": [{"name": "claude-2.1", "reason": "it was retired"}],
 }
 
 
 def table_of(results):
-    table = reproduction.reproduction(ARTIFACT, results)
+    table = reproduction.reproduction(Artifact(**ARTIFACT), results)
     return table, table.frame.set_index(["paper", "protocol", "model", "method", "metric"])
 
 
@@ -230,7 +232,7 @@ def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
     artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
     for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
         given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
-        frame = reproduction.reproduction(artifact, given).frame
+        frame = reproduction.reproduction(Artifact(**artifact), given).frame
         number = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
         assert (number["criterion"], number["agrees"]) == expected
 
@@ -272,7 +274,7 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
 
 
 def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
-    drawing = scatter.reproduction_scatter(ARTIFACT, results)
+    drawing = scatter.reproduction_scatter(Artifact(**ARTIFACT), results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
     assert drawing.frame["measured"].notna().all()
     drawing.write({suffix: tmp_path / f"f.{suffix}" for suffix in ("csv", "pdf", "png", "svg", "txt")})
@@ -309,4 +311,4 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
 def test_a_study_without_papers_has_nothing_to_compare(results):
     assert compare(results, ["blind_audit"], {}) == []
     with pytest.raises(InputError, match="no table or figure of a paper"):
-        reproduction.reproduction(ARTIFACT | {"options": {"artifacts": []}}, results)
+        reproduction.reproduction(Artifact(**ARTIFACT | {"options": {"artifacts": []}}), results)

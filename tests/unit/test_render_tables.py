@@ -9,15 +9,14 @@ import pytest
 from made_up_results import changed, row_of
 
 from pretrace.render.phrases import conditions
-from pretrace.render.registry import render
+from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
-GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "length": made_up.LENGTH, "subset": "*",
-        "reason": "it was retired"}  # fmt: skip
+GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
 DASH = "\N{EN DASH}"
 
 
@@ -97,7 +96,7 @@ def test_nothing_that_matches_is_an_error_that_says_what_is_there(
     results: Results, tmp_path: Path, change, said: str
 ):
     with pytest.raises(InputError, match=said):
-        render(made_up.artifact("method_table") | change, results, tmp_path)
+        made_up.render(made_up.artifact("method_table") | change, results, tmp_path)
     assert not any(tmp_path.rglob("*.*"))
 
 
@@ -176,7 +175,7 @@ def test_several_evaluation_sets_are_said_with_their_benchmarks():
         {"evaluation_set": name, "benchmark": benchmark, "start_token": "", "reference": "", "method": "loss"}
         for name, benchmark in (("all", "news"), ("without_prefixes", "b"), ("without_prefixes", "a"))
     ]
-    (note,) = conditions({"metric": "auc"}, rows)
+    (note,) = conditions(Artifact(**made_up.artifact("method_table")), rows)
     assert "all (all texts) of news and without_prefixes" in note
     assert note.endswith(") of a and b.")
 
@@ -205,7 +204,7 @@ def test_the_blind_audit_says_who_beats_blind(
 
 def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results: Results, tmp_path: Path):
     shown = made_up.artifact("method_table", panels=BOTH, missing=[GONE], inferred="the model.")
-    files = render(shown, results, tmp_path)
+    files = made_up.render(shown, results, tmp_path)
     text = files["md"].read_text(encoding="utf-8")
     assert "gpt-old is left out: it was retired." in text
     assert "- Inferred, not printed in the paper: the model." in text

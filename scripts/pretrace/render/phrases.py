@@ -9,9 +9,9 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_control, is_question
-from pretrace.render.names import EVALUATION_SET_LABELS, method_label, metric_label, panel_label, view_label
-from pretrace.render.registry import Artifact
-from pretrace.render.rows import STAR_LEVEL, Panel, metrics_of, records_of
+from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label, view_label
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.rows import STAR_LEVEL, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -28,11 +28,6 @@ def signed(value: float, digits: int) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
-def joined(parts: Sequence[str]) -> str:
-    """Join words: `a`, `a and b`, `a, b and c`."""
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
-
-
 def with_interval(estimate: Estimate, digits: int = 3) -> str:
     """Format a value with this many digits; its interval has two."""
     value, low, high = estimate
@@ -46,7 +41,7 @@ def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
     names = joined([method_label(method) for method in first] or ["none"])
     count = int(frame["placebos"].max())
     return (
-        f"On {panel_label(panel)}, methods above all {count} placebos: {names}. If the non-members' document were "
+        f"On {panel.name}, methods above all {count} placebos: {names}. If the non-members' document were "
         f"like the others, each method would be above them with probability {1 / (count + 1):.2f}."
     )
 
@@ -66,7 +61,7 @@ def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     counts = frame["n_members"] + frame["n_nonmembers"]
     usual = counts.groupby([frame[key] for key in ("panel", "metric", "selection")]).transform(mode)
     methods = dict.fromkeys(
-        f"{method_label(row['method'])} on {panel_label(panels[row['panel']])} ({row['count']:,}, not {row['usual']:,})"
+        f"{method_label(row['method'])} on {panels[row['panel']].name} ({row['count']:,}, not {row['usual']:,})"
         for row in records_of(frame.assign(count=counts, usual=usual)[counts != usual])
     )
     return [f"On another number of texts than most methods: {'; '.join(methods)}."] if methods else []
@@ -83,9 +78,11 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     ]
 
 
-def conditions(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Note what every number of an artifact rests on: metric, texts, start token, reference."""
-    named = joined([metric_label(metric) for metric in metrics_of(artifact)])
+def conditions(
+    artifact: Artifact, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] = ()
+) -> list[str]:
+    """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference."""
+    named = joined([metric_label(metric) for metric in metrics or artifact.metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {DOCUMENTS}"]
     else:
@@ -105,7 +102,7 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> s
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
         benchmarks.setdefault(row["evaluation_set"], set()).add(row["benchmark"])
-    sets = sorted(benchmarks) or [artifact.get("evaluation_set", "all")]
+    sets = sorted(benchmarks) or [artifact.evaluation_set]
     texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
         return f"evaluation set {texts[sets[0]]}"

@@ -1,98 +1,204 @@
 """What an artifact is, what it may not be, and the one way to render one. Imports no pandas, no matplotlib."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Self
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
-from pretrace.render.catalogue import CHOICES, RENDERERS, Renderer
+from pretrace.questions.known import is_control
+from pretrace.render.catalogue import CHOICES, RENDERERS, Options, Renderer
+from pretrace.render.names import chance_level, in_order, view_label
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Keys, Maybe
+
+SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
+"""The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
+SELECTIONS = ("held_out", "default", "best_on_test")
+ACROSS = {"view": "{}", "draw": "draw {}", "reference": "{}", "separator": "separator {}"}
+"""Keys that tell a panel apart from others of one model, benchmark, subset and length, and how they are printed."""
 
 
-class Panel(TypedDict, total=False):
-    """One panel or column of an artifact; without subset or length it shows every one.
-
-    `reason`: why there is nothing, for a panel of a model that could not be asked.
-    """
+class Panel(Keys):
+    """One panel or column of an artifact; without subset or length it shows every one."""
 
     model: str
     benchmark: str
-    subset: str
-    length: int | None
-    start_token: str
-    references: list[str]
-    label: str
-    settings: dict[str, str]
-    size: bool
-    view: str
-    draw: int
-    reference: str
-    separator: str
+    subset: Maybe[str] = None
+    length: Maybe[int] = None
+    start_token: Maybe[str] = None
+    references: Maybe[list[str]] = None
+    label: Maybe[str] = None
+    settings: Maybe[dict[str, str]] = None
+    size: Maybe[bool] = None
+    view: Maybe[str] = None
+    draw: Maybe[int] = None
+    reference: Maybe[str] = None
+    separator: Maybe[str] = None
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.model, self.benchmark
+
+    def replaced(self, **keys: Any) -> Self:
+        """Return the panel with other values of these keys."""
+        return self.model_copy(update=keys)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return the columns that name the panel in an artifact's data."""
+        place = {
+            "model": self.model,
+            "benchmark": self.benchmark,
+            "subset": self.subset or "",
+            "length": self.length,
+        }
+        return place | self._across
+
+    @property
+    def across(self) -> list[str]:
+        """Return what tells the panel apart from others of one model, benchmark, subset and length."""
+        return [ACROSS[key].format(view_label(str(value))) for key, value in self._across.items()]
+
+    @property
+    def _across(self) -> dict[str, Any]:
+        return {key: value for key in ACROSS if (value := getattr(self, key)) is not None}
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return a column's header lines: model, benchmark, subset, length and the rest; or the panel's own label."""
+        if self.label is not None:
+            return self.label, *self.across
+        length = "" if self.length is None else f"{self.length} words"
+        return *filter(None, (self.model, self.benchmark, self.subset, length)), *self.across
+
+    @property
+    def place(self) -> str:
+        """Return subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
+        subset = f" {self.subset}" if self.subset else ""
+        length = [] if self.length is None else [f"{self.length} words"]
+        return ", ".join([subset, *length, *self.across])
+
+    @property
+    def name(self) -> str:
+        """Name the panel in running text: `smollm2-135m on sotu, 64 words`."""
+        if self.label is not None:
+            return ", ".join([self.label, *self.across])
+        return f"{self.model} on {self.benchmark}{self.place}"
+
+    @property
+    def name_without_model(self) -> str:
+        """Name the panel next to its model: `sotu, 64 words`."""
+        return self.name if self.label is not None else f"{self.benchmark}{self.place}"
+
+
+class Missing(Keys):
+    """A model or benchmark that cannot be read, by its slug, and why; with the panel that is left out for it."""
+
     name: str
     reason: str
+    model: Maybe[str] = None
+    benchmark: Maybe[str] = None
+    references: list[str] = []
 
 
-class Artifact(TypedDict, total=False):
+class Artifact(Keys):
     """An artifact as a study resolves it: registry and study merged.
 
-    `missing` has the panels of models and benchmarks that are left out, by `name` and `reason`; `cautions` are
-    sentences that are printed under it.
+    `cautions` are sentences that are printed under it.
     """
 
     artifact: str
     title: str
     renderer: str
-    kind: str
-    panels: list[Panel]
-    paper: str
-    caption: str
-    metric: str
-    evaluation_set: str
-    selection: list[str]
-    baseline: str
-    methods: list[str]
-    options: dict[str, Any]
-    inferred: str
-    unavailable: str
-    missing: list[Panel]
-    cautions: list[str]
+    kind: str = ""
+    panels: list[Panel] = []
+    paper: str = ""
+    caption: str = ""
+    metric: str = "auc"
+    evaluation_set: str = "all"
+    selection: list[str] = []
+    baseline: str = ""
+    methods: list[str] = []
+    options: Options = Options()
+    inferred: str = ""
+    unavailable: str = ""
+    missing: list[Missing] = []
+    cautions: list[str] = []
+
+    def replaced(self, **keys: Any) -> Self:
+        """Return the artifact with other values of these keys."""
+        return self.model_copy(update=keys)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Return the metrics shown side by side, or the artifact's one."""
+        return self.options.metrics or [self.metric]
+
+    @property
+    def selections(self) -> list[str]:
+        return self.selection or [*SELECTIONS]
+
+    @property
+    def one_setting(self) -> str:
+        """Return the first selection that gives a method one setting (`default` if the artifact names none).
+
+        Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
+        """
+        selection = self.selection[0] if self.selection else "default"
+        if selection == "held_out":
+            raise self.error(
+                "selection 'held_out' has a setting for each fold, whose scores are not drawn as one; use default or "
+                "best_on_test"
+            )
+        return selection
+
+    @property
+    def chance(self) -> float:
+        """Return the chance level of the metric; raises `InputError` if it has none."""
+        level = chance_level(self.metric)
+        if level is None:
+            raise self.error(f"{self.metric} has no chance level")
+        return level
+
+    def ordered(self, methods: Iterable[str]) -> list[str]:
+        """Return distinct methods in the artifact's own order if it names them, else `in_order`; controls last."""
+        there = in_order(methods)
+        return sorted([method for method in self.methods or there if method in there], key=is_control)
+
+    def error(self, message: str, panel: Panel | None = None) -> InputError:
+        """Return an error that names the artifact, and the panel if there is one."""
+        place = f", panel {panel.name}" if panel else ""
+        return InputError(f"artifact {self.artifact}{place}: {message}")
 
 
-SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
-"""The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
-SELECTIONS = ("held_out", "default", "best_on_test")
-
-
-def renderer_of(artifact: Artifact) -> Renderer:
-    """Return an artifact's renderer; an unknown one is an error that names the nearest."""
-    name = artifact["renderer"]
+def renderer_of(name: str) -> Renderer:
+    """Return the renderer of this name; an unknown one is an error that names the nearest."""
     if name not in RENDERERS:
         raise InputError(f"unknown renderer '{name}': {nearest(name, RENDERERS)}")
     return RENDERERS[name]
 
 
-def check(artifact: Artifact) -> Renderer:
-    """Return an artifact's renderer if the artifact's options and panels are what that renderer takes.
+def check(written: Mapping[str, Any]) -> Renderer:
+    """Return the renderer of an artifact's plain keys if its options and panels are what that renderer takes.
 
     Raises `InputError` naming the artifact and the key.
     """
-    renderer, options = renderer_of(artifact), artifact.get("options", {})
-    for message in _faults(artifact, renderer, options):
-        raise InputError(f"artifact {artifact['artifact']}: {message}")
+    renderer = renderer_of(written["renderer"])
+    for message in _faults(written, renderer, written.get("options", {})):
+        raise InputError(f"artifact {written['artifact']}: {message}")
     return renderer
 
 
-def _faults(artifact: Artifact, renderer: Renderer, options: dict[str, Any]) -> Iterator[str]:
-    known = renderer.options.names()
-    for key in sorted(options.keys() - known):
-        yield f"{renderer.name} has no option '{key}': {nearest(key, known)}"
-    for key in sorted(renderer.options.required() - options.keys()):
+def _faults(written: Mapping[str, Any], renderer: Renderer, options: dict[str, Any]) -> Iterator[str]:
+    for key in sorted(options.keys() - renderer.options):
+        yield f"{renderer.name} has no option '{key}': {nearest(key, renderer.options)}"
+    for key in sorted(renderer.required - options.keys()):
         yield f"{renderer.name} needs the option '{key}' under options"
-    if not artifact.get("panels"):
+    if not written.get("panels"):
         yield "it has no panel; give at least one model and benchmark under panels"
     words: list[tuple[str, str, tuple[str, ...]]] = []
-    words += [("selection", selection, SELECTIONS) for selection in artifact.get("selection", ())]
-    metrics = [artifact.get("metric", "auc"), *options.get("metrics", ())]
+    words += [("selection", selection, SELECTIONS) for selection in written.get("selection", ())]
+    metrics = [written.get("metric", "auc"), *options.get("metrics", ())]
     words += [("metric", metric, SHOWN_METRICS) for metric in metrics]
     words += [(f"option {key}", options[key], valid) for key, valid in CHOICES.items() if key in options]
     for key, word, valid in words:
@@ -102,8 +208,8 @@ def _faults(artifact: Artifact, renderer: Renderer, options: dict[str, Any]) -> 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
     """Return the paths of an artifact's files under the study's folder, by suffix."""
-    kind = renderer_of(artifact).kind
-    return {suffix: folder / f"{kind}s" / f"{artifact['artifact']}.{suffix}" for suffix in SUFFIXES[kind]}
+    kind = renderer_of(artifact.renderer).kind
+    return {suffix: folder / f"{kind}s" / f"{artifact.artifact}.{suffix}" for suffix in SUFFIXES[kind]}
 
 
 def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
@@ -112,11 +218,11 @@ def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
     Equal data give equal bytes.
     Raises `InputError` where nothing in the results matches, naming artifact, panel and what is there.
     """
-    renderer, files = check(artifact), outputs(artifact, folder)
-    notes = [f"Inferred, not printed in the paper: {artifact['inferred']}"] if "inferred" in artifact else []
+    renderer, files = renderer_of(artifact.renderer), outputs(artifact, folder)
+    notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
     if "published" not in renderer.needs:  # the reproduction says so itself, number by number
-        reasons = {panel["name"]: panel["reason"] for panel in artifact.get("missing", ())}
+        reasons = {missing.name: missing.reason for missing in artifact.missing}
         notes += [f"{name} is left out: {reason}." for name, reason in reasons.items()]
     shown = renderer.function()(artifact, results)
-    shown.noted([*notes, *artifact.get("cautions", ())]).write(files)
+    shown.noted([*notes, *artifact.cautions]).write(files)
     return files

@@ -78,7 +78,7 @@ def render_report(
         title=title,
         headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
         parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
-        measures=any(RENDERERS[artifact["renderer"]].needs & MEASURED for artifact in artifacts),
+        measures=any(RENDERERS[artifact.renderer].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=shots,
         sealed=sealed,
@@ -95,17 +95,17 @@ def render_report(
 
 def named(artifact: Artifact) -> set[str]:
     """Return an artifact's slug and its renderer's name."""
-    return {artifact["artifact"], artifact["renderer"]}
+    return {artifact.artifact, artifact.renderer}
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
     """Return sections under headings that fold: a paper's each, then others, then texts, training and cost."""
-    beside = "Controls and audits" if any("paper" in artifact for artifact, _ in shown) else "Results"
+    beside = "Controls and audits" if any(artifact.paper for artifact, _ in shown) else "Results"
     titles = PAPERS | {"beside": beside, "material": "Texts, training and cost"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
     for artifact, section in shown:
-        is_material = artifact["renderer"] in MATERIAL
-        parts["material" if is_material else artifact.get("paper", "beside")].append(section)
+        is_material = artifact.renderer in MATERIAL
+        parts["material" if is_material else artifact.paper or "beside"].append(section)
     return [
         {"slug": slug, "title": titles[slug], "sections": sections}
         for slug, sections in parts.items()
@@ -137,13 +137,13 @@ def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:
 
 def _section(artifact: Artifact, folder: Path) -> Section:
     section = Section(
-        slug=artifact["artifact"],
-        title=artifact["title"],
-        paper=PAPERS.get(artifact.get("paper", ""), artifact.get("paper", "")),
-        caption=artifact.get("caption", ""),
+        slug=artifact.artifact,
+        title=artifact.title,
+        paper=PAPERS.get(artifact.paper, artifact.paper),
+        caption=artifact.caption,
     )
-    if "unavailable" in artifact:
-        return replace(section, unavailable=artifact["unavailable"])
+    if artifact.unavailable:
+        return replace(section, unavailable=artifact.unavailable)
     files = outputs(artifact, folder)
     links = tuple(
         (suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())

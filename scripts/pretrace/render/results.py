@@ -1,10 +1,10 @@
 """A study's results, read from explicit paths, and the one way to select from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -14,19 +14,9 @@ from pretrace.evaluation.metrics import EACH, KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
-from pretrace.render.names import BLIND, ordered, panel_label, place_label, where
-from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact
-from pretrace.render.rows import (
-    STAR_LEVEL,
-    Panel,
-    long_frame,
-    metrics_of,
-    number_record,
-    one_setting,
-    panel_record,
-    records_of,
-)
+from pretrace.render.names import BLIND, joined
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
 
@@ -77,11 +67,11 @@ class Results:
 
     def in_panel(self, kind: str, panel: Panel) -> pd.DataFrame:
         """Return the rows of a panel's subset and length in the table of its model and benchmark."""
-        frame = self.read(kind, pair_of(panel))
+        frame = self.read(kind, panel.pair)
         return frame[in_place(frame, panel)]
 
     def estimates_of(
-        self, artifact: Artifact, panel: Panel, statistic: str, *quantities: str, hint: str = ""
+        self, artifact: Artifact, panel: Panel, statistic: str, *quantities: str
     ) -> pd.DataFrame:
         """Return a panel's rows of a statistic, of some quantities and of one reference; raises if there is none."""
         rows = self.in_panel(statistic, panel)
@@ -92,7 +82,7 @@ class Results:
             rows = rows[_referred(rows, panel)]
             _check_one_reference(what, rows, artifact, panel)
         if rows.empty:
-            raise InputError(f"{where(artifact, panel)}: {hint or f'there is no {what}'}")
+            raise artifact.error(f"there is no {what}", panel)
         return rows
 
     def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
@@ -100,42 +90,42 @@ class Results:
 
         A panel without a subset is of all subsets together, one without a length of all lengths.
         """
-        frame = self.read(statistic, pair_of(panel))
+        frame = self.read(statistic, panel.pair)
         lengths = frame["length"].unique()
         only = None if len(lengths) != 1 or pd.isna(lengths[0]) else int(lengths[0])
-        place: Panel = {**panel, "subset": panel.get("subset", ""), "length": panel.get("length", only)}
-        rows = frame[in_place(frame, place) & frame["start_token"].eq(panel["start_token"])]
+        place = panel.replaced(
+            subset=panel.subset or "", length=only if panel.length is None else panel.length
+        )
+        rows = frame[in_place(frame, place) & (frame["start_token"] == panel.start_token)]
         if "reference" in rows:
-            rows = rows[rows["reference"] == ", ".join(panel.get("references", ()))]
+            rows = rows[rows["reference"] == ", ".join(panel.references or ())]
         if rows.empty and hint:
-            raise InputError(f"{where(artifact, panel)}: {hint}")
+            raise artifact.error(hint, panel)
         return rows
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
         """Return the points of a metrics row's curve, `roc` or `density`; raises if there are none."""
-        frame = self.read(curve, pair_of(panel))
+        frame = self.read(curve, panel.pair)
         for key in KEYS:
             frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
         if frame.empty:
-            raise InputError(
-                f"{where(artifact, panel)}: there is no {curve} of {row['method']} at setting '{row['setting']}'; its "
-                "scores are all equal"
-            )
+            setting = f"{row['method']} at setting '{row['setting']}'"
+            raise artifact.error(f"there is no {curve} of {setting}; its scores are all equal", panel)
         return frame
 
     def tokens_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
         """Return the points of a panel's surprising tokens (`evaluation.tokens`); raises if there are none."""
         frame = self.in_panel("tokens", panel)
-        frame = frame[frame["view"] == panel.get("view", "original")]
-        if panel.get("start_token") is not None:
-            frame = frame[frame["start_token"] == panel["start_token"]]
+        frame = frame[frame["view"] == (panel.view or "original")]
+        if panel.start_token is not None:
+            frame = frame[frame["start_token"] == panel.start_token]
         if frame.empty:
-            raise InputError(f"{where(artifact, panel)}: there are no tokens of a pass with entropies")
+            raise artifact.error("there are no tokens of a pass with entropies", panel)
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
-        entries = {panel["benchmark"]: self.entries[panel["benchmark"]] for panel in panels}
+        entries = {panel.benchmark: self.entries[panel.benchmark] for panel in panels}
         return [
             f"{name}: {entry['caution'].rstrip('.')}."
             for name, entry in entries.items()
@@ -144,7 +134,7 @@ class Results:
 
     def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
         """Return the rows of `evaluation.placebos` beside a metrics row of a panel; empty if it has no placebos."""
-        if pair_of(panel) not in self.placebos:
+        if panel.pair not in self.placebos:
             return pd.DataFrame()
         rows = self.in_panel("placebos", panel)
         for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
@@ -163,29 +153,29 @@ class Results:
 
         `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
-        expanded = [place for panel in artifact["panels"] for place in self._expanded(panel)]
-        for key, values in artifact.get("options", {}).get("across", {}).items():
-            expanded = [cast("Panel", {**panel, key: value}) for panel in expanded for value in values]
+        expanded = [place for panel in artifact.panels for place in self._expanded(panel)]
+        for key, values in artifact.options.across.items():
+            expanded = [panel.replaced(**{key: value}) for panel in expanded for value in values]
         return expanded
 
     def _expanded(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
-        pair = (panel.get("model", ""), panel["benchmark"])
-        frame = self.read("metrics", pair) if pair in self.metrics else self.read("benchmarks", pair[1])
+        evaluated = panel.pair in self.metrics
+        frame = self.read("metrics", panel.pair) if evaluated else self.read("benchmarks", panel.benchmark)
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
-        if "subset" in panel:
-            meant = there["subset"].ne("") if panel["subset"] == EACH else there["subset"].eq(panel["subset"])
+        if panel.subset is not None:
+            meant = there["subset"].ne("") if panel.subset == EACH else there["subset"].eq(panel.subset)
             there = there[meant]
         elif there["subset"].eq("").any():
             there = there[there["subset"] == ""]
-        panels: list[Panel] = [
-            {**panel, "subset": subset, "length": None if pd.isna(length) else int(length)}
+        panels = [
+            panel.replaced(subset=subset, length=None if pd.isna(length) else int(length))
             for subset, length in there.itertuples(index=False)
-            if panel.get("length", length) in (length, None)
+            if panel.length in (length, None)
         ]
-        if len(panels) > 1 and "label" in panel:
-            return [{**place, "label": f"{panel['label']}{place_label(place)}"} for place in panels]
-        return panels or [{"length": None, **panel, "subset": panel.get("subset", "")}]
+        if len(panels) > 1 and panel.label is not None:
+            return [place.replaced(label=f"{panel.label}{place.place}") for place in panels]
+        return panels or [panel.replaced(subset=panel.subset or "")]
 
     def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
         """Return metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with
@@ -195,13 +185,12 @@ class Results:
         but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
         or where rows of one method differ in a key that the artifact does not fix.
         """
-        frame = self.read(what, pair_of(panel))
-        metric = artifact.get("metric", "auc")
-        rows = frame[(frame["metric"] == metric) & in_place(frame, panel)]
-        evaluation_set = artifact.get("evaluation_set", "all")
+        frame = self.read(what, panel.pair)
+        rows = frame[(frame["metric"] == artifact.metric) & in_place(frame, panel)]
+        evaluation_set = artifact.evaluation_set
         if not rows["evaluation_set"].eq(evaluation_set).any() and rows["evaluation_set"].eq("all").any():
             evaluation_set = "all"  # no method has a prefix, so that there are no other sets
-        rows = rows[rows["evaluation_set"] == evaluation_set].assign(benchmark=panel["benchmark"])
+        rows = rows[rows["evaluation_set"] == evaluation_set].assign(benchmark=panel.benchmark)
         rows = rows[_fixed(rows, artifact, panel)]
         chosen = rows[rows["selection"] != "grid"]
         pairs = zip(chosen["method"], chosen["setting"], strict=True)
@@ -209,12 +198,12 @@ class Results:
             method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs]
         )
         rows = pd.concat([rows[rows["selection"] == "grid"], chosen])
-        if "methods" in artifact:
-            rows = rows[rows["method"].isin(list(artifact["methods"]))]
+        if artifact.methods:
+            rows = rows[rows["method"].isin(artifact.methods)]
         else:
             rows = rows[~rows["method"].str.contains(";")]
         if rows.empty and what == "metrics":
-            raise InputError(_nothing(artifact, panel, frame, metric, evaluation_set))
+            raise artifact.error(_nothing(artifact, panel, frame, evaluation_set), panel)
         for method, own in rows.groupby("method"):
             _check_one_reference(str(method), own, artifact, panel)
         return rows
@@ -227,16 +216,16 @@ class Results:
         Every other parameter is at its default or, where the artifact's selection is `best_on_test`, at its best for
         each value.
         """
-        selection = one_setting(artifact)
+        selection = artifact.one_setting
         chosen = self.selected(artifact, panel, selection)
         curves: list[tuple[str, str, Record]] = []
-        for method in ordered(artifact, chosen):
+        for method in artifact.ordered(chosen):
             if parameter in written_parameters(chosen[method]["setting"]):
                 default = chosen[method]["setting"] if selection == "default" else None
                 rows = along(self.grid(artifact, panel, method), parameter, method, default)
                 curves += [(value, method, row) for value, row in rows]
         if not curves:
-            raise InputError(f"{where(artifact, panel)}: no method has a parameter '{parameter}'")
+            raise artifact.error(f"no method has a parameter '{parameter}'", panel)
         along_it = {method for _, method, _ in curves}
         return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
 
@@ -247,12 +236,10 @@ class Results:
 
     def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
         """Return the metrics row of each setting of one method, or of a variant's; raises if there is none."""
-        rows = self.rows({**artifact, "methods": [method.split(";")[0]]}, panel)
+        rows = self.rows(artifact.replaced(methods=[method.split(";")[0]]), panel)
         rows = rows[rows["selection"] == "grid"]
         if rows.empty:
-            raise InputError(
-                f"{where(artifact, panel)}: {method} has no grid rows; a run must score its grid"
-            )
+            raise artifact.error(f"{method} has no grid rows; a run must score its grid", panel)
         return _by(rows, "setting", artifact, panel)
 
     def held_out_tests(
@@ -267,19 +254,16 @@ class Results:
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""
-        frame = self.read("benchmarks", panel["benchmark"])
+        frame = self.read("benchmarks", panel.benchmark)
         texts = frame[in_place(frame, panel)]
         if texts.empty:
             there = _listing(frame[["subset", "length"]])
-            raise InputError(
-                f"panel {panel_label(panel)}: the benchmark has no such text; there are: {there}"
-            )
+            raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
         return texts
 
     def times_of(self, panel: Panel) -> list[Record]:
         """Return the seconds of a panel's questions, by task, setting, subset and length; empty if not timed."""
-        pair = pair_of(panel)
-        return list(read_json(self.times[pair])) if pair in self.times else []
+        return list(read_json(self.times[panel.pair])) if panel.pair in self.times else []
 
     def manifest(self, pair: Pair) -> Any:
         """Return the manifest of the passes of a model over a benchmark."""
@@ -291,11 +275,7 @@ CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
 
 
 def estimates(
-    artifact: Artifact,
-    results: Results,
-    selections: Sequence[str],
-    *,
-    placebos: bool = False,
+    artifact: Artifact, results: Results, selections: Sequence[str], *, placebos: bool = False
 ) -> pd.DataFrame:
     """Return a row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
 
@@ -303,33 +283,43 @@ def estimates(
     Of `options.draws` each row is the mean over draws of shots; of `options.average` there are means over panels
     (`average`). Methods come in their order, panels in theirs.
     """
-    options = artifact.get("options", {})
-    draws = options.get("draws")
-    panels = results.panels(artifact)
+    options, panels = artifact.options, results.panels(artifact)
     records = [
-        record
-        for number, panel in enumerate(panels)
-        for metric in metrics_of(artifact)
-        for shown in _of_draws(panel, draws)
-        for record in _of_panel({**artifact, "metric": metric}, results, shown, selections, number, placebos)
+        keys_of(place, drawn, row) | numbers
+        for place, panel in enumerate(panels)
+        for metric in artifact.metrics
+        for drawn in [panel.replaced(draw=draw) for draw in options.draws] or [panel]
+        for row, numbers in _tested(artifact.replaced(metric=metric), results, drawn, selections, placebos)
     ]
     if not records:
-        raise InputError(
-            f"artifact {artifact['artifact']}: no method has a value at {joined(selections)} settings"
-        )
-    records = over_draws(records, len(draws)) if draws else records
-    records += averages_of(records, panels, options.get("average", ""), options.get("blocks", ""))
+        raise artifact.error(f"no method has a value at {joined(selections)} settings")
+    if options.draws:
+        records = over_draws(records, len(options.draws))
+    records += averages_of(records, [panel.plain() for panel in panels], options.average, options.blocks)
     frame = long_frame(records)
     frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
-    order = {method: place for place, method in enumerate(ordered(artifact, frame["method"]))}
+    order = {method: place for place, method in enumerate(artifact.ordered(frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
     )
 
 
+def _tested(
+    artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
+) -> Iterator[tuple[Record, dict[str, Any]]]:
+    """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
+    tests = results.held_out_tests(artifact, panel, artifact.baseline) if artifact.baseline else {}
+    for selection in selections:
+        for method, row in results.selected(artifact, panel, selection).items():
+            test = test_record(tests.get(method) if selection == "held_out" else None)
+            numbers: dict[str, Any] = {"average": "", "selection": selection, "metric": artifact.metric}
+            numbers |= {**number_record(row), "sd": None, **test, "star": False}
+            yield row, numbers | (results.among_placebos(panel, row) if placebos else {})
+
+
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
-    frame = estimates({**artifact, "baseline": BLIND}, results, ["held_out"], placebos=True)
+    frame = estimates(artifact.replaced(baseline=BLIND), results, ["held_out"], placebos=True)
     return frame.assign(beats_blind=above_baseline(frame))
 
 
@@ -339,97 +329,63 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
 
-def keys_of(number: int, panel: Panel, row: Record) -> dict[str, Any]:
+def keys_of(place: int, panel: Panel, row: Record) -> dict[str, Any]:
     """Return the coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
     about = {"method": row["method"], "control": is_control(row["method"])}
-    return {"panel": number} | {key: row[key] for key in CONDITIONS} | panel_record(panel) | about
-
-
-def _of_panel(
-    artifact: Artifact,
-    results: Results,
-    panel: Panel,
-    selections: Sequence[str],
-    number: int,
-    placebos: bool,
-) -> Iterable[dict[str, Any]]:
-    baseline = artifact.get("baseline")
-    tests = results.held_out_tests(artifact, panel, baseline) if baseline else {}
-    for selection in selections:
-        tested = tests if selection == "held_out" else {}
-        for method, row in results.selected(artifact, panel, selection).items():
-            yield (
-                keys_of(number, panel, row)
-                | {"average": "", "selection": selection}
-                | {"metric": artifact.get("metric", "auc"), **number_record(row), "sd": None}
-                | test_record(tested.get(method))
-                | {"star": False}
-                | (results.among_placebos(panel, row) if placebos else {})
-            )
-
-
-def _of_draws(panel: Panel, draws: Sequence[int] | None) -> list[Panel]:
-    return [{**panel, "draw": draw} for draw in draws] if draws else [panel]
-
-
-def pair_of(panel: Panel) -> Pair:
-    return panel["model"], panel["benchmark"]
+    return {"panel": place} | {key: row[key] for key in CONDITIONS} | panel.record | about
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows have the panel's subset and length; subset "" is all of a benchmark that has subsets."""
-    length, subset = frame["length"], frame["subset"].eq(panel["subset"])
-    if panel["subset"] == "" and not subset.any():
+    length, subset = frame["length"], frame["subset"].eq(panel.subset or "")
+    if not panel.subset and not subset.any():
         subset = frame["subset"].notna()
-    at_length = length.isna() if panel["length"] is None else length.eq(panel["length"])
-    return (subset & at_length).fillna(False).astype(bool)
+    of_length = length.isna() if panel.length is None else length.eq(panel.length)
+    return (subset & of_length).fillna(False).astype(bool)
 
 
 def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows agree with what the panel or else the artifact fixes; "" and null: the key does not apply."""
-    fixed = {"draw": 0, "view": "original", "start_token": None, **panel}
-    keep = frame["unit"] == artifact.get("options", {}).get("unit", "text")
-    keep &= frame["view"].isin([fixed["view"], ""])
-    keep &= frame["draw"].isna() | (frame["draw"] == fixed["draw"])
-    if fixed["start_token"] is not None:
-        keep &= frame["start_token"].isin([fixed["start_token"], ""])
-    return (keep & _referred(frame, panel)).fillna(False).astype(bool)
+    fixed = frame["unit"] == artifact.options.unit
+    fixed &= frame["view"].isin([panel.view or "original", ""])
+    fixed &= frame["draw"].isna() | (frame["draw"] == (panel.draw or 0))
+    if panel.start_token is not None:
+        fixed &= frame["start_token"].isin([panel.start_token, ""])
+    return (fixed & _referred(frame, panel)).fillna(False).astype(bool)
 
 
 def _referred(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows have a reference that the panel names, or need none."""
-    named = [panel["reference"]] if "reference" in panel else panel.get("references", frame["reference"])
-    return frame["reference"].isin([*named, ""])
+    named: Iterable[str] = frame["reference"] if panel.references is None else panel.references
+    return frame["reference"].isin([*(named if panel.reference is None else [panel.reference]), ""])
 
 
 def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
     """Raise `InputError` where rows have several references."""
     there = sorted(rows["reference"].unique())
     if len(there) > 1:
-        raise InputError(
-            f"{where(artifact, panel)}: {what} has rows of several references: {', '.join(there)}; name one under the "
-            "panel's references"
-        )
+        several = f"{what} has rows of several references: {', '.join(there)}"
+        raise artifact.error(f"{several}; name one under the panel's references", panel)
 
 
 def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
     """Return rows by a column in which no value may occur twice."""
     if twice := records_of(rows[rows[key].duplicated()]):
-        row = twice[0]
-        raise InputError(
-            f"{where(artifact, panel)}: {row['selection']} has two rows of {row[key]}; "
-            "the file is not as evaluate writes it: delete it and run again"
+        raise artifact.error(
+            f"{twice[0]['selection']} has two rows of {twice[0][key]}; the file is not as evaluate writes it: delete "
+            "it and run again",
+            panel,
         )
     return {str(row[key]): row for row in records_of(rows)}
 
 
-def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, metric: str, evaluation_set: str) -> str:
+def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, evaluation_set: str) -> str:
     """Return the message if no row matches."""
     keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
-    wanted = f"metric {metric}, evaluation set {evaluation_set}"
-    wanted += f", start token {panel['start_token']}" if "start_token" in panel else ""
-    wanted += f", methods {', '.join(artifact['methods'])}" if "methods" in artifact else ""
-    return f"{where(artifact, panel)}: no row with {wanted}; there are: {_listing(frame[keys])}"
+    wanted = f"metric {artifact.metric}, evaluation set {evaluation_set}"
+    wanted += f", start token {panel.start_token}" if panel.start_token is not None else ""
+    wanted += f", methods {', '.join(artifact.methods)}" if artifact.methods else ""
+    return f"no row with {wanted}; there are: {_listing(frame[keys])}"
 
 
 def _listing(frame: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""A row of metrics or tests as a record: what it says, by which settings it is, and an artifact's data as records."""
+"""Rows of results and an artifact's data, as records and as frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,37 +6,9 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.render.registry import Artifact, Panel
-from pretrace.runtime.errors import InputError
+from pretrace.render.registry import Panel
 
 STAR_LEVEL = 0.05
-ACROSS = ("view", "draw", "reference", "separator")
-"""Keys of a panel that tell it apart from others of one model, benchmark, subset and length."""
-
-
-def one_setting(artifact: Artifact) -> str:
-    """Return the artifact's first selection that gives a method one setting (`default` if it names none).
-
-    Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
-    """
-    selection = str(artifact.get("selection", ["default"])[0])
-    if selection == "held_out":
-        raise InputError(
-            f"artifact {artifact['artifact']}: selection 'held_out' has a setting for each fold, whose scores are not "
-            "drawn as one; use default or best_on_test"
-        )
-    return selection
-
-
-def metrics_of(artifact: Artifact) -> list[str]:
-    """Return the metrics shown side by side, or the artifact's one."""
-    return list(artifact.get("options", {}).get("metrics", [artifact.get("metric", "auc")]))
-
-
-def panel_record(panel: Panel) -> dict[str, Any]:
-    given: Mapping[str, Any] = panel
-    usual = {"model": "", "benchmark": "", "subset": "", "length": None}
-    return {**usual, **{key: given[key] for key in (*usual, *ACROSS) if key in given}}
 
 
 def number_record(row: Record | None) -> dict[str, Any]:
@@ -62,7 +34,7 @@ def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFr
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
     """Join the frames of several panels, each row with its panel."""
-    named = [frame.assign(**panel_record(panel)) for frame, panel in zip(frames, panels, strict=True)]
+    named = [frame.assign(**panel.record) for frame, panel in zip(frames, panels, strict=True)]
     return long_frame(pd.concat(named, ignore_index=True))
 
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
-from pretrace.render import registry
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
+from pretrace.render.registry import Missing, Panel, check
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Keys, Maybe
+from pretrace.runtime.schema import Maybe
 from pretrace.studies.keys import (
     ArtifactEntry,
     EvaluationSet,
@@ -21,34 +21,6 @@ from pretrace.studies.keys import (
     WrittenPanel,
 )
 from pretrace.studies.runs import Run, runs_by_pair
-
-
-class Panel(Keys):
-    """One panel or column of an artifact; without subset or length it shows every one."""
-
-    model: str
-    benchmark: str
-    subset: Maybe[str] = None
-    length: Maybe[int] = None
-    start_token: Maybe[str] = None
-    references: Maybe[list[str]] = None
-    label: Maybe[str] = None
-    settings: Maybe[dict[str, str]] = None
-    size: Maybe[bool] = None
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.model, self.benchmark
-
-
-class Missing(Keys):
-    """A model or benchmark that cannot be read, by its slug, and why; with the panel that is left out for it."""
-
-    name: str
-    reason: str
-    model: Maybe[str] = None
-    benchmark: Maybe[str] = None
-    references: list[str] = []
 
 
 class ShownArtifact(StudyArtifact):
@@ -228,7 +200,7 @@ def check_artifact(artifact: Artifact, where: str) -> None:
         InputError: names the first that is not.
     """
     try:
-        registry.check(cast("registry.Artifact", artifact.plain()))
+        check(artifact.plain())
         for key, name in _methods_named(artifact):
             _check_method(key, name)
         _check_parameters(artifact.options)

@@ -8,7 +8,6 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
-from pretrace.render.catalogue import AblationBars, DocumentBars
 from pretrace.render.figures.drawing import (
     CHANCE,
     PAGE,
@@ -18,19 +17,11 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     nth_fill,
 )
-from pretrace.render.names import (
-    CALIBRATION_LABELS,
-    CLASSES,
-    marked_label,
-    method_label,
-    metric_label,
-    panel_lines,
-    where,
-)
-from pretrace.render.registry import Artifact
+from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, method_label, metric_label
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, number_record, of_panels, records_of
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.render.rows import number_record, of_panels, records_of
+from pretrace.runtime.errors import nearest
 
 EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
@@ -55,8 +46,7 @@ def draw_bars(
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
     highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
-    subjects = [subject.replace("_", " ")] if subject else []
-    titles = ["\n".join([*panel_lines(panel), *subjects]) for panel in panels]
+    titles = ["\n".join(filter(None, [*panel.lines, subject.replace("_", " ")])) for panel in panels]
 
     def draw(axis: Any, number: int) -> dict[str, Any]:
         _draw(axis, frames[number], series)
@@ -90,19 +80,19 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
     A panel's own `settings` replace these.
     """
-    options, metric = AblationBars(**artifact["options"]), artifact.get("metric", "auc")
-    panels, method, frames = results.panels(artifact), options.method, []
+    method, metric, panels, frames = artifact.options.method, artifact.metric, results.panels(artifact), []
     for panel in panels:
         grid = results.grid(artifact, panel, method)
-        settings = panel.get("settings", options.settings)
-        for label, setting in settings.items():
+        rows = []
+        for label, setting in (panel.settings or artifact.options.settings).items():
             if setting not in grid:
-                raise InputError(
-                    f"{where(artifact, panel)}: {label} has no row, because the run "
-                    f"does not score {method} with {setting}; it scores: {', '.join(sorted(grid))}"
+                raise artifact.error(
+                    f"{label} has no row, because the run does not score {method} with {setting}; it scores: "
+                    f"{', '.join(sorted(grid))}",
+                    panel,
                 )
-        about = {"method": method, "metric": metric}
-        rows = [{"group": name} | about | number_record(grid[setting]) for name, setting in settings.items()]
+            about = {"group": label, "method": method, "metric": metric}
+            rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
     y_label, x_label = f"{metric_label(metric)}, with 95 % interval", f"parts of {method_label(method)}"
     return draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
@@ -116,7 +106,8 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     for panel in panels:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
-            every = results.rows({**artifact, "methods": ["de_cop", *CONTROLS], "metric": metric}, panel)
+            own = artifact.replaced(methods=["de_cop", *CONTROLS], metric=metric)
+            every = results.rows(own, panel)
             by_series = {}
             for row in records_of(every[every["selection"] == "grid"]):
                 calibration = parse_setting(row["method"], row["setting"]).get("calibration")
@@ -139,28 +130,24 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 
     Every bar has the same passages.
     """
-    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
-    frames = []
+    panels, frames = results.panels(artifact), []
     for panel in panels:
-        rows = results.estimates_of(artifact, panel, "accuracy_by_order")
-        rows = _of_document(artifact, panel, rows, document)
-        rows = rows[rows["order"].isin(ORDERS)]
-        rows = rows.sort_values(["order", "label"], ascending=[True, False])
+        rows = _of_document(artifact, panel, results.estimates_of(artifact, panel, "accuracy_by_order"))
+        rows = rows[rows["order"].isin(ORDERS)].sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
         frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
-    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=document)
+    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=artifact.options.document)
 
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
-    panels, document = results.panels(artifact), DocumentBars(**artifact["options"]).document
-    frames = []
+    panels, document, frames = results.panels(artifact), artifact.options.document, []
     for panel in panels:
         rows = results.estimates_of(artifact, panel, "letters", "letter_probability")
-        rows = _of_document(artifact, panel, rows, document)
+        rows = _of_document(artifact, panel, rows)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
-            raise InputError(f"{where(artifact, panel)}: no non-member has answers with probabilities")
+            raise artifact.error("no non-member has answers with probabilities", panel)
         calibration = pd.Categorical(rows["calibration"], list(CALIBRATION_LABELS))
         rows = rows.assign(calibration=calibration).sort_values(["calibration", "letter"])
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
@@ -170,10 +157,11 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
 
 
-def _of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame, document: str) -> pd.DataFrame:
-    """Return the rows of one document, or of classes (""); an unknown name is an error with the nearest."""
+def _of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `options.document`, or of classes (""); an unknown name is an error with the nearest."""
+    document = artifact.options.document
     own = rows[rows["document"] == document]
     if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
-        raise InputError(f"{where(artifact, panel)}: unknown options.document '{document}': {hint}")
+        raise artifact.error(f"unknown options.document '{document}': {hint}", panel)
     return own

@@ -19,11 +19,11 @@ from pretrace.render.figures.drawing import (
     line_styles,
     sheet,
 )
-from pretrace.render.names import CLASSES, marked_label, method_label, ordered, panel_label, panel_lines
+from pretrace.render.names import CLASSES, marked_label, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, of_panels, one_setting
+from pretrace.render.rows import of_panels
 
 Rows = Mapping[str, Record]
 """A panel's metrics rows by method."""
@@ -32,14 +32,14 @@ Rows = Mapping[str, Record]
 def _curves(
     artifact: Artifact, results: Results, curve: str
 ) -> tuple[list[Panel], list[Rows], list[pd.DataFrame]]:
-    """Return the panels, their methods' AUCs at the settings of `rows.one_setting`, and the points of the curves."""
-    panels, selection = results.panels(artifact), one_setting(artifact)
+    """Return the panels, their methods' AUCs at `Artifact.one_setting`, and the points of the curves."""
+    panels, selection = results.panels(artifact), artifact.one_setting
     rows: list[Rows] = []
     frames = []
     for panel in panels:
-        rows.append(results.selected({**artifact, "metric": "auc"}, panel, selection))
+        rows.append(results.selected(artifact.replaced(metric="auc"), panel, selection))
         points = []
-        for name in ordered(artifact, rows[-1]):
+        for name in artifact.ordered(rows[-1]):
             row = {**rows[-1][name], "method": name.split(";")[0]}
             points.append(results.curve_of(artifact, panel, row, curve).assign(method=name))
         frames.append(pd.concat(points, ignore_index=True))
@@ -47,7 +47,7 @@ def _curves(
 
 
 def roc(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel: ROC curves at the settings of `rows.one_setting`, whole and at low false positive rates."""
+    """Draw a row a panel: ROC curves at `Artifact.one_setting`, whole and at low false positive rates."""
     panels, rows, frames = _curves(artifact, results, "roc")
     with sheet(PAGE, 2.75 * len(panels)) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
@@ -56,7 +56,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[0], frame, styles, 0.0)
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
-            axes[0].set_title(panel_label(panel), loc="left", fontsize=7.5)
+            axes[0].set_title(panel.name, loc="left", fontsize=7.5)
     return Drawing(drawn, of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels))
 
 
@@ -95,13 +95,13 @@ def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
 
 
 def score_densities(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel, a column a method: densities of both classes at the setting of `rows.one_setting`.
+    """Draw a row a panel, a column a method: densities of both classes at `Artifact.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together (min-max). Each plot has the AUC of its
     scores.
     """
     panels, rows, frames = _curves(artifact, results, "density")
-    methods = ordered(artifact, (method for values in rows for method in values))
+    methods = artifact.ordered(method for values in rows for method in values)
     with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
         grid = drawn.subplots(len(panels), len(methods), squeeze=False)
         handles: dict[str, Any] = {}
@@ -113,9 +113,9 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
                 handles |= _draw_densities(axis, frame[frame["method"] == method])
                 text = f"{method_label(method)}\nAUC {with_interval(estimate(values[method]))}"
                 axis.set_title(text, fontsize=7)
-            axes[0].set_ylabel("\n".join(panel_lines(panel)) if len(panels) > 1 else "density")
+            axes[0].set_ylabel("\n".join(panel.lines) if len(panels) > 1 else "density")
         if len(panels) == 1:
-            drawn.suptitle(panel_label(panels[0]), fontsize=8)
+            drawn.suptitle(panels[0].name, fontsize=8)
         for axis in grid[-1]:
             axis.set_xlabel("score, min-max normalised")
         draw_legend(drawn, handles)

@@ -26,22 +26,15 @@ from pretrace.render.figures.drawing import (
 from pretrace.render.names import (
     BLIND,
     CLASSES,
-    across_labels,
-    chance_level,
+    joined,
     marked_label,
     method_label,
     metric_label,
-    ordered,
-    panel_label,
-    panel_lines,
-    place_label,
-    where,
 )
-from pretrace.render.phrases import exceeding_placebos, joined, with_interval
-from pretrace.render.registry import Artifact
+from pretrace.render.phrases import exceeding_placebos, with_interval
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import Panel, of_panels, records_of
-from pretrace.runtime.errors import InputError
+from pretrace.render.rows import of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
@@ -111,12 +104,10 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
 
     Upright lines are what the controls reach over the same documents.
     """
-    panels = results.panels(artifact)
-    facets, frames = [], []
+    panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
         rows = results.estimates_of(artifact, panel, "accuracy")
-        frame = rows[rows["document"] != ""]
-        frame = frame.sort_values(["label", "value", "document"], ignore_index=True)
+        frame = rows[rows["document"] != ""].sort_values(["label", "value", "document"], ignore_index=True)
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
@@ -126,7 +117,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             if control in levels
         }
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
-        facets.append(Facet("\n".join(panel_lines(panel)), dict(reversed(lines.items())), dots, across))
+        facets.append(Facet("\n".join(panel.lines), dict(reversed(lines.items())), dots, across))
     styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
     figure = draw_dots(facets, styles, "share of right answers, 95 % interval")
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
@@ -147,7 +138,7 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
 
     At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
     """
-    metric = artifact.get("metric", "auc")
+    metric = artifact.metric
     across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
     panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
@@ -163,7 +154,7 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
         ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
         lines = {method: marked_label(method) for method in own["method"]}
-        title = f"{panel_label(panel)}\nsome method is first by chance: {first}/{documents}"
+        title = f"{panel.name}\nsome method is first by chance: {first}/{documents}"
         facets.append(Facet(title, lines, dots, across, ranks))
     figure = draw_dots(facets, RANK_STYLES, metric_label(metric))
     return Drawing(figure, of_panels(frames, panels), " ".join(readings))
@@ -171,15 +162,13 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
 
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
-    chosen = results.selected(artifact, panel, artifact.get("selection", ["held_out"])[0])
-    methods = ordered(artifact, chosen)
+    chosen = results.selected(artifact, panel, artifact.selections[0])
+    methods = artifact.ordered(chosen)
     rows = [results.placebos_of(panel, chosen[method]).assign(method=method) for method in methods]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
-        raise InputError(
-            f"{where(artifact, panel)}: the benchmark has no placebos; set `placebos: true` in its entry, or leave "
-            "the panel out."
-        )
+        hint = "set `placebos: true` in its entry, or leave the panel out."
+        raise artifact.error(f"the benchmark has no placebos; {hint}", panel)
     return frame
 
 
@@ -208,15 +197,11 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
 
     The reading says on which panels a method is above chance, the blind classifier and every placebo.
     """
-    metric = artifact.get("metric", "auc")
-    chance = chance_level(metric)
-    if chance is None:
-        raise InputError(f"artifact {artifact['artifact']}: {metric} has no chance level")
-    panels = results.panels(artifact)
+    chance, panels = artifact.chance, results.panels(artifact)
     frame = beside_controls(artifact, results).sort_values("panel", kind="stable", ignore_index=True)
     models = frame[~frame["control"]]
     frame = frame.assign(
-        label=[_without_model(panels[panel]) for panel in frame["panel"]],
+        label=[panels[panel].name_without_model for panel in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         above_chance=frame["low"] > chance,
         above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
@@ -228,17 +213,10 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     lines = {method: method_label(method) for method in sorted(frame["method"].unique(), key=is_control)}
     facets = []
     for panel, given in enumerate(panels):
-        title, across = f"{given['model']}\n{_without_model(given)}", {"chance": (chance, CHANCE)}
+        title, across = f"{given.model}\n{given.name_without_model}", {"chance": (chance, CHANCE)}
         facets.append(Facet(title, lines, dots[dots["panel"] == panel], across))
-    figure = draw_dots(facets, HEADLINE_STYLES, f"held-out {metric_label(metric)}")
+    figure = draw_dots(facets, HEADLINE_STYLES, f"held-out {metric_label(artifact.metric)}")
     return Drawing(figure, frame, _headline_reading(panels, frame))
-
-
-def _without_model(panel: Panel) -> str:
-    """Name a panel without its model: `sotu, 64 words`."""
-    if "label" in panel:
-        return ", ".join([str(panel["label"]), *across_labels(panel)])
-    return f"{panel['benchmark']}{place_label(panel)}"
 
 
 FEW = 3  # panels that the reading names; of more it counts
@@ -257,7 +235,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
             "that a text was trained on."
         )
     shown = "; ".join(
-        f"{method_label(row['method'])} {with_interval(estimate(row))} on {panel_label(panels[row['panel']])}"
+        f"{method_label(row['method'])} {with_interval(estimate(row))} on {panels[row['panel']].name}"
         for row in best[:FEW]
     )
     more = f"; and {len(best) - FEW} more" if len(best) > FEW else ""

@@ -16,12 +16,11 @@ from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
-from pretrace.render.names import CLASSES, panel_label
+from pretrace.render.names import CLASSES
 from pretrace.render.phrases import is_wide
-from pretrace.render.registry import Artifact
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, of_panels, records_of
-from pretrace.runtime.errors import InputError
+from pretrace.render.rows import of_panels, records_of
 
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
 PASSAGES = 3  # printed under the figure, of each panel and class
@@ -55,7 +54,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     panels = results.panels(artifact)
     windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]
     if not any(map(len, windows)):
-        raise InputError(f"artifact {artifact['artifact']}: none of its panels has a window")
+        raise artifact.error("none of its panels has a window")
     frames = [_stretches(frame) for frame in windows]
     excerpts = [list(_excerpts(frame)) for frame in windows]
     passages = [
@@ -176,7 +175,7 @@ def _figure(
         for number, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
             bars = next(axes)
             _draw(bars, frame, norm)
-            bars.set_title((letter(number) if len(panels) > 1 else "") + panel_label(panel), loc="left")
+            bars.set_title((letter(number) if len(panels) > 1 else "") + panel.name, loc="left")
             drawn += [(next(axes), excerpt) for excerpt in words]
         bar = figure.colorbar(
             ScalarMappable(norm, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
@@ -261,4 +260,4 @@ def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
             of_text = f" of {row['text_id']}" if row["text_id"] != row["document"] else ""
             place = f"{title}, {row['document']}, token {row['at']}{of_text}"
             words = " ".join(row["passage"].split())
-            yield f"{panel_label(panel)}, {place}, probability {exp(row['log_p_top']):.2g}: {words}"
+            yield f"{panel.name}, {place}, probability {exp(row['log_p_top']):.2g}: {words}"

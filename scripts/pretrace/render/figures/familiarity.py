@@ -19,12 +19,11 @@ from pretrace.render.figures.drawing import (
     letter,
     sheet,
 )
-from pretrace.render.names import CLASSES, marked_label, method_label, ordered, where
-from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, records_of
-from pretrace.runtime.errors import InputError
+from pretrace.render.names import CLASSES, joined, marked_label, method_label
+from pretrace.render.phrases import with_interval
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.results import Results
+from pretrace.render.rows import records_of
 
 RANKED_BY = "loss"
 TOP_SHARE = 10  # the first of this many equal parts of the ranking counts as its top: a tenth
@@ -40,19 +39,17 @@ def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
     """
     panels = results.panels(artifact)
     if len(panels) != 1:
-        raise InputError(f"artifact {artifact['artifact']}: it shows one panel, not {len(panels)}; give one.")
+        raise artifact.error(f"it shows one panel, not {len(panels)}; give one.")
     panel = panels[0]
     rows = results.selected(artifact, panel, "default")
     if RANKED_BY not in rows:
-        raise InputError(
-            f"{where(artifact, panel)}: texts are ranked by {RANKED_BY}; add it to the run's methods."
-        )
-    classes = results.entries[panel["benchmark"]].get("classes", list(CLASSES.values()))
+        raise artifact.error(f"texts are ranked by {RANKED_BY}; add it to the run's methods.", panel)
+    classes = results.entries[panel.benchmark].get("classes", list(CLASSES.values()))
     texts = _texts(panel, results, rows, classes)
-    names = ordered(artifact, rows)
+    names = artifact.ordered(rows)
     values = [{key: rows[method][key] for key in ("value", "low", "high")} for method in names]
     methods = pd.DataFrame({"kind": "method", "method": names}).join(pd.DataFrame(values))
-    frame = pd.concat([texts, methods], ignore_index=True).assign(model=panel["model"])
+    frame = pd.concat([texts, methods], ignore_index=True).assign(model=panel.model)
     frame = frame.astype({"rank": "Int64", "label": "Int64"})
     with sheet(PAGE, 4.1) as figure:
         first, right = figure.subfigures(1, 2, squeeze=False, width_ratios=[1, 1.15])[0]
@@ -67,7 +64,7 @@ def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Seq
     """Return the ranked texts: `rank` 1 is the text that the model predicts best; equal scores by name."""
     texts = results.every_text(panel)
     texts = texts[texts["label"].notna()].set_index("text_id")
-    scores = results.read("scores", pair_of(panel))
+    scores = results.read("scores", panel.pair)
     label = texts["label"].to_numpy(int)
     columns: dict[str, Any] = {
         "kind": "text",

@@ -7,67 +7,64 @@ from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
-from pretrace.render.catalogue import Heatmap as Options
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet
-from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label, panel_label, where
-from pretrace.render.registry import Artifact
+from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, long_frame, panel_record, records_of
-from pretrace.runtime.errors import InputError
+from pretrace.render.rows import long_frame, records_of
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
     """Draw a heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
-    options, panels = Options(**artifact["options"]), results.panels(artifact)
-    frames = [_cells(artifact, results, panel, options) for panel in panels]
+    options, panels = artifact.options, results.panels(artifact)
+    x, y = str(options.x), options.y
+    frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
-    columns, rows = frames[0][options.x].nunique(), frames[0][options.y].nunique()
+    columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
     with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
-            image = _draw(axis, own, options, (frame["value"].min(), frame["value"].max()))
-            axis.set_title(panel_label(panel), loc="left")
-            axis.set_xlabel(PARAMETER_LABELS.get(options.x, options.x))
-            axis.set_ylabel(PARAMETER_LABELS.get(options.y, options.y))
+            image = _draw(axis, own, x, y, (frame["value"].min(), frame["value"].max()))
+            axis.set_title(panel.name, loc="left")
+            axis.set_xlabel(PARAMETER_LABELS.get(x, x))
+            axis.set_ylabel(PARAMETER_LABELS.get(y, y))
         bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)
-        bar.set_label(metric_label(artifact.get("metric", "auc")))
+        bar.set_label(metric_label(artifact.metric))
         bar.outline.set_linewidth(0.5)
         _draw_legend(figure, hatched=bool(frame["hatched"].any()))
     return Drawing(figure, frame)
 
 
-def _cells(artifact: Artifact, results: Results, panel: Panel, options: Options) -> pd.DataFrame:
+def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -> pd.DataFrame:
     """Return a row a cell: x, y, value, and whether it is hatched, the best, the default."""
-    method, x, y = options.method, options.x, options.y
+    method = artifact.options.method
     grid = results.grid(artifact, panel, method)
-    (default,) = results.selected({**artifact, "methods": [method]}, panel, "default").values()
+    (default,) = results.selected(artifact.replaced(methods=[method]), panel, "default").values()
     records = []
     for setting, row in grid.items():
         parsed = written_parameters(setting)
         if set(parsed) == {x, y}:
             records.append(
-                panel_record(panel)
-                | {"method": method, "setting": setting, "metric": artifact.get("metric", "auc")}
+                panel.record
+                | {"method": method, "setting": setting, "metric": artifact.metric}
                 | {x: float(parsed[x]), y: float(parsed[y])}
                 | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
                 | {"default": setting == default["setting"]}
             )
     if not records:
-        raise InputError(
-            f"{where(artifact, panel)}: {method} has no setting of {x} and {y} alone; "
-            f"there are: {', '.join(sorted(grid)[:5])} ..."
-        )
+        there = f"there are: {', '.join(sorted(grid)[:5])} ..."
+        raise artifact.error(f"{method} has no setting of {x} and {y} alone; {there}", panel)
     frame = long_frame(records).sort_values([x, y], ignore_index=True)
     return frame.assign(best=frame.index == frame["value"].idxmax())
 
 
-def _draw(axis: Any, frame: pd.DataFrame, options: Options, limits: tuple[float, float]) -> Any:
-    values = frame.pivot(index=options.y, columns=options.x, values="value")
+def _draw(axis: Any, frame: pd.DataFrame, x_name: str, y_name: str, limits: tuple[float, float]) -> Any:
+    values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
     image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
     for row in records_of(frame):
-        x, y = xs.index(row[options.x]), ys.index(row[options.y])
+        x, y = xs.index(row[x_name]), ys.index(row[y_name])
         light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"

@@ -15,7 +15,6 @@ from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.questions.known import is_control
-from pretrace.render.catalogue import MethodLines
 from pretrace.render.figures.drawing import (
     BLACK,
     GREY,
@@ -29,20 +28,10 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import (
-    CLASSES,
-    PARAMETER_LABELS,
-    marked_label,
-    method_label,
-    metric_label,
-    ordered,
-    panel_label,
-    where,
-)
-from pretrace.render.registry import SELECTIONS, Artifact
-from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, long_frame, metrics_of, number_record, of_panels, panel_record
-from pretrace.runtime.errors import InputError
+from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, method_label, metric_label
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.results import Results
+from pretrace.render.rows import long_frame, number_record, of_panels
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 PLACES = ("model", "length", "subset")
@@ -129,17 +118,16 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
     or (`best_on_test`) at its best for each value; methods without it are level lines.
     """
-    x = MethodLines(**artifact["options"]).x
-    facets: list[Facet] = []
-    for over, metric in product([x] if isinstance(x, str) else x, metrics_of(artifact)):
-        own: Artifact = {**artifact, "metric": metric}
+    x, facets = artifact.options.x, []
+    for over, metric in product([x] if isinstance(x, str) else x, artifact.metrics):
+        own = artifact.replaced(metric=metric)
         for panels in _panels_apart(results.panels(artifact), over):
             draw = place_facet if over in PLACES else _parameter_facet
             facets.append(draw(own, results, over, panels))
     if not facets:
-        raise InputError(f"artifact {artifact['artifact']}: no two of its panels differ in {x} alone")
+        raise artifact.error(f"no two of its panels differ in {x} alone")
     frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
-    methods = ordered(artifact, frame["method"])
+    methods = artifact.ordered(frame["method"])
     moving = set(frame.loc[frame["x"].notna(), "method"])
     styles = {
         method: style if method in moving else replace(style, marker="")
@@ -157,27 +145,24 @@ def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     keys = [key for key in ("model", "benchmark", "subset", "length", "view", "draw") if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
     for panel in panels:
-        groups.setdefault(tuple(panel.get(key) for key in keys), []).append(panel)
+        groups.setdefault(tuple(getattr(panel, key) for key in keys), []).append(panel)
     return [group for group in groups.values() if len(group) > 1]
 
 
 def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
     """Return the methods over panels that differ in `x` alone: lengths ascending, others in the order of the panels."""
-    selection = artifact.get("selection", SELECTIONS)[0]
     if x == "length":
-        panels = sorted(panels, key=lambda panel: panel["length"] or 0)
+        panels = sorted(panels, key=lambda panel: panel.length or 0)
     ticks, rows = {}, []
     for number, panel in enumerate(panels):
-        place = math.log2(panel["length"] or 0) if x == "length" else float(number)
-        given: Mapping[str, Any] = panel
-        ticks[place] = str(panel.get("label", panel["model"]) if x == "model" else given[x])
-        for method, row in results.selected(artifact, panel, selection).items():
+        place = math.log2(panel.length or 0) if x == "length" else float(number)
+        ticks[place] = str(getattr(panel, x) if x != "model" or panel.label is None else panel.label)
+        for method, row in results.selected(artifact, panel, artifact.selections[0]).items():
             rows.append(_point(artifact, panel, method, row, x, place, ticks[place]))
-    shared: dict[str, Any] = {**panels[0], x: {"model": "models", "subset": "", "length": None}[x]}
-    if x == "model":
-        shared.pop("label", None)
+    shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
+    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models ")
     label = "length of the text (words)" if x == "length" else x
-    return _metric_facet(artifact, panel_label(shared).removeprefix("models "), label, rows, ticks)
+    return _metric_facet(artifact, title, label, rows, ticks)
 
 
 def _parameter_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
@@ -186,24 +171,23 @@ def _parameter_facet(artifact: Artifact, results: Results, x: str, panels: Seque
     for value, method, row in results.along_parameter(artifact, panel, x):
         place = float(value) if value else None
         rows.append(_point(artifact, panel, method, row, x, place, place))
-    return _metric_facet(artifact, panel_label(panel), PARAMETER_LABELS.get(x, x), rows, {})
+    return _metric_facet(artifact, panel.name, PARAMETER_LABELS.get(x, x), rows, {})
 
 
 def _point(
     artifact: Artifact, panel: Panel, method: str, row: Any, over: str, place: float | None, value: Any
 ) -> dict[str, Any]:
     about = {"series": method, "x": place, "method": method, "control": is_control(method)}
-    about |= {"metric": artifact.get("metric", "auc"), "over": over, "x_value": value}
-    return panel_record(panel) | about | number_record(row)
+    about |= {"metric": artifact.metric, "over": over, "x_value": value}
+    return panel.record | about | number_record(row)
 
 
 def _metric_facet(
     artifact: Artifact, title: str, x_label: str, rows: Sequence[Any], ticks: Mapping[float, str]
 ) -> Facet:
-    metric = artifact.get("metric", "auc")
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    y_label = f"{metric_label(metric)}, with 95 % interval"
-    return Facet(title, x_label, y_label, frame, ticks, chance_of(metric))
+    y_label = f"{metric_label(artifact.metric)}, with 95 % interval"
+    return Facet(title, x_label, y_label, frame, ticks, chance_of(artifact.metric))
 
 
 SHIFTS = {
@@ -226,20 +210,23 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
         frame = results.estimates_of(artifact, panel, "shift")
-        usual: dict[str, Any] = {"evaluation_set": "all", "view": "original", "draw": 0, "separator": "none"}
-        given = {**usual, **artifact, **panel}
-        if not frame["evaluation_set"].eq(given["evaluation_set"]).any():
-            given["evaluation_set"] = "all"  # no text was drawn as a shot, so that there are no other sets
-        chosen = {key: given[key] for key in (*usual, "start_token") if key in given}
+        # where no text was drawn as a shot, there are no other sets
+        has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
+        chosen = {
+            "evaluation_set": artifact.evaluation_set if has_set else "all",
+            "view": panel.view or "original",
+            "draw": panel.draw or 0,
+            "separator": panel.separator or "none",
+        } | ({} if panel.start_token is None else {"start_token": panel.start_token})
         for key, value in chosen.items():
             frame = frame[frame[key] == value]
         if frame.empty:
             words = ", ".join(f"{key} {value}" for key, value in chosen.items())
-            raise InputError(f"{where(artifact, panel)}: there is no pass with shots of {words}")
+            raise artifact.error(f"there is no pass with shots of {words}", panel)
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
-        title = panel_label(panel).replace(", separator ", ",\nseparator ")
+        title = panel.name.replace(", separator ", ",\nseparator ")
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
         facets.append(Facet(title, "shots in the prefix", label, points, across={"no shift": 0.0}))
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
@@ -260,23 +247,23 @@ def audit_power(artifact: Artifact, results: Results) -> Drawing:
     Lines are members' documents, dotted ones non-members'; the band is the 95 % interval of all methods combined.
     """
     facets, frames = [], []
-    for panel in artifact["panels"]:
+    for panel in artifact.panels:
         rows = results.tests_of(artifact, panel, "power", hint=TOO_FEW)
-        rows = rows[rows["method"].isin(artifact.get("methods", rows["method"].unique()))]
+        rows = rows[rows["method"].isin(artifact.methods or rows["method"].unique())]
         frames.append(rows[["method", "texts", "label", "n", "value", "low", "high"]])
         series = rows["method"].where(rows["label"] == 1, rows["method"] + FALSE_ALARMS)
         points = rows.assign(series=series, x=rows["texts"].astype(float))
         banded = (rows["method"] == COMBINED) & (rows["label"] == 1)
         points[["low", "high"]] = points[["low", "high"]].where(banded)
         facets.append(_power_facet(panel, "texts given of each document", "documents", points))
-    methods = ordered(artifact, pd.concat(frames)["method"])
+    methods = artifact.ordered(pd.concat(frames)["method"])
     styles, names = _power_lines(methods, COMBINED, f"{method_label(COMBINED)}, with 95 % interval")
     dotted = {name + FALSE_ALARMS: LineStyle(styles[name].color, (0, (1, 1.5)), 0.8, "") for name in methods}
     names |= dict.fromkeys(dotted, "non-members (false alarms)")
     figure = draw_lines(facets, {name: styles[name] for name in methods} | dotted, names)
     for axis in figure.axes[: len(facets)]:
         axis.set_ylim(0, 1)
-    return Drawing(figure, of_panels(frames, artifact["panels"]).rename(columns={"n": "documents"}))
+    return Drawing(figure, of_panels(frames, artifact.panels).rename(columns={"n": "documents"}))
 
 
 TOO_FEW_FOR_CORPUS = (
@@ -288,19 +275,19 @@ TOO_FEW_FOR_CORPUS = (
 def corpus_power(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
     facets, frames = [], []
-    for panel in artifact["panels"]:
+    for panel in artifact.panels:
         rows = results.tests_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
         points = rows.assign(series=rows["method"], x=rows["documents"].map(math.log2).astype(float))
         ticks = {math.log2(n): str(n) for n in sorted(rows["documents"].unique())}
         facets.append(_power_facet(panel, "documents of each class", "draws", points, ticks=ticks))
         frames.append(rows[["method", "documents", "value", "n"]])
-    frame = of_panels(frames, artifact["panels"]).rename(columns={"value": "share", "n": "draws"})
-    methods = ordered(artifact, frame.loc[frame["method"] != ENSEMBLE, "method"])
+    frame = of_panels(frames, artifact.panels).rename(columns={"value": "share", "n": "draws"})
+    methods = artifact.ordered(frame.loc[frame["method"] != ENSEMBLE, "method"])
     return Drawing(draw_lines(facets, *_power_lines(methods, ENSEMBLE, "ensemble of all")), frame)
 
 
 def _power_facet(panel: Panel, x: str, share_of: str, points: pd.DataFrame, **ticks: Any) -> Facet:
-    title, label = panel_label({"length": None, **panel}), f"share of {share_of} with p ≤ {LEVEL:g}"
+    title, label = panel.name, f"share of {share_of} with p ≤ {LEVEL:g}"
     return Facet(title, x, label, points, across={f"{100 * LEVEL:g} %": LEVEL}, banded=True, **ticks)
 
 
@@ -323,7 +310,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     """
     styles, marked, frames = {}, {}, []
     points: dict[str, list[pd.DataFrame]] = {}
-    for number, (model, benchmark) in enumerate(dict.fromkeys(map(pair_of, artifact["panels"]))):
+    for number, (model, benchmark) in enumerate(dict.fromkeys(panel.pair for panel in artifact.panels)):
         styles[model] = replace(nth_style(number), width=1.0, marker="")
         marked[model + HELD_OUT] = replace(nth_style(number), dashes="")
         curve = results.read("training", model)[["step", "tokens", "loss", "heldout_loss"]]

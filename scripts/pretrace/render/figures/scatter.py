@@ -24,12 +24,11 @@ from pretrace.render.figures.drawing import (
     letter,
     sheet,
 )
-from pretrace.render.names import CLASSES, panel_label
+from pretrace.render.names import CLASSES
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of
-from pretrace.runtime.errors import InputError
 
 EPS = 2
 """SURP's default threshold: a surprising token is predicted with an entropy below 2 nats."""
@@ -44,7 +43,7 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
         letters = map(letter, count())
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
-            title = f"{next(letters)}{panel_label(panel)}\nall tokens of members"
+            title = f"{next(letters)}{panel.name}\nall tokens of members"
             _draw_shares(drawn, axes[:2], frame[frame["curve"] == "share"])
             _draw_surprising(axes[2], frame)
             axes[0].set_title(title, loc="left", fontsize=7)
@@ -112,7 +111,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     """
     compared = rates(compared_of(artifact, results))
     if not compared:
-        raise InputError(f"artifact {artifact['artifact']}: none of the published numbers was measured")
+        raise artifact.error("none of the published numbers was measured")
     names, frame = read_names(results.published[NAMES]), frame_of(compared)
     papers: Mapping[str, pd.DataFrame] = {
         str(paper): own for paper, own in frame.groupby("paper", sort=False)

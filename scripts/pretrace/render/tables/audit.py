@@ -12,11 +12,11 @@ from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.verdict import failed_controls, share_above, verdict
-from pretrace.render.names import in_order, method_label
-from pretrace.render.phrases import joined, signed
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, records_of
+from pretrace.render.names import in_order, joined, method_label
+from pretrace.render.phrases import signed
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.results import Results
+from pretrace.render.rows import records_of
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
@@ -33,11 +33,11 @@ CONTROL_LABELS = {
 
 def audit(artifact: Artifact, results: Results) -> Table:
     """Lay out for each model and benchmark the answer, what the audit can find, documents, passages, checks."""
-    panels = {pair_of(panel): panel for panel in artifact["panels"]}
+    panels = {panel.pair: panel for panel in artifact.panels}
     audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
-    cautions = results.cautions([{**panel, "subset": ""} for panel, _ in audits])
-    named = [frame.assign(model=panel["model"], benchmark=panel["benchmark"]) for panel, frame in audits]
+    cautions = results.cautions([panel for panel, _ in audits])
+    named = [frame.assign(model=panel.model, benchmark=panel.benchmark) for panel, frame in audits]
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
     page = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
     return replace(page, boxes=boxes)
@@ -130,7 +130,7 @@ def _sensitivity(frame: pd.DataFrame) -> str:
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what follows and what does not, and what would make a better audit."""
     result, design = verdict(frame), _design(frame)
-    first, second = answer(panel["model"], frame)
+    first, second = answer(panel.model, frame)
     not_shown = "That the texts were not in the training data. An audit cannot show that."
     if result.kind == "evidence":
         not_shown = (
@@ -143,7 +143,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     given = f"{known} that you gave as unread by the model and of the same kind as your texts."
     lines.append(("Rests on", f"{given} pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
-    question = f"Was {panel['model']} trained on {own} of '{panel['benchmark']}'?"
+    question = f"Was {panel.model} trained on {own} of '{panel.benchmark}'?"
     return Box(question, first, result.kind, tuple(lines))
 
 
@@ -157,7 +157,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
-    unlabelled = int(results.read("benchmarks", panel["benchmark"])["label"].isna().sum())
+    unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     audited = frame[frame["unit"] == "text"]["id"].nunique()
     left = unlabelled - audited
     if not audited or left <= 0:
@@ -166,7 +166,7 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
-    name = f"{panel['model']} on {panel['benchmark']}"
+    name = f"{panel.model} on {panel.benchmark}"
     failed = bool(failed_controls(frame))
     facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
@@ -175,7 +175,7 @@ def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Blo
         if unit == "document" and own["id"].nunique() > 1:
             own = pd.concat([frame[frame["unit"] == "all"].assign(id=TOGETHER), own])
         if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
-            texts = results.read("benchmarks", panel["benchmark"]).set_index("text_id")["text"]
+            texts = results.read("benchmarks", panel.benchmark).set_index("text_id")["text"]
             yield from _unit_block(f"{title}: {name}", unit, own, texts, failed=failed)
     yield from rows_of(f"Checks: {name}", _checks(frame), "")
 

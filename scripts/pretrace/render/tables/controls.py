@@ -7,22 +7,20 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.null import LEVEL, null_counts, null_tests
-from pretrace.render.names import BLIND, chance_level, marked_label, method_label, panel_label
+from pretrace.render.names import BLIND, joined, marked_label, method_label
 from pretrace.render.phrases import (
     INTERVALS,
     conditions,
     exceeding_placebos,
-    joined,
     multiplicity_note,
     other_texts_note,
     signed,
     with_interval,
 )
-from pretrace.render.registry import Artifact
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls, estimates
-from pretrace.render.rows import STAR_LEVEL, Panel, records_of
+from pretrace.render.rows import STAR_LEVEL, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
-from pretrace.runtime.errors import InputError
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
@@ -38,7 +36,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         own = frame[frame["panel"] == place]
         if own["rank"].notna().any():
             rows = ((marked_label(row["method"]), _cells(row), row["control"]) for row in records_of(own))
-            blocks += rows_of(panel_label(panel), rows)
+            blocks += rows_of(panel.name, rows)
             reading.append(_reading(panel, own))
             without = without[without["panel"] != place]
     notes = [
@@ -98,11 +96,7 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     Methods that see a model are counted; controls have their own rows below. Holm's correction is over the whole
     table. The permutation tests are shown for the rows that have one.
     """
-    metric = artifact.get("metric", "auc")
-    chance = chance_level(metric)
-    if chance is None:
-        raise InputError(f"artifact {artifact['artifact']}: {metric} has no chance level")
-    panels = results.panels(artifact)
+    chance, panels = artifact.chance, results.panels(artifact)
     frame = estimates(artifact, results, ["held_out"])
     frame = frame[frame["low"].notna()].sort_values("panel", kind="stable", ignore_index=True)
     tests = [results.held_out_tests(artifact, panel, "chance", "permutation") for panel in panels]
@@ -114,7 +108,7 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     for block, title in BLOCKS.items():
         rows = []
         for row in [row for row in counts if row["block"] == block]:
-            label = block if row["panel"] is None else panel_label(panels[row["panel"]])
+            label = block if row["panel"] is None else panels[row["panel"]].name
             rows.append((label, _null_cells(row), block == "controls"))
         blocks += rows_of(title, rows, "Panel")
     notes = [*conditions(artifact, records_of(frame)), *_null_notes(chance)]

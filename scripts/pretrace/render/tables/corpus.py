@@ -9,11 +9,11 @@ from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.render.names import method_label, panel_label
-from pretrace.render.phrases import joined, with_interval
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, long_frame, panel_record, records_of
+from pretrace.render.names import joined, method_label
+from pretrace.render.phrases import with_interval
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.results import Results
+from pretrace.render.rows import long_frame, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
 
 NOT_TESTED = (
@@ -74,23 +74,23 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
     blocks: list[Block] = []
     records: list[dict[str, Any]] = []
     readings = []
-    for panel in artifact["panels"]:
+    for panel in artifact.panels:
         rows = _rows(artifact, results, panel)
-        randomised = bool(results.entries[panel["benchmark"]].get("randomised"))
+        randomised = bool(results.entries[panel.benchmark].get("randomised"))
         believed = {score: _belief(row, randomised=randomised) for score, row in rows.items()}
-        name = panel_label({"length": None, **panel})
+        name = panel.name
         shown = []
         for score, row in rows.items():
             label = LABELS.get(score, f"{method_label(score)}, fixed beforehand")
-            shown.append((label, _cells(row, believed[score], panel.get("size", False)), score in CONTROLS))
+            shown.append((label, _cells(row, believed[score], bool(panel.size)), score in CONTROLS))
         blocks += rows_of(f"{name}: {_documents(rows)}", shown, "Score")
-        records += [panel_record(panel) | row | {"believed": believed[score]} for score, row in rows.items()]
+        records += [panel.record | row | {"believed": believed[score]} for score, row in rows.items()]
         readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
     unequal = any(record.get("unequal") for record in records)
     student = [STUDENT] if unequal else []
-    redrawn = any(panel.get("size") for panel in artifact["panels"])
+    redrawn = any(panel.size for panel in artifact.panels)
     sized = [SIZE, *[SIZE_OF_STUDENT] * unequal] if redrawn else []
-    notes = [*NOTES, *student, *sized, *results.cautions(artifact["panels"])]
+    notes = [*NOTES, *student, *sized, *results.cautions(artifact.panels)]
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
 
 
@@ -110,10 +110,10 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[
             score[GROUPS[row["label"]]] = row["n"]
         else:
             score[row["quantity"]] = row["value"]
-    if panel.get("size"):
+    if panel.size:
         for row in records_of(results.tests_of(artifact, panel, "corpus_size")):
             scores[row["method"]] |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
-    has_shots = pair_of(panel) in results.statistics.get("codec", {})
+    has_shots = panel.pair in results.statistics.get("codec", {})
     for row in records_of(results.tests_of(artifact, panel, "codec")) if has_shots else []:
         score = scores.setdefault(CODEC, {"method": CODEC, "p": None, "smallest_effect": None})
         group = GROUPS[row["label"]]

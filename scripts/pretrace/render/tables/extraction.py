@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
-from pretrace.render.names import CLASSES, panel_label
-from pretrace.render.phrases import joined
-from pretrace.render.registry import Artifact
+from pretrace.render.names import CLASSES, joined
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import Panel, of_panels, records_of
+from pretrace.render.rows import of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
 MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
@@ -28,13 +27,13 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frames = [results.in_panel("extraction", panel) for panel in panels]
     classes = [
-        (f"{panel_label(panel)}: {_label(row)}", _cells(row), False)
+        (f"{panel.name}: {_label(row)}", _cells(row), False)
         for panel, frame in zip(panels, frames, strict=True)
         for row in records_of(frame[frame["unit"] == "class"])
     ]
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
-        blocks += _documents(panel_label(panel), frame[frame["unit"] == "document"])
+        blocks += _documents(panel.name, frame[frame["unit"] == "document"])
     repeats = [REPEATS] if any(frame["repeats"].any() for frame in frames) else []
     notes = [
         *_settings(panels, frames),
@@ -61,7 +60,7 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     said: dict[str, list[str]] = {}
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame.iloc[:1]):
-            said.setdefault(_setting(row), []).append(panel_label(panel))
+            said.setdefault(_setting(row), []).append(panel.name)
     for words, labels in said.items():
         yield words if len(said) == 1 else f"{joined(labels)}: {words}"
 
@@ -83,7 +82,7 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
             yield (
-                f"{panel_label(panel)}: {short:,} of {int(classes['texts'].sum()):,} texts are too short for a window."
+                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are too short for a window."
             )
     known = pd.concat([frame.loc[frame["unit"] == "document", "known"] for frame in frames])
     if not known.any():

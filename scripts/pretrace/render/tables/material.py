@@ -10,12 +10,11 @@ from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes
 from pretrace.questions.known import is_control
 from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results, pair_of
-from pretrace.render.rows import Panel, long_frame, panel_record, records_of
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.results import Results
+from pretrace.render.rows import long_frame, records_of
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
-from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
@@ -24,10 +23,10 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a benchmark, subset and length: its texts and documents by class."""
     keys = ("benchmark", "subset", "length")
-    panels = {tuple(panel.get(key) for key in keys): panel for panel in results.panels(artifact)}
+    panels = {tuple(getattr(panel, key) for key in keys): panel for panel in results.panels(artifact)}
     records = []
     for place, panel in panels.items():
-        entry = results.entries[panel["benchmark"]]
+        entry = results.entries[panel.benchmark]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
         counts = class_counts(results.every_text(panel))
         records.append(dict(zip(keys, place, strict=True)) | about | counts)
@@ -68,10 +67,10 @@ SUMS = {
 
 def pass_costs(artifact: Artifact, results: Results) -> Table:
     """Sum passes by model and benchmark, then by what the model read (text, altered text, prefix), then all."""
-    pairs = list(dict.fromkeys(map(pair_of, artifact["panels"])))
+    pairs = list(dict.fromkeys(panel.pair for panel in artifact.panels))
     read = {pair: results.manifest(pair) for pair in pairs if pair in results.passes}
     if not read:
-        raise InputError(f"{artifact['artifact']}: no run has a model that reads texts; remove the artifact.")
+        raise artifact.error("no run has a model that reads texts; remove the artifact.")
     frames = []
     for (model, benchmark), manifest in read.items():
         passes = passes_of(manifest)
@@ -141,14 +140,14 @@ def document_times(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     records = [
-        {"panel": place, **panel_record(panel), "average": "", "metric": SECONDS}
+        {"panel": place, **panel.record, "average": "", "metric": SECONDS}
         | {"method": method, "setting": setting, "control": is_control(method), "value": seconds}
         for place, panel in enumerate(panels)
         for (method, setting), seconds in _seconds(artifact, results, panel).items()
     ]
     if not records:
-        raise InputError(f"artifact {artifact['artifact']}: none of its methods was timed on its panels")
-    frame = long_frame(sorted(records, key=lambda row: artifact["methods"].index(row["method"])))
+        raise artifact.error("none of its methods was timed on its panels")
+    frame = long_frame(sorted(records, key=lambda row: artifact.methods.index(row["method"])))
     blocks = by_method(frame, panels, [SECONDS], label=setting_label, by=("method", "setting"))
     notes = [
         "Measured on one machine, on the run that computed each answer and pass: not reproducible to the byte. "
@@ -160,14 +159,14 @@ def document_times(artifact: Artifact, results: Results) -> Table:
 
 def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[str, str], float]:
     """Return seconds a document, by method and a setting of it that is timed apart."""
-    methods, subset, length = artifact["methods"], panel["subset"], panel["length"]
+    methods, subset, length = artifact.methods, panel.subset or "", panel.length
     seconds = {}
-    if pair_of(panel) in results.passes:
+    if panel.pair in results.passes:
         documents = results.every_text(panel)["document"].nunique()
-        by_method = seconds_by_passes(results.manifest(pair_of(panel)), methods, subset, length)
+        by_method = seconds_by_passes(results.manifest(panel.pair), methods, subset, length)
         seconds = {(method, ""): value / documents for method, value in by_method.items()}
     for row in results.times_of(panel):
         known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
-        if known and row["paraphraser"] in ("", *panel.get("references", [row["paraphraser"]])):
+        if known and (panel.references is None or row["paraphraser"] in ("", *panel.references)):
             seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
     return seconds

@@ -10,8 +10,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of
 from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
-from pretrace.render.catalogue import MethodTable, SettingTable
-from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label, ordered, panel_label
+from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
@@ -20,9 +19,9 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.registry import SELECTIONS, Artifact
+from pretrace.render.registry import SELECTIONS, Artifact, Panel
 from pretrace.render.results import Results, estimates, keys_of
-from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, metrics_of, number_record, records_of
+from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.render.tables.table import Block, Cell, Table, best, by_method, rows_of, table_of
 
 
@@ -35,22 +34,20 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     column; a star says that a method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected
     p <= 0.05.
     """
-    options = MethodTable(**artifact.get("options", {}))
-    chosen = artifact.get("selection", SELECTIONS)
-    selections = [selection for selection in SELECTIONS if selection in chosen]
-    panels = results.panels(artifact)
+    options, panels = artifact.options, results.panels(artifact)
+    selections = [selection for selection in SELECTIONS if selection in artifact.selections]
     shown = estimates(artifact, results, selections)
     shown["bold"] = best(shown, ["selection", "panel", "average", "metric"])
-    notes = _notes(artifact, options, panels, shown)
+    notes = _notes(artifact, panels, shown)
     if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
-    values = [str(panel.get(options.blocks, "")) for panel in panels]
+    values = [str(getattr(panel, options.blocks, "")) for panel in panels]
     names = [f"{value} words" if options.blocks == "length" else value for value in values]
     blocks: list[Block] = []
     for name, selection in product(dict.fromkeys(names), selections):
         own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
         title = (f"{name}. " if name else "") + SELECTION_TITLES[selection]
-        blocks += by_method(own, panels, metrics_of(artifact), title=title, block=options.blocks)
+        blocks += by_method(own, panels, artifact.metrics, title=title, block=options.blocks)
     return table_of(artifact, blocks, notes, shown)
 
 
@@ -63,16 +60,15 @@ SELECTION_TITLES = {
 }
 
 
-def _notes(
-    artifact: Artifact, options: MethodTable, panels: Sequence[Panel], frame: pd.DataFrame
-) -> list[str]:
+def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
+    options = artifact.options
     single = frame[frame["average"] == ""]
     notes = [*conditions(artifact, records_of(single)), INTERVALS]
     if frame["bold"].any():
         notes.append("Bold is the highest method of a column; rows without a model are not in contest.")
     if frame["star"].any():
         notes.append(
-            f"* above {method_label(artifact['baseline'])} by the paired stratified bootstrap on held-out "
+            f"* above {method_label(artifact.baseline)} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
         tested = single[single["difference"].notna()]
@@ -82,7 +78,7 @@ def _notes(
             f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
             "star holds in every draw."
         )
-    if "held_out" in artifact.get("selection", SELECTIONS):
+    if "held_out" in artifact.selections:
         notes += _few_documents(panels, single)
     notes += other_texts_note(panels, single)
     return notes + ([AVERAGE_NOTES[options.average]] if options.average else [])
@@ -100,9 +96,7 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """Say which panels of documents have no held-out value, and why."""
     of_documents = frame[(frame["unit"] == "document") & (frame["selection"] == "default")]
     counts = (of_documents["n_members"] + of_documents["n_nonmembers"]).groupby(of_documents["panel"]).last()
-    few = [
-        f"{panel_label(panels[int(str(panel))])} ({n})" for panel, n in counts.items() if n < LEAST_ANSWERED
-    ]
+    few = [f"{panels[int(str(panel))].name} ({n})" for panel, n in counts.items() if n < LEAST_ANSWERED]
     text = f"No held-out value under {LEAST_ANSWERED} documents, since a fold has too few of them: {'; '.join(few)}."
     return [text] if few else []
 
@@ -113,12 +107,12 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     Bold is the best value of a column, chosen on the evaluated texts. The last rows are the artifact's methods without
     the parameter.
     """
-    parameter, panels = SettingTable(**artifact["options"]).x, results.panels(artifact)
+    parameter, panels = str(artifact.options.x), results.panels(artifact)
     records = []
     for place, panel in enumerate(panels):
         defaults = results.selected(artifact, panel, "default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
-            about = {"average": "", "selection": row["selection"], "metric": artifact.get("metric", "auc")}
+            about = {"average": "", "selection": row["selection"], "metric": artifact.metric}
             about |= {"parameter": parameter if value else "", "parameter_value": value}
             default = {"default": row["setting"] == defaults[method]["setting"]}
             records.append(keys_of(place, panel, row) | about | number_record(row) | default)
@@ -128,7 +122,7 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     varied = frame[frame["parameter"] != ""]
     frame = frame.assign(bold=best(varied, ["panel", "method"]).reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
-    blocks = by_method(frame, panels, metrics_of(artifact), label=_value_label, by=by)
+    blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
         *conditions(artifact, records_of(varied)),
         f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, seen on the "
@@ -176,8 +170,8 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
     rows = results.rows(artifact, panel, what="tests")
     rows = rows[(rows["selection"] == "held_out") & (rows["test"] == "bootstrap")]
-    if "methods" in artifact:
-        rows = rows[rows["baseline"].isin([*artifact["methods"], CHANCE])]
+    if artifact.methods:
+        rows = rows[rows["baseline"].isin([*artifact.methods, CHANCE])]
     keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p", "p_holm")
     for row in records_of(rows.sort_values("baseline", kind="stable")):
         numbers = {key: row[key] for key in keys}
@@ -188,7 +182,7 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
     """Return a panel's differences; if only the column's method is tested against the row's, with the other sign."""
     differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
     differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
-    methods = ordered(artifact, (row["method"] for row in tests))
+    methods = artifact.ordered(row["method"] for row in tests)
     baselines = [CHANCE] * any(row["baseline"] == CHANCE for row in tests) + methods
 
     def cell(method: str, baseline: str) -> Cell:
@@ -199,7 +193,7 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
     for method in methods:
         cells = [(method_label(baseline), cell(method, baseline)) for baseline in baselines]
         rows.append((marked_label(method), cells, is_control(method)))
-    return rows_of(panel_label(panel), rows)
+    return rows_of(panel.name, rows)
 
 
 def selection_gap(artifact: Artifact, results: Results) -> Table:
@@ -210,7 +204,9 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
-    frame = long_frame([*records_of(frame), *averages_of(records_of(frame), panels, "panel")])
+    frame = long_frame(
+        [*records_of(frame), *averages_of(records_of(frame), [panel.plain() for panel in panels], "panel")]
+    )
     notes = [
         *conditions(artifact, records_of(frame)),
         f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval. A method "

@@ -13,14 +13,12 @@ from pretrace.methods import parse_setting
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
-from pretrace.render.catalogue import AccuracyTable, WelchTable
-from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, ordered, panel_label
+from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
-from pretrace.render.registry import Artifact
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, keys_of
-from pretrace.render.rows import STAR_LEVEL, Panel, long_frame, number_record, of_panels, records_of
+from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, of_panels, records_of
 from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
-from pretrace.runtime.errors import InputError
 
 METRICS = [*ACCURACIES, "gap"]
 
@@ -35,16 +33,16 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
         row for place, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, place)
     ]
     if not records:
-        raise InputError(f"artifact {artifact['artifact']}: its panels have no answers to questions")
+        raise artifact.error("its panels have no answers to questions")
     records.sort(key=_order)
-    average = AccuracyTable(**artifact["options"]).average
-    averages = averages_of(records, panels, average, by=("method", "setting"))
+    average, given = artifact.options.average, [panel.plain() for panel in panels]
+    averages = averages_of(records, given, average, by=("method", "setting"))
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
     blocks = by_method(frame, panels, METRICS, label=setting_label, by=("method", "setting"))
     notes = [
-        *conditions({**artifact, "options": {"metrics": METRICS}}, records),
+        *conditions(artifact, records, METRICS),
         f"{INTERVALS} Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
         "show how much the options give away without a model.",
         *without_controls(frame["method"]),
@@ -55,7 +53,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
 
 def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
     """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
-    rows = pd.concat([results.rows({**artifact, "metric": metric}, panel) for metric in ACCURACIES])
+    rows = pd.concat([results.rows(artifact.replaced(metric=metric), panel) for metric in ACCURACIES])
     rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
     for own in grouped(records_of(rows), "method", "setting"):
         setting = own[0]["setting"]
@@ -93,14 +91,14 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     p is that of one test; a star says that it holds Holm's correction over the panel's methods.
     """
     panels = results.panels(artifact)
-    metrics = [*WelchTable(**artifact["options"]).metrics, P_VALUE]
+    metrics = [*artifact.options.metrics, P_VALUE]
     records: list[dict[str, Any]] = []
     for place, panel in enumerate(panels):
         records += _tested(artifact, results, panel, place, metrics[:-1])
-    order = ordered(artifact, (row["method"] for row in records))
+    order = artifact.ordered(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
-        *conditions({**artifact, "options": {"metrics": metrics}}, records),
+        *conditions(artifact, records, metrics),
         f"Default settings. {INTERVALS if len(metrics) > 1 else DASHES}",
         "p: Welch's t-test of the mean scores of members' and of non-members' documents (two-sided, uncorrected); * "
         f"where Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
@@ -117,12 +115,12 @@ def _tested(
 ) -> Iterable[dict[str, Any]]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
-        for row in results.selected({**artifact, "metric": metric}, panel, "default").values():
+        for row in results.selected(artifact.replaced(metric=metric), panel, "default").values():
             about = {"average": "", "metric": metric, "star": False}
             yield keys_of(place, panel, row) | about | number_record(row)
-    tests = results.rows({**artifact, "metric": MEAN_SCORE}, panel, what="tests")
+    tests = results.rows(artifact.replaced(metric=MEAN_SCORE), panel, what="tests")
     tested = {str(row["method"]): row for row in records_of(tests[tests["test"] == "welch"])}
-    scored = results.selected({**artifact, "metric": "auc"}, panel, "default")
+    scored = results.selected(artifact.replaced(metric="auc"), panel, "default")
     for method, row in (scored | tested).items():
         test = tested.get(method, {})
         numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
@@ -145,7 +143,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
             (f"{row['class']}, {CALIBRATION_LABELS[row['calibration']]}", _calibration_cells(row), False)
             for row in records_of(own)
         )
-        blocks += rows_of(panel_label(panel), rows, "Documents")
+        blocks += rows_of(panel.name, rows, "Documents")
     notes = [
         f"In range: every letter's mean probability over the document's answers lies within {RANGE[0]:g} and "
         f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: mean over documents; "
@@ -161,7 +159,7 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
     table = results.estimates_of(artifact, panel, "letters", "in_range", "letter_probability", "letter_added")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
-        raise InputError(f"artifact {artifact['artifact']}, panel {panel_label(panel)}: no clean document")
+        raise artifact.error("no clean document", panel)
     calibrations = pd.Categorical(table["calibration"], list(CALIBRATION_LABELS))
     records = []
     for _, own in table.groupby(["label", calibrations], observed=True):

@@ -14,13 +14,10 @@ from pretrace.evaluation.published import (
     read_names,
     summary,
 )
-from pretrace.render.catalogue import Reproduction
-from pretrace.render.names import method_label, metric_label
-from pretrace.render.phrases import joined
+from pretrace.render.names import joined, method_label, metric_label
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
-from pretrace.runtime.errors import InputError
 
 FARTHEST = 10
 
@@ -45,12 +42,10 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
 
 def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
-    gone = {panel["name"]: panel["reason"] for panel in artifact.get("missing", ())}
-    compared = compare(results, Reproduction(**artifact["options"]).artifacts, gone)
+    gone = {missing.name: missing.reason for missing in artifact.missing}
+    compared = compare(results, artifact.options.artifacts, gone)
     if not compared:
-        raise InputError(
-            f"artifact {artifact['artifact']}: the study shows no table or figure of a paper; leave it out."
-        )
+        raise artifact.error("the study shows no table or figure of a paper; leave it out.")
     return compared
 
 

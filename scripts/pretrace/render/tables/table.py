@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress, groupby
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
-from pretrace.render.names import MARK_NOTES, MARK_SIGNS, marked_label, metric_label, panel_lines
+from pretrace.render.names import MARK_NOTES, MARK_SIGNS, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
-from pretrace.render.registry import Artifact
-from pretrace.render.rows import Panel, csv_text, records_of
+from pretrace.render.registry import Artifact, Panel
+from pretrace.render.rows import csv_text, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20  # rows of a table that the report shows unfolded
@@ -160,11 +159,13 @@ def by_method(
 
 def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str) -> tuple[str, ...]:
     """Return the header of an estimate: its panel or average, without what `block` says; its metric, of several."""
-    place: Mapping[str, Any] = panels[record["panel"]]
+    panel = panels[record["panel"]]
     over = record["average"]
-    if over:
-        place = {key: value for key, value in place.items() if key != "label"} | {over: "average"}
-    lines = ("average",) if over == "panel" else panel_lines(place, without=block)
+    if over and over != "panel":
+        panel = panel.replaced(label=None, **{over: "average"})
+    if block:
+        panel = panel.replaced(**{block: None})
+    lines = ("average",) if over == "panel" else panel.lines
     return lines + (metric_label(record["metric"]),) * (len(metrics) > 1)
 
 
@@ -206,7 +207,7 @@ def table_of(
     meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
     notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in sorted(signs & meanings.keys())))
     raised = tuple(map(_signs_raised, blocks))
-    return Table(artifact["title"], artifact["artifact"], raised, notes, frame, reading)
+    return Table(artifact.title, artifact.artifact, raised, notes, frame, reading)
 
 
 def _signs_raised(block: Block) -> Block:
