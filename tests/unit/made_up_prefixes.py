@@ -90,12 +90,7 @@ def make_study(folder: Path) -> Results:
         "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),
         "density": made_up_results.statistic("density", density_curves(metrics, read, sets)),
     }
-    frames = {
-        "metrics": metrics,
-        "tests": tests,
-        "benchmarks": benchmark,
-        "training": training(),
-    }
+    frames = {"metrics": metrics, "tests": tests, "benchmarks": benchmark, "training": training()}
     for name, frame in (frames | statistics).items():
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))

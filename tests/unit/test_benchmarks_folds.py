@@ -31,7 +31,7 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> 
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     for keys, slack in ((("label", "subset", "length"), 2), (("label", "subset"), 2), (("label",), 4)):
-        for sizes in counts(texts, folds.of, *keys).values():
+        for sizes in counts(texts, folds.numbers, *keys).values():
             assert max(sizes) - min(sizes) <= slack
 
 
@@ -39,7 +39,7 @@ def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> Non
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
     first, again, other = (
-        dict(zip([one.text_id for one in order], assign_folds(order, seed=seed).of, strict=True))
+        dict(zip([one.text_id for one in order], assign_folds(order, seed=seed).numbers, strict=True))
         for order, seed in ((texts, 1), (shuffled, 1), (texts, 2))
     )
     assert first == again != other
@@ -58,10 +58,10 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, 
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
-    for one, fold in zip(texts, folds.of, strict=True):
+    for one, fold in zip(texts, folds.numbers, strict=True):
         where[getattr(one, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
-    assert counts(texts, folds.of, "label") == {(0,): [each] * 5, (1,): [each] * 5}
+    assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
 
 
 def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
@@ -71,7 +71,7 @@ def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
         for _ in range(rng.randint(1, 30)):
             texts.append(text(number, document % 2, document=f"d{document}"))
             number += 1
-    for sizes in counts(texts, assign_folds(texts, seed=1).of, "label").values():
+    for sizes in counts(texts, assign_folds(texts, seed=1).numbers, "label").values():
         assert max(sizes) <= 1.1 * min(sizes)
 
 
@@ -81,7 +81,7 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     for pair in (0, 20):
-        member, other = folds.of[pair : pair + 10], folds.of[pair + 10 : pair + 20]
+        member, other = folds.numbers[pair : pair + 10], folds.numbers[pair + 10 : pair + 20]
         assert member == other
         assert len(set(member)) == 5
 
@@ -90,7 +90,7 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() ->
     texts = [text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}") for i in range(100)]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
-    runs = folds.of[:50]
+    runs = folds.numbers[:50]
     assert Counter(runs) == dict.fromkeys(range(5), 10)
     assert sum(a != b for a, b in pairwise(runs)) == 4
 
@@ -101,7 +101,7 @@ def test_overlapping_spans_share_a_fold() -> None:
     spans += [(at, at + 10) for at in range(1005, 1900, 100)]
     random.Random(3).shuffle(spans)
     texts = [text(i, 0, document="one", span=span) for i, span in enumerate(spans)]
-    folds = assign_folds(texts, seed=1).of
+    folds = assign_folds(texts, seed=1).numbers
     assert set(folds) == {0, 1, 2, 3, 4}
     for a, fold_a in zip(spans, folds, strict=True):
         for b, fold_b in zip(spans, folds, strict=True):
@@ -118,9 +118,9 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
     ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
-    assert set(folds.of) == {0, 1, 2, 3, 4}
-    for shorter, fold in zip(texts, folds.of, strict=True):
-        for longer, other in zip(texts, folds.of, strict=True):
+    assert set(folds.numbers) == {0, 1, 2, 3, 4}
+    for shorter, fold in zip(texts, folds.numbers, strict=True):
+        for longer, other in zip(texts, folds.numbers, strict=True):
             if f"{shorter.text} " in f"{longer.text} ":
                 assert fold == other
 
@@ -131,13 +131,15 @@ def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -
         Text(f"{i:05d}", f"text {i % 90}", int(i % documents % 2), document=f"d{i % documents}")
         for i in range(100)
     ]
-    folds = assign_folds(texts, seed=1).of
+    folds = assign_folds(texts, seed=1).numbers
     assert folds[90:] == folds[:10]
 
 
 def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
-    assert Counter(assign_folds([text(i, None) for i in range(10)], seed=1).of) == dict.fromkeys(range(5), 2)
-    assert set(assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).of) <= {0, 1, 2, 3, 4}
+    assert Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers) == dict.fromkeys(
+        range(5), 2
+    )
+    assert set(assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers) <= {0, 1, 2, 3, 4}
 
 
 def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> None:

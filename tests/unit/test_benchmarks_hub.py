@@ -136,7 +136,7 @@ def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, na
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
-    from pretrace.benchmarks.loaders.peoples_daily import jieba_words
+    from pretrace.benchmarks.loaders.chinese import jieba_words
 
     hub.pages["/data.zip"] = made.patents(4)
     entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")

@@ -97,7 +97,10 @@ def test_a_wrong_row_is_named(tmp_path: Path, changed: dict[str, str], words: st
 
 @pytest.mark.parametrize(
     ("document", "length", "said"),
-    [("Title", "small", "'Title' of passage 0 is not Title_-_Author"), ("T_-_A", "tiny", "Length is 'tiny'")],
+    [
+        ("Title", "small", r"b\.csv:2: the ID 'Title' is not Title_-_Author"),
+        ("T_-_A", "tiny", "Length is 'tiny'"),
+    ],
 )
 def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path, document, length, said):
     with pytest.raises(InputError, match=said):

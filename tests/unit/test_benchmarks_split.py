@@ -10,7 +10,7 @@ import pytest
 from made_up_speeches import numbered, write_speeches
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders.peoples_daily import jieba_words
+from pretrace.benchmarks.loaders.chinese import jieba_words
 from pretrace.benchmarks.ngrams import ngrams_of_all, overlap, within
 from pretrace.benchmarks.packages import REVIEWS, lines_of
 from pretrace.benchmarks.sources import Text

@@ -69,7 +69,7 @@ def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
     texts = [
         Text(of.text_id, of.text, of.label, of.subset, of.length, of.document) for of in members.itertuples()
     ]
-    return members.assign(fold=assign_folds(texts, seed_of("placebo_folds", "b", document)).of)
+    return members.assign(fold=assign_folds(texts, seed_of("placebo_folds", "b", document)).numbers)
 
 
 def values_of(found: pd.DataFrame, **keys: Any) -> pd.DataFrame:

@@ -149,9 +149,7 @@ def test_the_papers_seven_prompts_are_there(tmp_path):
         read_openings(tmp_path / "empty.yaml")
 
 
-def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(
-    causal,
-):
+def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(causal):
     import torch
 
     target = target_of(causal)

@@ -1,15 +1,15 @@
 """Fetch what a benchmark is read from: files of the hub, an archive, or books."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pretrace.benchmarks import entry_of
+from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.dataset import DataSet
 from pretrace.benchmarks.loaders.dolma_book import DolmaBook, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
-from pretrace.benchmarks.loaders.patentmia import PatentMia
 from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.benchmarks.sources import FromHub
 from pretrace.runtime.archives import unpack
@@ -31,34 +31,29 @@ class Wanted(NamedTuple):
 
     hub: str
     revision: str
-    patterns: tuple[str, ...]
+    patterns: Sequence[str]
 
 
 def wanted(entry: FromHub, part: str) -> Wanted:
-    """The files to fetch for the `texts` or the `views` of a benchmark."""
+    """Return which files to fetch for the `texts` or the `views` of a benchmark."""
     hub, revision = str(entry.hub), entry.revision
     if isinstance(entry, WikiMia):
         splits = [f"WikiMIA_length{length}" for length in entry.lengths]
-        if part == "texts":
-            return Wanted(hub, revision, _of_splits(splits))
-        splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
-        return Wanted(str(entry.views_hub), entry.views_revision, _of_splits(splits))
+        if part == "views":
+            hub, revision = str(entry.views_hub), entry.views_revision
+            splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
+        return Wanted(hub, revision, [f"*{split}{end}*" for split in splits for end in "-./"])
     if isinstance(entry, Mimir):
         folders = ("train", "test") if part == "texts" else ("train_neighbors", "test_neighbors")
         endings = ("",) if part == "texts" else ("", NEIGHBOUR_SUFFIX)
-        names = [name for _, name in mimir_sets(entry)]
-        files = product(folders, names, endings)
+        files = product(folders, [name for _, name in mimir_sets(entry)], endings)
         return Wanted(
-            hub, revision, tuple(f"{MIMIR_CACHE}/{of}/{name}{end}.jsonl" for of, name, end in files)
+            hub, revision, [f"{MIMIR_CACHE}/{place}/{name}{end}.jsonl" for place, name, end in files]
         )
     if isinstance(entry, DataSet):
-        data = [f"*.{one}{packed}" for one in _FORMATS for packed in _COMPRESSIONS]
-        return Wanted(hub, revision, (*data, README) if entry.files is None else (entry.files,))
-    return Wanted(hub, revision, {"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)))
-
-
-def _of_splits(splits: list[str]) -> tuple[str, ...]:
-    return tuple(f"*{split}{end}*" for split in splits for end in "-./")
+        data = [f"*.{kind}{packed}" for kind in _FORMATS for packed in _COMPRESSIONS]
+        return Wanted(hub, revision, [*data, README] if entry.files is None else [entry.files])
+    return Wanted(hub, revision, ["*.jsonl", "*.parquet"] if entry.source == "bookmia" else ["*.csv"])
 
 
 def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
@@ -72,19 +67,19 @@ def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: in
     elif isinstance(entry, PatentMia):
         _fetch_archive(entry.url, folder, attempts)
     elif isinstance(entry, FromHub):
-        asked = wanted(entry, part)
+        hub, revision, patterns = wanted(entry, part)
         try:
-            found = snapshot(asked.hub, "dataset", asked.revision, asked.patterns)
+            copy = snapshot(hub, "dataset", revision, patterns)
         except InputError as error:
             raise InputError(f"{error} Access: {entry.access or 'not stated'}.") from error
-        if set(found.files) <= {README}:
+        if set(copy.files) <= {README}:
             if isinstance(entry, DataSet):
-                _refuse_script(asked.hub, found.commit)
+                _refuse_script(hub, copy.commit)
             raise InputError(
-                f"{asked.hub} at commit {found.commit} has no file like {', '.join(asked.patterns[:3])}: its layout "
-                "has changed; give the revision that has it, or a path under `paths` of config.yaml."
+                f"{hub} at commit {copy.commit} has no file like {', '.join(patterns[:3])}: its layout has changed; "
+                "give the revision that has it, or a path under `paths` of config.yaml."
             )
-        copy_files([found], folder)
+        copy_files([copy], folder)
 
 
 def _refuse_script(hub: str, commit: str) -> None:

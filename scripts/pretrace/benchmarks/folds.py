@@ -21,51 +21,44 @@ DOCUMENTS_NEEDED = 5
 
 
 class Folds(NamedTuple):
-    """`of[i]` is the fold (0..4) of text i; whole documents stay together, or blocks of them: `unit`."""
+    """`numbers[i]` is the fold (0..4) of text i; whole documents stay together, or blocks of them: `unit`."""
 
-    of: list[int]
+    numbers: list[int]
     unit: Literal["document", "block"]
 
 
 def classes_with_few_documents(labels: Iterable[int | None], documents: Iterable[str]) -> set[int]:
-    """The classes (1, 0) whose texts come from fewer than 5 documents; a text without one is its own
-    document.
+    """Return the classes (1, 0) with texts from fewer than 5 documents; a text without one is its own document.
 
     What is measured on such a class is conditional on its documents: it says nothing about other ones.
     """
     named: dict[int, set[str]] = {0: set(), 1: set()}
     unnamed = Counter[int]()
     for label, document in zip(labels, documents, strict=True):
-        if label not in named:
-            continue
-        named[label].add(document) if document else unnamed.update([label])
-    sizes = {label: len(names - {""}) + unnamed[label] for label, names in named.items()}
+        if label in named:
+            named[label].add(document) if document else unnamed.update([label])
+    sizes = {label: len(names) + unnamed[label] for label, names in named.items()}
     return {label for label, size in sizes.items() if 0 < size < DOCUMENTS_NEEDED}
 
 
 def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
-    """Five folds, stratified by label and subset, and within them by length, as far as the units allow.
+    """Assign five folds, stratified by label and subset, and within them by length, as far as the units allow.
 
-    Texts of one document stay together where each class has at least 5 documents; otherwise each document is
-    cut into at most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of
-    a block that overlap share it: by their spans, or, where the source gives none, because one contains the
-    other. Matched documents share a fold, and where these are cut, their blocks of the same place do.
+    Texts of one document stay together if each class has at least 5 documents; otherwise each document is cut into at
+    most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of a block that overlap
+    share it: by their spans, or, if the source gives none, because one contains the other. Matched documents share a
+    fold, and if these are cut, their blocks of the same place do.
     """
     few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
     units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
     joined = _groups(len(texts))
     _merge_equal(joined, units)
     _merge_equal(joined, [text.text for text in texts])
-    matched = [_matched(text, unit, i) for i, (text, unit) in enumerate(zip(texts, units, strict=True))]
-    _merge_equal(joined, matched)
+    _merge_equal(joined, [
+        (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None) if text.matched else (i,)
+        for i, (text, unit) in enumerate(zip(texts, units, strict=True))
+    ])  # fmt: skip
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
-
-
-def _matched(text: Text, unit: Hashable, place: int) -> Hashable:
-    """The key shared by matched documents or by their blocks of one place; an unmatched text has its own key."""
-    if not text.matched:
-        return (place,)
-    return text.matched, unit[1] if isinstance(unit, tuple) and text.document else None
 
 
 def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
@@ -82,13 +75,8 @@ def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
     random.Random(seed).shuffle(members)
     for unit in sorted(members, key=len, reverse=True):
         counts = Counter(stratum for i in unit for stratum in strata[i])
-        fold = min(
-            range(FOLDS),
-            key=lambda f: (
-                sum(loads[f][stratum] * count / sizes[stratum] for stratum, count in counts.items()),
-                loads[f].total(),
-            ),
-        )
+        shares = [sum(load[key] * count / sizes[key] for key, count in counts.items()) for load in loads]
+        fold = min(range(FOLDS), key=lambda f: (shares[f], loads[f].total()))
         loads[fold].update(counts)
         for i in unit:
             folds[i] = fold
@@ -119,8 +107,11 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
     if len(spans) == len(texts):
         position = [float(start) for start, _ in spans]
         _join_overlapping(groups, spans)
-    else:
-        position = _relative_positions(texts)
+    else:  # the place of a text among the document's texts of its length, 0 to 1
+        totals, seen, position = Counter(text.length for text in texts), Counter[int | None](), []
+        for text in texts:
+            position.append(seen[text.length] / totals[text.length])
+            seen[text.length] += 1
         _join_containing(groups, texts)
     return sorted(map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece))
 
@@ -135,17 +126,6 @@ def _join_overlapping(groups: "DisjointSet", spans: list[tuple[int, int]]) -> No
             reach = i
 
 
-def _relative_positions(texts: list[Text]) -> list[float]:
-    """Place of a text among the document's texts of its length, 0 to 1."""
-    totals = Counter(text.length for text in texts)
-    seen = Counter[int | None]()
-    positions = []
-    for text in texts:
-        positions.append(seen[text.length] / totals[text.length])
-        seen[text.length] += 1
-    return positions
-
-
 def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
     """Join each text with one of every greater length that contains it."""
     by_length: dict[int | None, list[int]] = defaultdict(list)
@@ -156,13 +136,13 @@ def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
         together = "\0".join(texts[i].text for i in longer)
         ends = list(accumulate(len(texts[i].text) + 1 for i in longer))
         for shorter in (indices for other, indices in longest if other < size):
-            at = 0
-            for i in shorter:
-                found = together.find(texts[i].text, at)  # most often just after the one before
-                found = together.find(texts[i].text) if found < 0 else found
-                if found >= 0:
-                    at = found
-                    groups.merge(i, longer[bisect.bisect_right(ends, at)])
+            start = 0
+            for i in shorter:  # most often just after the one before
+                place = together.find(texts[i].text, start)
+                place = together.find(texts[i].text) if place < 0 else place
+                if place >= 0:
+                    start = place
+                    groups.merge(i, longer[bisect.bisect_right(ends, place)])
 
 
 def _groups(n: int) -> "DisjointSet":

@@ -4,6 +4,7 @@ Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COL
 shares most of its n-grams with members is hardly one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pretrace.benchmarks.sources import Text
@@ -13,41 +14,39 @@ NGram = tuple[str, ...]
 
 
 def ngrams(text: str, n: int) -> list[NGram]:
-    """All runs of n words of a text (split at white space, case kept), with repetitions."""
+    """Return all runs of n words of a text (split at white space, case unchanged), with repetitions."""
     words = text.split()
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
 def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:
-    """The n-grams within the texts; none reaches from one text into the next."""
+    """Return the n-grams within the texts; none reaches from one text into the next."""
     return {ngram for text in texts for ngram in ngrams(text, n)}
 
 
 def overlap(text: str, stream: set[NGram], n: int) -> float:
-    """The share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a text with fewer than n words."""
-    found = [ngram in stream for ngram in ngrams(text, n)]
-    return sum(found) / len(found) if found else 0.0
+    """Return the share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a text with fewer than n words."""
+    own = ngrams(text, n)
+    return sum(ngram in stream for ngram in own) / len(own) if own else 0.0
 
 
 def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> list[Sequence[Text]]:
-    """The snippets without non-members that share too much with the members.
+    """Return the snippets without the non-members that share too much with the members.
 
-    `snippets`: the texts of one place, one of each length. A non-member is kept if at every length at most `share` of
-    its n-grams occur in the members' texts. The log says how many of each subset are removed.
+    `snippets`: the texts of one place, one of each length. A non-member stays if at every length at most `share` of its
+    n-grams occur in the members' texts. The log says how many of each subset are removed.
     """
     members = (text for snippet in snippets for text in snippet if text.label == 1)
     stream = ngrams_of_all((text.text for text in members), ngram)
-    kept = [
-        snippet
+    near = [
+        snippet[0].label != 1 and any(overlap(text.text, stream, ngram) > share for text in snippet)
         for snippet in snippets
-        if snippet[0].label == 1 or all(overlap(text.text, stream, ngram) <= share for text in snippet)
     ]
-    for subset in sorted({snippet[0].subset for snippet in snippets}):
-        before, after = (
-            sum(one[0].label == 0 and one[0].subset == subset for one in of) for of in (snippets, kept)
-        )
+    nonmembers = Counter(snippet[0].subset for snippet in snippets if snippet[0].label == 0)
+    removed = Counter(snippet[0].subset for snippet, leaves in zip(snippets, near, strict=True) if leaves)
+    for subset, count in sorted(nonmembers.items()):
         log.info(
             "%s: %d of %d non-members share more than %g of their %d-grams with the members; left out",
-            subset or "all", before - after, before, share, ngram,
+            subset or "all", removed[subset], count, share, ngram,
         )  # fmt: skip
-    return kept
+    return [snippet for snippet, leaves in zip(snippets, near, strict=True) if not leaves]

@@ -8,16 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.runtime.schema import (
-    Count,
-    Keys,
-    Language,
-    Maybe,
-    OnHub,
-    Some,
-    Unique,
-    registering,
-)
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, OnHub, Some, Unique, registering
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,56 +25,54 @@ DOSE_COLUMN = ("repetitions", pa.int64())
 
 
 def schema_of(table: pd.DataFrame) -> pa.Schema:
-    """`SCHEMA`, and the further columns that the table has."""
+    """Return `SCHEMA`, and the further columns that the table has."""
     further = [column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table]
     return pa.schema([*SCHEMA, *further])
 
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
-    """The texts as a table with folds, sorted by subset, length and text_id.
+    """Return the texts as a table with folds, sorted by subset, length and text_id.
 
-    Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold`
-    (0..4) is int64. Texts that are passages have the columns of questions too, and where members are repeated
-    in training there is `repetitions`. Raises `InputError` where the texts break the table's promises: none, an
-    empty one, a text_id given twice.
+    Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
+    int64. Texts that are passages have the columns of questions too, and there is `repetitions` if members are repeated
+    in training. Raises `InputError` if there is no text, if one is empty, or if two have one text_id.
     """
     _check(texts, name)
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
     further = (
-        [name for name, _ in QUESTION_COLUMNS] if any(text.passage is not None for text in texts) else []
+        [column for column, _ in QUESTION_COLUMNS] if any(text.passage is not None for text in texts) else []
     )
     further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
-    own = [name for name in SCHEMA.names if name != "fold"] + further
-    frame = pd.DataFrame({name: [getattr(text, name) for text in texts] for name in own}).assign(
-        fold=folds.of
-    )
-    whole = dict.fromkeys({"label", "length", "passage"} & {*own}, "Int64") | {"fold": "int64"}
-    ordered = frame[[*SCHEMA.names, *further]].astype(whole)
+    own = [column for column in (*SCHEMA.names, *further) if column != "fold"]
+    frame = pd.DataFrame({column: [getattr(text, column) for text in texts] for column in own})
+    kinds = dict.fromkeys({"label", "length", "passage"} & {*own}, "Int64") | {"fold": "int64"}
+    ordered = frame.assign(fold=folds.numbers)[[*SCHEMA.names, *further]].astype(kinds)
     return ordered.sort_values(["subset", "length", "text_id"], ignore_index=True)
 
 
 def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) -> None:
-    """Log a warning for each published number of rows (by length, subset, subset/length, or all) that is not met."""
-    found = Counter(
+    """Warn of each published number of rows (by length, subset, subset/length, or all) that is not met."""
+    counts = Counter(
         key
         for text in texts
         for key in {"all", str(text.length), text.subset, f"{text.subset}/{text.length}"} - {"", "None"}
     )
     for key, count in expected.items():
-        if found[key] != count:
-            over = found[key] - count
-            log.warning("%s: %d texts of %s, where %d are published: %+d", name, found[key], key, count, over)
+        if surplus := counts[key] - count:
+            log.warning(
+                "%s: %d texts of %s, where %d are published: %+d", name, counts[key], key, count, surplus
+            )
 
 
 def _check(texts: list[Text], name: str) -> None:
     if not texts:
         raise InputError(f"benchmark {name} has no texts.")
-    for text_id, count in Counter(text.text_id for text in texts).items():
-        if count > 1:
-            raise InputError(
-                f"benchmark {name}: the id '{text_id}' is given to {count} texts; ids must be unique."
-            )
+    text_id, count = Counter(text.text_id for text in texts).most_common(1)[0]
+    if count > 1:
+        raise InputError(
+            f"benchmark {name}: the id '{text_id}' is given to {count} texts; ids must be unique."
+        )
     for text in texts:
         if not text.text.strip():
             raise InputError(f"benchmark {name}: the text '{text.text_id}' is empty.")
@@ -90,12 +88,12 @@ def _log_counts(texts: list[Text], unit: str, name: str) -> None:
         "%s: %d texts: %d members, %d non-members, %d unlabelled; folds by %s",
         name, len(texts), labels[1], labels[0], labels[None], unit,
     )  # fmt: skip
-    of_text: dict[str, set[int | None]] = defaultdict(set)
+    labels_of: dict[str, set[int | None]] = defaultdict(set)
     for text in texts:
-        of_text[text.text].add(text.label)
-    if repeated := len(texts) - len(of_text):
+        labels_of[text.text].add(text.label)
+    if repeated := len(texts) - len(labels_of):
         log.info("%s: %d texts equal an earlier one; equal texts share a fold", name, repeated)
-    if contradictory := sum({0, 1} <= labels for labels in of_text.values()):
+    if contradictory := sum({0, 1} <= own for own in labels_of.values()):
         log.warning(
             "%s: %d texts are labelled both member and non-member; kept as they are", name, contradictory
         )

@@ -107,7 +107,7 @@ def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
     table = with_nonmembers(benchmark, document)
     keys = (table[key] for key in ("text_id", "text", "label", "subset"))
     texts = [Text(*row) for row in zip(*keys, whole_numbers(table["length"]), table["document"], strict=True)]
-    return table.assign(fold=assign_folds(texts, seed_of("placebo_folds", name, document)).of)
+    return table.assign(fold=assign_folds(texts, seed_of("placebo_folds", name, document)).numbers)
 
 
 def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) -> list[EvaluationSet]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.local import LocalEntry
-from pretrace.benchmarks.loaders.patentmia import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import (

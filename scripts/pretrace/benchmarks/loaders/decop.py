@@ -7,9 +7,8 @@ tokens). The paraphrases are the view `paraphrase`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from pretrace.benchmarks.rows import Row, rows, single_file
 from pretrace.benchmarks.sources import FromHub, Text, Wording, loader, view_loader
@@ -23,21 +22,6 @@ _PARAPHRASES = ("Example_B", "Example_C", "Example_D")
 _NEEDED = ("Example_A", *_PARAPHRASES, "Answer", "ID", "Label")
 
 
-class Passage(NamedTuple):
-    """A row, checked. `number` counts all rows of its document and length, the skipped ones too."""
-
-    document: str
-    number: int
-    length: int | None
-    label: int
-    row: Row
-
-    @property
-    def text_id(self) -> str:
-        size = "" if self.length is None else f"-{self.length:03d}"
-        return f"{self.document}{size}-{self.number:03d}"
-
-
 class AskedAbout(FromHub):
     """arXivTection or BookTection."""
 
@@ -47,77 +31,66 @@ class AskedAbout(FromHub):
 @loader("arxivtection", entry=AskedAbout)
 @loader("booktection", entry=AskedAbout)
 def load(entry: AskedAbout, sources: list[Path], seed: int) -> list[Text]:
-    """The true passages, in the file's order. An ID is the paper's title, or of books `Title_-_Author`."""
-    return [_text(one, *_title_and_author(one)) for one in _with_text(entry, sources)]
+    """Return the true passages, in the file's order. An ID is the paper's title, or of books `Title_-_Author`."""
+    return [text for text, _ in _passages(entry, sources)]
 
 
 @view_loader("arxivtection")
 @view_loader("booktection")
 def paraphrases(entry: AskedAbout, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    """`paraphrase`: those of each passage that hold words."""
-    found = {
-        one.text_id: [row for row in (one.row[name] for name in _PARAPHRASES) if row and row.strip()]
-        for one in _with_text(entry, sources)
-    }
-    return {"paraphrase": found}
+    """Return the view `paraphrase`: the paraphrases of each passage that hold words."""
+    return {"paraphrase": {text.text_id: variants for text, variants in _passages(entry, sources)}}
 
 
-def _text(one: Passage, title: str, author: str) -> Text:
-    return Text(
-        text_id=one.text_id,
-        text=one.row["Example_A"],
-        label=one.label,
-        length=one.length,
-        document=one.document,
-        title=title.replace("_", " "),
-        author=author.replace("_", " "),
-        passage=one.number,
-    )
+def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[str]]]:
+    """The true passages with their paraphrases; the log names the rows without words in Example_A.
 
-
-def _title_and_author(one: Passage) -> tuple[str, str]:
-    if one.length is None:  # a paper
-        return one.document, ""
-    title, separator, author = one.document.partition("_-_")
-    if not (title and separator and author):
-        raise InputError(
-            f"the ID '{one.document}' of passage {one.number} is not Title_-_Author, as BookTection writes it."
-        )
-    return title, author
-
-
-def _with_text(entry: AskedAbout, sources: list[Path]) -> list[Passage]:
-    """The passages whose Example_A holds a word; the log names the others."""
-    path = single_file(sources[0], (".csv",))
-    kept: list[Passage] = []
-    skipped = 0
-    for one in _passages(path, lengths=entry.source == "booktection"):
-        if (one.row["Example_A"] or "").strip():
-            kept.append(one)
-        else:
-            log.warning("%s: passage %d of '%s' has no words: skipped", path, one.number, one.document)
-            skipped += 1
-    log.info("%s: %d rows, %d passages used, %d skipped", path, len(kept) + skipped, len(kept), skipped)
-    return kept
-
-
-def _passages(path: Path, lengths: bool) -> Iterator[Passage]:
+    A passage's number counts all rows of its document and length, the skipped ones too.
+    """
+    path, books = single_file(sources[0], (".csv",)), entry.source == "booktection"
     numbers: Counter[tuple[str, int | None]] = Counter()
     labels: dict[str, int] = {}
+    passages, skipped = [], 0
     for where, row in rows(path):
-        _check_columns(where, row, lengths)
-        document, length = row["ID"], LENGTHS[row["Length"]] if lengths else None
-        label = int(row["Label"])
+        _check_columns(where, row, books)
+        document, label = row["ID"], int(row["Label"])
+        length = LENGTHS[row["Length"]] if books else None
         if labels.setdefault(document, label) != label:
             raise InputError(
                 f"{where}: '{document}' has both labels; a document is suspect (1) or clean (0)."
             )
-        yield Passage(document, numbers[document, length], length, label, row)
+        number = numbers[document, length]
         numbers[document, length] += 1
+        if not (row["Example_A"] or "").strip():
+            log.warning("%s: passage %d of '%s' has no words: skipped", path, number, document)
+            skipped += 1
+            continue
+        title, author = _title_and_author(where, document) if books else (document, "")
+        text = Text(
+            text_id=f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}",
+            text=row["Example_A"],
+            label=label,
+            length=length,
+            document=document,
+            title=title.replace("_", " "),
+            author=author.replace("_", " "),
+            passage=number,
+        )
+        passages.append((text, [row[name] for name in _PARAPHRASES if (row[name] or "").strip()]))
+    used = len(passages)
+    log.info("%s: %d rows, %d passages used, %d skipped", path, used + skipped, used, skipped)
+    return passages
 
 
-def _check_columns(where: str, row: Row, lengths: bool) -> None:
-    needed = (*_NEEDED, "Length") if lengths else _NEEDED
+def _title_and_author(where: str, document: str) -> tuple[str, str]:
+    title, separator, author = document.partition("_-_")
+    if not (title and separator and author):
+        raise InputError(f"{where}: the ID '{document}' is not Title_-_Author, as BookTection writes it.")
+    return title, author
+
+
+def _check_columns(where: str, row: Row, books: bool) -> None:
+    needed = (*_NEEDED, "Length") if books else _NEEDED
     if lacking := [name for name in needed if name not in row]:
         raise InputError(f"{where}: there is no column {lacking[0]!r}; found: {', '.join(map(str, row))}.")
     if not row["ID"]:
@@ -126,5 +99,5 @@ def _check_columns(where: str, row: Row, lengths: bool) -> None:
         raise InputError(f"{where}: Label is {row['Label']!r}; it must be 1 (suspect) or 0 (clean).")
     if row["Answer"] != "A":
         raise InputError(f"{where}: Answer is {row['Answer']!r}; Example_A must be the true passage.")
-    if lengths and row["Length"] not in LENGTHS:
+    if books and row["Length"] not in LENGTHS:
         raise InputError(f"{where}: Length is {row['Length']!r}; it must be one of {', '.join(LENGTHS)}.")

@@ -43,7 +43,7 @@ class DocstringsSplit(TwoDraws):
 
 @loader("docstrings_split", entry=DocstringsSplit)
 def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
-    """`texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
+    """Return `texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
 
     A snippet has the longest length in consecutive words of a docstring. Snippets do not overlap. A shorter text is
     the beginning of a snippet. Documents are modules; each is drawn whole, half of them to either class, until there
@@ -56,7 +56,12 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
         quota = share_of(entry.texts, number, len(entry.packages))
         modules = _windows(package, max(entry.lengths), seen)
         for label, windows in _split(modules, quota, package, rng).items():
-            snippets += [_snippet(window, entry.lengths, label, package) for window in windows]
+            for module, start, words in windows:
+                snippets.append([
+                    Text(f"{module}-{length:03d}-{start:06d}", " ".join(words[:length]), label, package, length,
+                         module, span=(start, start + length))
+                    for length in entry.lengths
+                ])  # fmt: skip
     if entry.max_overlap is not None:
         snippets = within(snippets, **entry.max_overlap.given())
     return [text for snippet in snippets for text in snippet]
@@ -95,19 +100,3 @@ def _split(
         f"packages: {package} holds {min(map(len, split.values()))} snippets of one class where {quota} are asked "
         "for; give more packages or fewer texts."
     )
-
-
-def _snippet(window: Window, lengths: Sequence[int], label: int, package: str) -> list[Text]:
-    module, start, words = window
-    return [
-        Text(
-            text_id=f"{module}-{length:03d}-{start:06d}",
-            text=" ".join(words[:length]),
-            label=label,
-            subset=package,
-            length=length,
-            document=module,
-            span=(start, start + length),
-        )
-        for length in lengths
-    ]

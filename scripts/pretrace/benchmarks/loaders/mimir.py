@@ -32,8 +32,8 @@ class Mimir(WithNeighbours):
 
 @loader("mimir", entry=Mimir)
 def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
-    """Members, then non-members of each subset, in the files' order; a text without words is left out, and logged."""
-    found = []
+    """Return members, then non-members of each subset, in the files' order; the log counts texts without words."""
+    texts = []
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
             path = _file(sources[0], folder, (name,))
@@ -44,32 +44,32 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
                         f"{where}: {json.dumps(value)[:40]} is not a text; each line of MIMIR is a JSON string."
                     )
                 if value.strip():
-                    found.append(Text(_id(subset, kind, number), value, label, subset=subset))
+                    texts.append(Text(_id(subset, kind, number), value, label, subset=subset))
                 empty += not value.strip()
             if empty:
                 log.warning("%s: %d texts have no words: left out", path, empty)
-    return found
+    return texts
 
 
 @view_loader("mimir")
 def neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    """`neighbours-{count}`: for each text those that were made by masking, as the authors stored them."""
+    """Return the view `neighbours-COUNT`: the neighbours of each text that the authors made by masking."""
     expected = entry.neighbours
-    found: dict[str, list[str]] = {}
+    neighbours_of: dict[str, list[str]] = {}
     for subset, name in mimir_sets(entry):
         for folder, kind, _ in _CLASSES:
             path = _file(sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name))
             other = 0
             for number, (where, value) in enumerate(_values(path)):
-                if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+                if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
                     raise InputError(f"{where}: {json.dumps(value)[:40]} is not a list of texts.")
-                found[_id(subset, kind, number)] = [one for one in value if one.strip()]
+                neighbours_of[_id(subset, kind, number)] = [text for text in value if text.strip()]
                 other += len(value) != expected
             if other:
                 log.warning(
                     "%s: %d texts do not have the %s neighbours that the entry states", path, other, expected
                 )
-    return {f"neighbours-{expected}": found}
+    return {f"neighbours-{expected}": neighbours_of}
 
 
 def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:

@@ -1,16 +1,20 @@
-"""WikiMIA and WikiMIA-24 as they are on the hub: a split for each length, columns `input` and `label`.
+"""WikiMIA, WikiMIA-24 and BookMIA as they are on the hub.
 
-Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024; the paraphrased and perturbed texts:
-Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one a text, `_perturbed`: several, in order).
+Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. WikiMIA has a split for each length, with
+columns `input` and `label`; BookMIA has snippets of 512 words of 100 books in `book_data.jsonl`. The paraphrased and
+perturbed texts: Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one a text, `_perturbed`: several,
+in order).
 """
 
+import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pretrace.benchmarks.loaders.local import texts
-from pretrace.benchmarks.rows import files_of_split
-from pretrace.benchmarks.sources import Lengths, Text, WithNeighbours, loader, view_loader
+from pretrace.benchmarks.rows import files_of_split, rows, single_file
+from pretrace.benchmarks.sources import FromHub, Lengths, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, Some
@@ -32,29 +36,31 @@ class WikiMia(WithNeighbours):
 
 @loader("wikimia", entry=WikiMia)
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
-    """The texts of every length of the entry, numbered within it; a length that is not there is an error."""
-    found = []
+    """Return the texts of every length of the entry, numbered within it; `InputError` if a length is missing."""
+    released: list[Text] = []
     for length in entry.lengths:
-        rows = list(_rows(sources[0], f"WikiMIA_length{length}"))
-        if not rows:
+        split = list(_split(sources[0], f"WikiMIA_length{length}"))
+        if not split:
             raise InputError(
                 f"{sources[0]} has no split WikiMIA_length{length}, which lengths of the benchmark names."
             )
-        found += [
-            replace(row, text_id=_id(length, number), length=length, subset="", document="")
-            for number, row in enumerate(rows)
+        released += [
+            replace(text, text_id=_id(length, number), length=length, subset="", document="")
+            for number, text in enumerate(split)
         ]
-    return found
+    return released
 
 
 @view_loader("wikimia")
 def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    """`paraphrase`, and `neighbours-{count}` where the entry says how many there are; of the lengths that have them."""
+    """Return the views `paraphrase` and `neighbours-COUNT`, of the lengths that have them."""
     paraphrases: dict[str, list[str]] = {}
     neighbours: dict[str, list[str]] = {}
     for length in entry.lengths:
-        rewritten = list(_rows(sources[0], f"WikiMIA_length{length}_paraphrased"))
-        changed = list(_rows(sources[0], f"WikiMIA_length{length}_perturbed"))
+        rewritten, changed = (
+            [text.text for text in _split(sources[0], f"WikiMIA_length{length}_{kind}")]
+            for kind in ("paraphrased", "perturbed")
+        )
         if not rewritten:
             log.info("%s: no paraphrased texts of length %d", sources[0], length)
             continue
@@ -69,18 +75,40 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list
                 "%d neighbours of each text of length %d, but the entry's neighbours is %s",
                 count, length, entry.neighbours,
             )  # fmt: skip
-        for number, row in enumerate(rewritten):
-            paraphrases[_id(length, number)] = [row.text]
-            neighbours[_id(length, number)] = [
-                one.text for one in changed[number * count : (number + 1) * count]
-            ]
+        for number, text in enumerate(rewritten):
+            paraphrases[_id(length, number)] = [text]
+            neighbours[_id(length, number)] = changed[number * count : (number + 1) * count]
     return {"paraphrase": paraphrases, f"neighbours-{entry.neighbours}": neighbours}
 
 
-def _rows(source: Path, split: str) -> Iterator[Text]:
+def _split(source: Path, split: str) -> Iterator[Text]:
     for path in files_of_split(source, split):
         yield from texts(path)
 
 
 def _id(length: int, number: int) -> str:
     return f"{length:03d}-{number:05d}"
+
+
+@loader("bookmia", entry=FromHub)
+def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
+    """Return BookMIA's snippets in the file's order; a book is a document.
+
+    Control characters (Unicode class Cc), which some snippets hold, are taken out, except tabs and line ends.
+    """
+    path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
+    length = entry.lengths[0] if entry.lengths else None
+    numbers: Counter[str] = Counter()
+    snippets, stripped = [], 0
+    for where, row in rows(path):
+        if lacking := [name for name in ("snippet", "label", "book_id") if row.get(name) is None]:
+            raise InputError(f"{where}: there is no {lacking[0]!r}; found: {', '.join(map(str, row))}.")
+        if row["label"] not in (0, 1):
+            raise InputError(f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 (non-member).")
+        book = str(row["book_id"])
+        text = "".join(c for c in row["snippet"] if c in "\t\n\r" or unicodedata.category(c) != "Cc")
+        stripped += text != row["snippet"]
+        snippets.append(Text(f"{book}-{numbers[book]:04d}", text, row["label"], length=length, document=book))
+        numbers[book] += 1
+    log.info("%s: control characters taken out of %d of %d snippets", path, stripped, len(snippets))
+    return snippets

@@ -1,0 +1,84 @@
+"""Chinese texts in jieba words: PatentMIA as released, and the People's Daily of January 1998 in its format.
+
+Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based Calibration Method, EMNLP
+2024, section 4: Chinese patents published before 2023-01-01 (members) or with a priority after 2024-03-01
+(non-members), 5,000 each, of each page one snippet of 512 jieba words; a text of a shorter length is its first words.
+"""
+
+import logging
+import random
+from pathlib import Path
+
+from pretrace.benchmarks.loaders.local import texts
+from pretrace.benchmarks.packages import NEWS, lines_of
+from pretrace.benchmarks.rows import single_file
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, loader
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
+from pretrace.runtime.schema import Downloaded, Url
+
+WINDOWS_OF_A_DOCUMENT = 10  # the People's Daily has no marks between articles
+
+
+class PatentMia(BenchmarkEntry):
+    """PatentMIA, as its authors released it."""
+
+    lengths: Lengths
+    url: Url
+    """The archive of PatentMIA's authors."""
+
+
+@loader("patentmia", entry=PatentMia)
+def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]:
+    """Return the released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
+    path = single_file(sources[0], (".jsonl",), "patent")
+    return [
+        Text(f"{number:05d}-{length:03d}", "".join(words[:length]), row.label, length=length)
+        for number, row in enumerate(texts(path))
+        for words in [jieba_words(row.text)]
+        for length in entry.lengths
+    ]
+
+
+class PeoplesDaily(Downloaded, TwoDraws):
+    """Windows of the People's Daily."""
+
+
+@loader("peoples_daily", entry=PeoplesDaily)
+def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
+    """Return `texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
+
+    The month is one text: part-of-speech tags taken off, repeated lines dropped, joined without spaces, cut by jieba. A
+    window is as many words as the longest length; windows do not overlap.
+    """
+    longest, wanted = max(entry.lengths), entry.texts
+    tagged = (word for line in lines_of(sources[0], [NEWS]) for word in line.split())
+    words = jieba_words("".join(word.rpartition("/")[0] for word in tagged))
+    windows = len(words) // longest
+    log.info("%d words, %d windows of %d", len(words), windows, longest)
+    if windows < 2 * wanted:
+        raise InputError(f"texts: {wanted} of each class are asked for, the month holds {windows} windows.")
+    drawn = []
+    for order, window in enumerate(random.Random(seed).sample(range(windows), 2 * wanted)):
+        block, place = divmod(window, WINDOWS_OF_A_DOCUMENT)
+        document, start = f"block-{block:03d}", place * longest
+        drawn += [
+            Text(
+                text_id=f"{document}-{length:03d}-{start // length:04d}",
+                text="".join(words[window * longest : window * longest + length]),
+                label=int(order < wanted),
+                length=length,
+                document=document,
+                span=(start, start + length),
+            )
+            for length in entry.lengths
+        ]
+    return drawn
+
+
+def jieba_words(text: str) -> list[str]:
+    """Return the words of jieba's default mode; joined again they are the text."""
+    import jieba
+
+    jieba.setLogLevel(logging.WARNING)
+    return jieba.lcut(text)
