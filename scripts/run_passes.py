@@ -1,9 +1,12 @@
-"""Run a model over a benchmark: every view that the study asks for, once."""
+"""Have a model read a benchmark: every view that the study asks for, once."""
 
+from contextlib import contextmanager
 from pathlib import Path
 
+from pretrace.models.api.client import connected
 from pretrace.models.settings import torch_settings
 from pretrace.models.target import load_checkpoint
+from pretrace.passes.echo import echo_target
 from pretrace.passes.job import run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
@@ -11,23 +14,41 @@ from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views
 
-with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
+entry, checkpoint = dict(snakemake.params.entry), snakemake.input.checkpoint
+threads = 1 if "api" in entry else snakemake.params.threads
+
+
+@contextmanager
+def behind_api():
+    with connected(
+        snakemake.wildcards.model,
+        entry["api"],
+        store=Path(snakemake.params.answers),
+        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
+    ) as client:
+        tokenizer = load_checkpoint(Path(checkpoint), dtype="float32", device="cpu") if checkpoint else None
+        yield echo_target(client, tokenizer, entry.get("max_length"))
+
+
+@contextmanager
+def loaded():
+    placement = {"device": snakemake.params.device, "gpus": snakemake.resources.gpu}
+    with torch_settings(threads):
+        yield load_checkpoint(Path(checkpoint), **placement, **entry)
+
+
+with job_log(snakemake.log[0]), behind_api() if "api" in entry else loaded() as target:
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
     run(
         [PassRequest.from_json(request) for request in snakemake.params.requests],
         benchmark=benchmark,
         names={**snakemake.wildcards, "study": snakemake.params.study},
-        target=load_checkpoint(
-            Path(snakemake.input.checkpoint),
-            device=snakemake.params.device,
-            gpus=snakemake.resources.gpu,
-            **snakemake.params.loading,
-        ),
+        target=target,
         store=Path(snakemake.params.store),
         manifest=Path(snakemake.output[0]),
         batch_tokens=snakemake.params.batch_tokens,
-        threads=snakemake.params.threads,
+        threads=threads,
         shots=shots_reader(benchmark, snakemake.input.prefixes, snakemake.input.completions, views),
         evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,

@@ -23,7 +23,7 @@ from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
-from pretrace.studies.rules import Plan
+from pretrace.studies.plan import Plan
 from pretrace.studies.study import Study
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 
 from pretrace.methods import METHODS
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, plan
+from pretrace.studies import Plan, load_study
 from pretrace.studies.keys import SHARED_FOLDERS
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
@@ -34,14 +34,16 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
     audited = {"texts": str(tmp_path / "texts.jsonl"), "model": "smollm2-135m"} if name == "audit" else {}
     loaded = load_study(CONFIG | {"study": name} | audited, ROOT / "config")
     assert loaded.artifacts
-    assert plan.pairs(loaded) == sorted({(run.model, run.benchmark) for run in loaded.runs})
-    for model, benchmark in plan.pairs(loaded):
+    assert [pair.slugs for pair in Plan(loaded).pairs] == sorted(
+        {(run.model, run.benchmark) for run in loaded.runs}
+    )
+    for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
         own = [run for run in loaded.runs if (run.model, run.benchmark) == (model, benchmark)]
-        assert plan.runs_of(loaded, model, benchmark) == own
+        assert Plan(loaded).pair(model, benchmark).runs == own
     reading = [run for run in loaded.runs if any(METHODS[one.method].reads_passes for one in run.methods)]
     readers = {(model, run.benchmark) for run in reading for model in (run.model, *run.references)}
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
-    assert plan.pass_pairs(loaded) == sorted(readers)
+    assert [pair.slugs for pair in Plan(loaded).reading_pairs] == sorted(readers)
 
 
 def test_defaults_of_a_run_are_filled_in(load):
@@ -67,7 +69,7 @@ def test_altered_views_are_read_only_where_a_method_needs_them(load):
     assert [item.method for item in loaded.runs[0].methods] == ["loss", "blind"], (
         "a control always stands beside"
     )
-    requests = plan.pass_requests(loaded, "smollm2-135m", "sotu")
+    requests = Plan(loaded).pair("smollm2-135m", "sotu").requests
     assert [request.statistics for request in requests if not request.reading.altered] == ["full", "full"]
     lowered = [request for request in requests if request.reading.altered == "lowercase"]
     assert [request.lengths for request in lowered] == [(32,)]
@@ -77,8 +79,8 @@ def test_altered_views_are_read_only_where_a_method_needs_them(load):
 def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
     models = {"tiny": {"source": "local", "path": checkpoint}}
     loaded = load(study(models=models, runs=[RUN | {"references": ["tiny"], "methods": ["ref"]}]))
-    assert plan.pass_pairs(loaded) == [("smollm2-135m", "sotu"), ("tiny", "sotu")]
-    (request,) = plan.pass_requests(loaded, "tiny", "sotu")
+    assert [pair.slugs for pair in Plan(loaded).reading_pairs] == [("smollm2-135m", "sotu"), ("tiny", "sotu")]
+    (request,) = Plan(loaded).pair("tiny", "sotu").requests
     assert request.statistics == "logprobs"
 
 
@@ -192,13 +194,13 @@ def test_openings_of_no_length_cannot_be_completed(load, tmp_path):
         load(study(benchmarks=own, runs=[run]))
     own["mine"]["lengths"] = [2]
     loaded = load(study(benchmarks=own, runs=[run]))
-    assert plan.completed_lengths(loaded, "smollm2-135m", "mine") == [2]
+    assert Plan(loaded).pair("smollm2-135m", "mine").completed_lengths == [2]
 
 
 def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     runs = [SHOTS | {"lengths": [32], "methods": [{"con_recall": {"shots": [3, 7]}}]}]
     loaded = load(study(runs=runs))
-    asked = plan.pass_requests(loaded, "smollm2-135m", "sotu_shots")
+    asked = Plan(loaded).pair("smollm2-135m", "sotu_shots").requests
     shots = [request.reading.shots for request in asked if request.reading.shots]
     prefixed = {(each.prefix.name, each.count, each.draw) for each in shots}
     # the first draw, and the six of the placebos behind three draws in all
@@ -213,8 +215,8 @@ def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_read
     with pytest.raises(InputError, match=r"runs.0.calibrate_on: no run has smollm2-135m read sotu_temporal"):
         load(study(runs=[run]))
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_temporal"}], artifacts=["audit"]))
-    assert plan.calibrates_on(loaded, "smollm2-135m", "sotu") == "sotu_temporal"
-    assert not plan.needs_classes(loaded, "sotu"), "an audit needs no members"
+    assert Plan(loaded).pair("smollm2-135m", "sotu").calibrates_on == "sotu_temporal"
+    assert not Plan(loaded).needs_classes("sotu"), "an audit needs no members"
 
 
 def test_a_draw_that_is_not_drawn_is_refused(load):

@@ -7,8 +7,7 @@ import yaml
 from made_up_studies import RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import plan
-from pretrace.studies.rules import Plan
+from pretrace.studies import Plan
 
 AT = {"model": "smollm2-135m", "benchmark": "sotu"}
 
@@ -29,8 +28,8 @@ def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load)
     run = RUN | {"references": ["pico-en-small"], "methods": ["ref"], "start_token": "none"}
     panels = {"panels": [{"model": "pico-en-small", "benchmark": "sotu"}]}
     loaded = load(study(runs=[run], artifacts={"cost": panels}))
-    assert plan.artifact_pairs(loaded, "cost") == [("pico-en-small", "sotu")]
-    assert set(plan.artifact_pairs(loaded, "cost")) <= set(plan.pass_pairs(loaded))
+    assert [pair.slugs for pair in Plan(loaded).artifact("cost").pairs] == [("pico-en-small", "sotu")]
+    assert Plan(loaded).pair("pico-en-small", "sotu").passes
     assert loaded.artifacts["cost"].panels[0].start_token == "none"
     with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
         load(study(runs=[run], artifacts={"blind_audit": panels}))

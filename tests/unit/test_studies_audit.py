@@ -6,7 +6,7 @@ import pytest
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, plan
+from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
 from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
 from pretrace.studies.shared import Benchmark
@@ -86,15 +86,15 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
     named = [item.method for item in audited.methods if item.method != "blind"]
     assert [item.method for item in control.methods if item.method != "blind"] == named
     assert control.start_token == audited.start_token
-    assert plan.positive_control_of(study, "smollm2-135m", "texts") == "famous_passages"
-    assert plan.positive_control_of(study, "smollm2-135m", "famous_passages") is None
+    assert Plan(study).pair("smollm2-135m", "texts").positive == "famous_passages"
+    assert Plan(study).pair("smollm2-135m", "famous_passages").positive is None
     panels = {panel.benchmark for artifact in study.artifacts.values() for panel in artifact.panels}
     assert panels == {"texts"}
 
 
 def test_only_audits_of_ones_own_texts_are_sealed(texts):
-    assert plan.is_sealed(loaded(texts=str(texts), model="smollm2-135m"))
-    assert not plan.is_sealed(load_study(CONFIG | {"study": "embedded"}, CONFIG_FOLDER))
+    assert Plan(loaded(texts=str(texts), model="smollm2-135m")).is_sealed
+    assert not Plan(load_study(CONFIG | {"study": "embedded"}, CONFIG_FOLDER)).is_sealed
 
 
 def seal_of(plan_given, seals=(), **given):

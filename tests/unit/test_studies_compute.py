@@ -6,6 +6,7 @@ from made_up_studies import CONFIG, ROOT, load_written, study, write
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
+from pretrace.studies import Plan
 from pretrace.studies.compute import (
     FORWARD,
     TOKENS_A_WORD,
@@ -75,7 +76,7 @@ def test_continuations_by_an_api_are_in_the_estimate_of_its_cost(tmp_path):
         "continuations": ["continuations_by_far-5"],
     }
     given = study(models={"far": {"source": "openai", "api": FREE}}, runs=[run], artifacts=["newer_methods"])
-    [work] = api_work(load_written(tmp_path, given))
+    [work] = api_work(Plan(load_written(tmp_path, given)))
     assert work == {"model": "far", "benchmark": "wikimia", "task": "continuation", "samples": 5, "subsets": None,
                     "lengths": None}  # fmt: skip
 

@@ -6,8 +6,7 @@ from made_up_studies import RUN, load_written, study
 
 from pretrace.passes.requests import passes_of
 from pretrace.runtime.errors import InputError
-from pretrace.studies import plan
-from pretrace.studies.rules import Plan
+from pretrace.studies import Plan
 
 COUNTED = {"threshold": 0.001, "tries": 100}
 WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
@@ -25,7 +24,7 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
     [run] = found.runs
     assert (run.extraction.plain(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(found.artifacts) == ["extraction", "extraction_map"]
-    requests = plan.pass_requests(found, "smollm2-135m", "sotu")
+    requests = Plan(found).pair("smollm2-135m", "sotu").requests
     assert [request.reading.windows for request in requests] == [None, "past_context"]
     assert {(request.statistics, request.reading.view) for request in requests} == {("top40", "original")}
     assert [kind for kind, *_ in Plan(found).artifact("extraction").reads] == ["extraction", "benchmarks"]
@@ -35,13 +34,13 @@ def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_pa
     for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
         found = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
         assert found.runs[0].extraction.plain() == CUT | {"suffix": 30, "stride": stride}
-        [request] = plan.pass_requests(found, "smollm2-135m", "sotu")
+        [request] = Plan(found).pair("smollm2-135m", "sotu").requests
         assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 
 
 def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}, "methods": ["loss"]}]))
-    requests = plan.pass_requests(found, "smollm2-135m", "sotu")
+    requests = Plan(found).pair("smollm2-135m", "sotu").requests
     benchmark = benchmark_of(["a text"], length=32)
     plain, past = passes_of(requests, benchmark, {})
     assert (plain.key.reading.windows, plain.statistics) == (None, "top40")
@@ -65,7 +64,7 @@ def test_a_job_is_told_which_texts_the_runs_with_an_extraction_read(tmp_path):
     }
     runs = [run | {"benchmark": "texts"} for run in runs]
     found = load_written(tmp_path, study(runs=runs, benchmarks=own))
-    told = plan.extraction_of(found, "smollm2-135m", "texts")
+    told = Plan(found).pair("smollm2-135m", "texts").extraction
     assert told == WHOLE | {"start_token": "tokenizer", "parts": [{"subsets": None, "lengths": [32]}]}
 
 

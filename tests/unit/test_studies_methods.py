@@ -4,7 +4,7 @@ import pytest
 from made_up_studies import RUN, load_written, study
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import plan
+from pretrace.studies import Plan
 
 TEXTS = {"texts": {"source": "local", "path": "texts.jsonl"}}
 
@@ -55,13 +55,13 @@ def test_methods_at_the_default_are_those_that_can_be_computed_and_the_others_ha
     loaded = load({})
     assert loaded.runs[0].left_out["ref"] == "the run names no reference model"
     assert not loaded.runs[0].left_out.keys() & {item.method for item in loaded.runs[0].methods}
-    (line,) = [line for line in plan.left_out(loaded) if "dc_pdd" in line["methods"]]
+    (line,) = [line for line in Plan(loaded).left_out if "dc_pdd" in line["methods"]]
     at = {"model": "smollm2-135m", "benchmark": "texts"}
     assert line == at | {"methods": ["dc_pdd"], "reason": "the run names no corpus"}
     loaded = load(
         {}, {"corpora": ["docstrings"], "methods": ["dc_pdd"]}
     )  # another run of the pair computes it
-    assert not any("dc_pdd" in line["methods"] for line in plan.left_out(loaded))
+    assert not any("dc_pdd" in line["methods"] for line in Plan(loaded).left_out)
 
 
 def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
@@ -71,8 +71,8 @@ def test_methods_with_shots_get_as_many_draws_as_they_ask_for(load):
     )
     prefix = loaded.benchmarks.entries["texts"].prefix
     assert (prefix.pool, prefix.draws) == (5, 2)
-    assert plan.prefix_kinds(loaded, "smollm2-135m", "texts") == {"member", "nonmember"}
-    assert plan.needs_classes(loaded, "texts"), "shots of both classes need labelled texts"
+    assert Plan(loaded).pair("smollm2-135m", "texts").prefix_kinds == {"member", "nonmember"}
+    assert Plan(loaded).needs_classes("texts"), "shots of both classes need labelled texts"
 
 
 def test_only_named_methods_draw_shots_and_an_entry_s_own_pool_stays(load):

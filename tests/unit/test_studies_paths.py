@@ -9,9 +9,8 @@ from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import GgufModel
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
-from pretrace.studies import load_study, plan
+from pretrace.studies import Plan, load_study
 from pretrace.studies.artifacts import first_of_runs
-from pretrace.studies.rules import Plan
 from pretrace.studies.shared import Benchmark, source
 from pretrace.views.stored import read_views
 
@@ -145,7 +144,7 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     assert "results/downloads/wikimia/texts/files.json" in records
     assert "results/downloads/wikimia/views/files.json" in records
     assert not any("bookmia/views" in path for path in records), "it has no views"
-    reading = {model for model, _ in plan.pass_pairs(paper)}
+    reading = {model for model, _ in [pair.slugs for pair in Plan(paper).reading_pairs]}
     assert {f"results/models/{model}/checkpoint.json" for model in reading} <= records
     corpora = {corpus: paper.corpora.entries[corpus] for run in paper.runs for corpus in run.corpora}
     shards = sum(entry.shards for entry in corpora.values() if entry.source == "hub")
@@ -206,7 +205,7 @@ def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_le
     assert Plan(loaded).pair("pico-en-small", "sotu_split").shadowed_lengths == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert Plan(every).pair("pico-en-small", "sotu_split").shadowed_lengths is None
-    filled = first_of_runs(plan.runs_of(every, "pico-en-small-null", "sotu_split"))
+    filled = first_of_runs(Plan(every).pair("pico-en-small-null", "sotu_split").runs)
     assert filled["references"] == ["pico-en-small"]
 
 

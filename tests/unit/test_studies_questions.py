@@ -4,7 +4,7 @@ import pytest
 from made_up_studies import load_written, study
 
 from pretrace.runtime.errors import InputError
-from pretrace.studies import plan
+from pretrace.studies import Plan
 
 RUN = {"model": "chatgpt", "benchmark": "books"}
 DELTAS = {"A": 0.1, "B": -0.1, "C": 0.0, "D": 0.0}
@@ -32,9 +32,9 @@ def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
     assert asked(run) == ["de_cop", "completion", "name_cloze", "longest_option", "odd_one_out"]
     assert run.methods == []
     assert run.paraphraser is None
-    assert plan.pass_pairs(loaded) == []
-    assert plan.question_pairs(loaded) == [("chatgpt", "books")]
-    assert plan.paraphrasers_of(loaded, "chatgpt", "books") == []
+    assert [pair.slugs for pair in Plan(loaded).reading_pairs] == []
+    assert [pair.slugs for pair in Plan(loaded).asking_pairs] == [("chatgpt", "books")]
+    assert Plan(loaded).pair("chatgpt", "books").paraphrasers == []
 
 
 def test_controls_stand_beside_de_cop_alone(load):
@@ -54,8 +54,8 @@ def test_an_unavailable_artifact_is_no_target(load):
     loaded = load(
         artifacts={"de_cop_table1": {}, "de_cop_figure4": {"unavailable": "one size"}, "de_cop_figure7": {}}
     )
-    assert plan.artifacts_of_kind(loaded, "figure") == []
-    assert plan.artifacts_of_kind(loaded, "table") == ["de_cop_table1"]
+    assert Plan(loaded).artifacts_of("figure") == []
+    assert Plan(loaded).artifacts_of("table") == ["de_cop_table1"]
     assert loaded.artifacts["de_cop_figure4"].unavailable == "one size"
 
 
@@ -64,15 +64,15 @@ def test_texts_without_questions_are_asked_none_and_controls_alone_read_nothing(
     loaded = load(runs=[run])
     assert loaded.runs[0].questions == []
     assert loaded.runs[0].methods
-    assert plan.pass_pairs(load(runs=[run | {"methods": ["blind"]}])) == []
+    assert [pair.slugs for pair in Plan(load(runs=[run | {"methods": ["blind"]}])).reading_pairs] == []
 
 
 def test_given_deltas_and_another_benchmark_reach_the_plan(load):
     runs = [RUN | {"calibration": DELTAS, "calibrate_on": "others"}, RUN | {"benchmark": "others"}]
     loaded = load(runs=runs)
-    assert plan.calibration_of(loaded, "chatgpt", "books") == DELTAS
-    assert plan.calibrates_on(loaded, "chatgpt", "books") == "others"
-    assert plan.calibration_of(loaded, "chatgpt", "others") is None
+    assert Plan(loaded).pair("chatgpt", "books").deltas == DELTAS
+    assert Plan(loaded).pair("chatgpt", "books").calibrates_on == "others"
+    assert Plan(loaded).pair("chatgpt", "others").deltas is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from made_up_studies import CONFIG
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.names import PAPERS
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study, plan
+from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
 PAPER_STUDY = load_study(PAPER)
@@ -32,13 +32,13 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
     if artifact.unavailable is not None or of_texts:
         return
     for panel in artifact.panels:
-        runs = plan.runs_of(study, panel.model, panel.benchmark)
+        runs = Plan(study).pair(panel.model, panel.benchmark).runs
         assert any(panel.length in (run.lengths or [panel.length]) for run in runs), panel
         assert any(panel.start_token == run.start_token for run in runs), panel
         for kind in INPUTS.values():
             named = {name for run in runs for name in kind.names(run.for_jobs())}
             needed = any(kind.need in METHODS[chosen.method].needs for run in runs for chosen in run.methods)
-            whole = plan.runs_of(PAPER_STUDY, panel.model, panel.benchmark)
+            whole = Plan(PAPER_STUDY).pair(panel.model, panel.benchmark).runs
             listed = {name for run in whole for name in kind.names(run.for_jobs())}
             assert not needed or listed & set(panel.references) <= named, panel
 
@@ -55,13 +55,13 @@ def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_
     study = load_study(PAPER | {"only": ["dc_pdd_figure2"]})
     assert {slug for run in PAPER_STUDY.runs for slug in run.corpora} > {"chinesewebtext", "c4"}
     assert {slug for run in study.runs for slug in run.corpora} == {"chinesewebtext"}
-    assert [model for model, _ in plan.pass_pairs(study)] == ["qwen1.5-14b"], "no method needs its reference"
+    assert {model for model, _ in study.runs_by_reader} == {"qwen1.5-14b"}, "no method needs its reference"
 
 
 def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():
     study = load_study(PAPER | {"papers": ["surp"]})
     assert {one.paper for one in study.artifacts.values() if one.paper} == {"surp"}
-    ran = set(plan.pairs(study))
+    ran = study.runs_by_pair.keys()
     panels = study.artifacts["blind_audit"].panels
     assert panels
     assert {(panel.model, panel.benchmark) for panel in panels} <= ran
@@ -69,7 +69,7 @@ def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():
 
 def test_models_above_a_size_are_missing_with_the_reason():
     study = load_study(PAPER | {"max_parameters": 7e9})
-    assert max(study.models.entries[model].parameters or 0 for model, _ in plan.pairs(study)) <= 7e9
+    assert max(study.models.entries[run.model].parameters or 0 for run in study.runs) <= 7e9
     table = study.artifacts["surp_table1"]
     assert {panel.model for panel in table.missing} == {"llama-13b", "pythia-12b"}
     assert "max_parameters=7e+09" in table.missing[0].reason
@@ -85,21 +85,21 @@ def test_a_model_whose_access_ended_leaves_its_reason():
     assert "Claude 2.1" in study.artifacts["de_cop_figure8"].unavailable
 
     of_texts = load_study(PAPER | {"only": ["dc_pdd_table1"]})
-    assert ("davinci-002", "bookmia") in plan.artifact_pairs(of_texts, "dc_pdd_table1"), (
-        "its texts are counted"
-    )
-    assert ("davinci-002", "bookmia") in plan.pairs(load_study(PAPER | {"available": ["davinci-002"]}))
+    assert ("davinci-002", "bookmia") in [
+        pair.slugs for pair in Plan(of_texts).artifact("dc_pdd_table1").pairs
+    ], "its texts are counted"
+    assert ("davinci-002", "bookmia") in load_study(PAPER | {"available": ["davinci-002"]}).runs_by_pair
 
 
 def test_a_benchmark_whose_data_are_gone_leaves_its_reason_and_nothing_waits_for_it():
     study = load_study(PAPER)
-    assert "dolma_book" not in {benchmark for _, benchmark in plan.pairs(study)}
+    assert "dolma_book" not in {run.benchmark for run in study.runs}
     missing = {(panel.name, panel.model) for panel in study.artifacts["surp_table2"].missing}
     assert missing == {("dolma_book", "olmo-1b"), ("dolma_book", "olmo-7b")}
     assert "January 2026" in study.artifacts["surp_figure4"].unavailable
     assert "dolma_book" not in {panel.benchmark for panel in study.artifacts["blind_audit"].panels}
     for given in ({"available": ["dolma_book"]}, {"paths": {"dolma_book": "."}}):
-        assert ("olmo-7b", "dolma_book") in plan.pairs(load_study(PAPER | given))
+        assert ("olmo-7b", "dolma_book") in load_study(PAPER | given).runs_by_pair
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,6 @@ rule audit_texts:
         runs=pair.run_parameters,
         known=pair.known,
         positive=pair.positive,
-        language=pair.language,
+        language=benchmark_entry.language,
     script:
         "../../scripts/audit_texts.py"

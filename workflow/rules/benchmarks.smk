@@ -21,7 +21,7 @@ rule build_benchmark:
 # a benchmark without texts: documents and labels of the answers to its questions
 rule gather_documents:
     input:
-        answers=benchmark.answers,
+        answers=lambda wildcards: PLAN.answers_about(wildcards.benchmark).values(),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -32,7 +32,7 @@ rule gather_documents:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("gather_documents"),
-        models=benchmark.asked_models,
+        models=lambda wildcards: list(PLAN.answers_about(wildcards.benchmark)),
         seed=config["seed"],
     script:
         "../../scripts/gather_documents.py"

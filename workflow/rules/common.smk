@@ -10,15 +10,15 @@ from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
-from pretrace.studies import load_study
-from pretrace.studies.rules import Plan
-from pretrace.studies.user_files import check_user_files
+from pretrace.studies import Plan, load_study
+from pretrace.studies.compute import api_work, texts_of_apis
+from pretrace.studies.user_files import announcement, check_user_files
 
 STARTED = time()
 try:
     STUDY = load_study(config, config_folder())
     PLAN = Plan(STUDY)
-    for remark in check_user_files(STUDY):
+    for remark in check_user_files(PLAN):
         print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
     raise WorkflowError(str(error)) from None
@@ -59,6 +59,9 @@ benchmark = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: PLAN.view(*wildcards.view.split("/")))
 artifact = Lookup(lambda wildcards: PLAN.artifact(wildcards.artifact))
+model_entry = Lookup(lambda wildcards: PLAN.model(wildcards.model).entry)
+benchmark_entry = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry)
+corpus_entry = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus).entry)
 
 
 def each_attempt(amount):

@@ -20,7 +20,7 @@ rule stream_shard:
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
         pins=pins,
-        shards=corpus.shards,
+        shards=corpus_entry.shards,
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -51,7 +51,7 @@ rule write_documents:
     params:
         code=code_digest("write_documents"),
         entry=corpus.written,
-        shards=corpus.shards,
+        shards=corpus_entry.shards,
     script:
         "../../scripts/write_documents.py"
 
@@ -69,7 +69,7 @@ rule count_tokens:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("count_tokens"),
-        max_tokens=corpus.max_tokens,
+        max_tokens=corpus_entry.max_tokens,
     script:
         "../../scripts/count_tokens.py"
 
@@ -80,7 +80,7 @@ rule add_counts:
             "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
             corpus=wildcards.corpus,
             tokenizer=wildcards.tokenizer,
-            shard=range(PLAN.corpus(wildcards.corpus).shards),
+            shard=range(PLAN.corpus(wildcards.corpus).entry.shards),
         ),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",

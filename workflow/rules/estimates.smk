@@ -7,15 +7,15 @@ localrules:
 # US dollars. No output, so that it always shows the store's current state.
 rule cost_estimate:
     input:
-        PLAN.texts_of_apis,
+        lambda wildcards: texts_of_apis(PLAN).values(),
     log:
         "results/<study>/logs/cost_estimate.log",
     conda:
         "../../envs/pretrace.yaml"
     params:
-        work=lambda wildcards: PLAN.api_work,
+        work=lambda wildcards: api_work(PLAN),
         apis=PLAN.apis,
-        benchmarks=lambda wildcards: PLAN.benchmarks_of_apis,
+        benchmarks=lambda wildcards: list(texts_of_apis(PLAN)),
         answers="results/api/answers.sqlite",
         table=f"results/{STUDY.name}/cost_estimate.md",
     script:

@@ -17,10 +17,10 @@ rule evaluate_methods:
         study=STUDY.name,
         resamples=config["resamples"],
         draws=pair.draws,
-        pooled=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.pooled,
-        randomised=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.randomised,
-        placebos=lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry.placebos,
-        language=pair.language,
+        pooled=benchmark_entry.pooled,
+        randomised=benchmark_entry.randomised,
+        placebos=benchmark_entry.placebos,
+        language=benchmark_entry.language,
     script:
         "../../scripts/evaluate_methods.py"
 

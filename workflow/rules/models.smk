@@ -35,7 +35,7 @@ rule convert_gguf:
         "../../envs/pretrace.yaml"
     params:
         code=code_digest("convert_gguf"),
-        member=model.member,
+        member=model_entry.member,
     script:
         "../../scripts/convert_gguf.py"
 
@@ -127,7 +127,7 @@ rule train_shadows:
         code=code_digest("train_shadows"),
         training=model.training,
         lengths=pair.shadowed_lengths,
-        shadows=model.shadows,
+        shadows=model_entry.shadows,
         threads=model.training_threads,
     script:
         "../../scripts/train_shadows.py"

@@ -6,7 +6,7 @@ localrules:
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
-        checkpoint="results/models/{model}/checkpoint.json",
+        checkpoint=model.tokenizer,
         seal=seal_of_study(),
         prefixes=pair.prefixes_read,
         completions=pair.completions,
@@ -30,7 +30,8 @@ rule run_passes:
         study=STUDY.name,
         requests=pair.pass_requests,
         store="results/passes/store",
-        loading=model.loading,
+        answers="results/api/answers.sqlite",
+        entry=model.answering,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
@@ -39,29 +40,9 @@ rule run_passes:
         "../../scripts/run_passes.py"
 
 
-rule score_prompts:
-    input:
-        benchmark="results/benchmarks/{benchmark}.parquet",
-        tokenizer=model.tokenizer,
-        prefixes=pair.prefixes_read,
-        views=pair.views_read,
-    output:
-        "results/passes/{model}/{benchmark}/<study>.json",
+use rule run_passes as score_prompts with:
     log:
         "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.models_from("openai")),
-    priority: pair.priority
-    conda:
-        "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("score_prompts"),
-        study=STUDY.name,
-        requests=pair.pass_requests,
-        store="results/passes/store",
-        answers="results/api/answers.sqlite",
-        api=model.api,
-        max_length=model.max_length,
-        batch_tokens=config["batch_tokens"],
-    script:
-        "../../scripts/score_prompts.py"
+    threads: 1

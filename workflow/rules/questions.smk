@@ -30,7 +30,7 @@ rule answer_questions:
     params:
         code=code_digest("answer_questions"),
         requests=pair.answer_requests,
-        kind=benchmark.question,
+        kind=benchmark_entry.question,
         entry=model.answering,
         answers="results/api/answers.sqlite",
         device=config["device"],

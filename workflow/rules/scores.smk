@@ -18,7 +18,7 @@ rule score_methods:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,
         inputs=pair.method_inputs,
-        language=pair.language,
+        language=benchmark_entry.language,
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

@@ -1,7 +1,7 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
 from collections.abc import Mapping
-from itertools import chain, product
+from itertools import product
 from typing import Any, cast
 
 from pretrace.methods.registry import INPUTS
@@ -262,16 +262,24 @@ def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
     return referring | runs_by_pair(runs)
 
 
-def first_of_runs(own: list[Run]) -> dict[str, Any]:
+def references_of(runs: list[Run]) -> list[list[str]]:
+    """Return the names that runs give of each kind of input, as corpora or reference models, and the paraphraser."""
+    keys = [run.for_jobs() for run in runs]
+    named = [[*dict.fromkeys(name for run in keys for name in kind.names(run))] for kind in INPUTS.values()]
+    paraphrasers = [run.paraphraser for run in runs if run.questions][:1]
+    return [names for names in [*named, [*filter(None, paraphrasers)]] if names]
+
+
+def first_of_runs(runs: list[Run]) -> dict[str, Any]:
     """Return a panel's default start token, corpus and reference model: the first that its runs name."""
-    if not own:
+    if not runs:
         return {}
-    keys = [run.for_jobs() for run in own]
-    named = [[name for run in keys for name in kind.names(run)][:1] for kind in INPUTS.values()]
-    paraphrasers = [run.paraphraser for run in own if run.questions][:1]
-    if paraphrasers == [None]:  # those of answers from elsewhere, whatever they are called
-        return {"start_token": own[0].start_token}
-    return {"start_token": own[0].start_token, "references": [*chain(*named), *filter(None, paraphrasers)]}
+    start_token = {"start_token": runs[0].start_token}
+    if [run.paraphraser for run in runs if run.questions][:1] == [
+        None
+    ]:  # of answers from elsewhere, of any name
+        return start_token
+    return start_token | {"references": [names[0] for names in references_of(runs)]}
 
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:

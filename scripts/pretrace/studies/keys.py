@@ -114,7 +114,7 @@ class Deltas(Keys):
     D: Delta
 
 
-class Windows(Keys):
+class Extraction(Keys):
     """Which windows of texts `extraction` measures, in tokens of the model, and which of them are extractable."""
 
     suffix: Maybe[Count] = None
@@ -134,7 +134,7 @@ class Windows(Keys):
     tries: Count = 100
     """Number of samples that should contain the suffix at least once, with a probability of one half."""
 
-    def resolved(self) -> "Windows":
+    def resolved(self) -> "Extraction":
         """Return the windows with the numbers that depend on whether the texts are cut before each window."""
         suffix = self.suffix or (20 if self.prefix is None else 50)
         stride = self.stride or (1 if self.prefix is None else suffix)
@@ -224,7 +224,7 @@ class WrittenRun(RunKeys, Listed):
     """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a: [0.01], first_occurrence:
     [false]}` (default, all methods whose inputs the run has; the report lists the others with the reason; for a
     run with `extraction`, none)."""
-    extraction: Maybe[Windows] = None
+    extraction: Maybe[Extraction] = None
     """Measure [which passages the model gives back](#extraction): `{}`, or the keys below (default, do not)."""
 
 

@@ -1,23 +1,26 @@
-"""A pair of a study, one model on one benchmark: the files that its stages read, and the parameters of their jobs.
+"""A pair of a study, one model on one benchmark: what is asked of it, its files, and the parameters of its jobs.
 
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import product
+from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.methods import INPUTS
-from pretrace.models.entries import AnswersModel
-from pretrace.studies import plan
-from pretrace.studies.artifacts import first_of_runs
-from pretrace.studies.priorities import SOON, priority, size
+from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
+from pretrace.models.entries import AnswersModel, ApiModel
+from pretrace.questions.known import QUESTION_METHODS, question_settings
+from pretrace.studies.artifacts import references_of
+from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.questions import view_writer
 from pretrace.studies.runs import Run
-from pretrace.studies.shared import Benchmark, Corpus, File, Model
+from pretrace.studies.shared import SOON, Benchmark, Corpus, File, Model, priority, size
 from pretrace.studies.study import Study
+from pretrace.views import VIEWS
+from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +32,8 @@ class Pair:
     benchmark_slug: str
 
     @property
-    def _names(self) -> tuple[Study, str, str]:
-        """The arguments of the functions of `plan`."""
-        return self.study, self.model_slug, self.benchmark_slug
+    def slugs(self) -> tuple[str, str]:
+        return self.model_slug, self.benchmark_slug
 
     @cached_property
     def model(self) -> Model:
@@ -41,9 +43,9 @@ class Pair:
     def benchmark(self) -> Benchmark:
         return Benchmark(self.study, self.benchmark_slug)
 
-    @cached_property
+    @property
     def runs(self) -> list[Run]:
-        return plan.runs_of(*self._names)
+        return self.study.runs_by_pair.get(self.slugs, [])
 
     @property
     def run_parameters(self) -> list[dict[str, Any]]:
@@ -51,7 +53,7 @@ class Pair:
         return [run.for_jobs() for run in self.runs]
 
     def beside(self, *, model: str | None = None, benchmark: str | None = None) -> "Pair":
-        """The pair with another model or another benchmark."""
+        """Return the pair with another model or another benchmark."""
         return Pair(self.study, model or self.model_slug, benchmark or self.benchmark_slug)
 
     # the texts, and what is read before or in place of them
@@ -61,33 +63,49 @@ class Pair:
         return self.benchmark.table
 
     @property
-    def language(self) -> str:
-        return self.benchmark.entry.language
-
-    @property
     def prefixes(self) -> File:
         return self.benchmark.prefixes
 
     @property
+    def prefix_kinds(self) -> set[str]:
+        """The kinds of shots (`member`, `nonmember`, `zero_access`) that the passes ask for."""
+        return {request.reading.shots.prefix.kind for request in self.requests if request.reading.shots}
+
+    @property
+    def draws_shots(self) -> bool:
+        """Whether the passes read texts after shots that are drawn from the benchmark."""
+        return bool(self.prefix_kinds - {ZERO_ACCESS})
+
+    @property
     def prefixes_read(self) -> File:
-        """The shots drawn from the benchmark, if the passes read texts after them."""
-        kinds = plan.drawn_kinds(*self._names)
-        return self.benchmark.prefixes if kinds else []
+        return self.benchmark.prefixes if self.draws_shots else []
 
     @property
     def completions(self) -> File:
         """The openings that the model completes to the lengths of the texts that it reads after them."""
-        kinds = plan.prefix_kinds(*self._names)
-        return self._in_shared("completions", "parquet") if "zero_access" in kinds else []
+        return self._in_shared("completions", "parquet") if ZERO_ACCESS in self.prefix_kinds else []
 
     @property
     def completed_lengths(self) -> list[int]:
-        return plan.completed_lengths(*self._names)
+        """The lengths of the texts that are read after openings which the model completed itself."""
+        after_openings = [
+            request
+            for request in self.requests
+            if request.reading.shots and request.reading.shots.prefix.kind == ZERO_ACCESS
+        ]
+        every = self.benchmark.entry.lengths
+        return sorted({length for request in after_openings for length in request.lengths or every})
+
+    @property
+    def stored_views(self) -> list[str]:
+        """The views of its readings that are stored tables, not functions of the text."""
+        readings = [request.reading for request in self.requests]
+        names = {name for reading in readings for name in (reading.view, reading.altered) if name}
+        return sorted(name for name in names if VIEWS[name].materialised)
 
     @property
     def views_read(self) -> list[str]:
-        """The stored views that the passes read."""
-        return self._views(plan.stored_views(*self._names))
+        return self._views(self.stored_views)
 
     @property
     def views_of_options(self) -> list[str]:
@@ -101,13 +119,33 @@ class Pair:
     # passes
 
     @cached_property
+    def requests(self) -> tuple[PassRequest, ...]:
+        """Every reading of the benchmark by the model, as a target and as another target's reference model.
+
+        A target's own text gets full statistics, so a method added later costs no model time. Companion views, a
+        reference model's passes, and all passes of an API have log-probabilities only. A run without methods that
+        score single texts needs no pass.
+        """
+        requests: list[PassRequest] = []
+        for run in self.study.runs_by_reader.get(self.slugs, []):
+            if run.model != self.model_slug:
+                requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
+                continue
+            if run.scores_texts:
+                requests += [request for view in run.views for request in _requests_of_methods(run, view)]
+            requests += _requests_of_extraction(run)
+        if isinstance(self.model.entry, ApiModel):
+            requests = [replace(request, statistics="logprobs") for request in requests]
+        return tuple(dict.fromkeys(requests))
+
+    @cached_property
     def pass_requests(self) -> list[dict[str, Any]]:
-        return [request.to_json() for request in plan.pass_requests(*self._names)]
+        return [request.to_json() for request in self.requests]
 
     @property
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
-        return self._in_shared("passes", "json") if plan.pass_requests(*self._names) else []
+        return self._in_shared("passes", "json") if self.requests else []
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
@@ -148,7 +186,12 @@ class Pair:
     @property
     def extraction(self) -> dict[str, Any] | None:
         """The windows of the texts that are measured, with their start token; None if no run asks for it."""
-        return plan.extraction_of(*self._names)
+        runs = [run for run in self.runs if run.extraction]
+        windows = runs[0].extraction if runs else None
+        if windows is None:
+            return None
+        parts = _without_repeats({"subsets": run.subsets, "lengths": run.lengths} for run in runs)
+        return {**windows.plain(), "start_token": runs[0].start_token, "parts": parts}
 
     @property
     def checkpoint(self) -> File:
@@ -157,27 +200,41 @@ class Pair:
     @property
     def priority(self) -> float:
         """The priority of passes and answers."""
-        return priority(self.study, size(self.study, self.model_slug), self.model_slug, self.benchmark_slug)
+        return priority(self.study, size(self.model.entry), *self.slugs)
 
     @property
     def priority_of_results(self) -> float:
-        """The priority of scores and of what is computed of them."""
-        return priority(self.study, SOON, self.model_slug, self.benchmark_slug)
+        return priority(self.study, SOON, *self.slugs)
 
     # questions
 
     @property
     def asks_questions(self) -> bool:
-        return plan.asks_questions(*self._names)
+        return any(run.questions for run in self.runs)
 
     @property
     def answer_requests(self) -> list[dict[str, Any]]:
-        return plan.answer_requests(*self._names)
+        """The questions: each question method in each of its settings, with its paraphraser ("" if it needs none)."""
+        return _without_repeats(
+            {
+                "method": item.method,
+                "parameters": parameters,
+                "setting": setting_name(item.method, parameters),
+                "paraphraser": run.paraphraser if QUESTION_METHODS[item.method].options else "",
+                "subsets": run.subsets,
+                "lengths": run.lengths,
+            }
+            for run in self.runs
+            for item in run.questions
+            for parameters in question_settings(item.method, item.parameters)
+        )
 
     @property
     def paraphrasers(self) -> list[str]:
         """The views that the questions' options come from; none if the answers come from elsewhere."""
-        return plan.paraphrasers_of(*self._names)
+        if isinstance(self.model.entry, AnswersModel):
+            return []
+        return sorted({request["paraphraser"] for request in self.answer_requests} - {""})
 
     @property
     def answers(self) -> File:
@@ -196,47 +253,52 @@ class Pair:
     @property
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they give none."""
-        return plan.calibration_of(*self._names)
+        return next((run.calibration.plain() for run in self.runs if run.calibration), None)
 
     # the benchmark whose non-members calibrate the pair's answers and its unlabelled texts
 
     @property
     def calibrates_on(self) -> str | None:
-        return plan.calibrates_on(*self._names)
+        return next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
 
     @property
     def known(self) -> str:
         return self.calibrates_on or self.benchmark_slug
 
     @property
+    def _known(self) -> "Pair":
+        return self.beside(benchmark=self.known)
+
+    @property
     def known_texts(self) -> str:
-        return self.beside(benchmark=self.known).texts
+        return self._known.texts
 
     @property
     def known_prefixes(self) -> File:
-        return self.beside(benchmark=self.known).prefixes
+        return self._known.prefixes
 
     @property
     def known_scores(self) -> str:
-        return self.beside(benchmark=self.known).scores
+        return self._known.scores
 
     @property
     def held_texts(self) -> File:
-        return self.known_texts if self.calibrates_on else []
+        return self._known.texts if self.calibrates_on else []
 
     @property
     def held_answers(self) -> File:
-        return self.beside(benchmark=self.known).answers if self.calibrates_on else []
+        return self._known.answers if self.calibrates_on else []
 
     @property
     def held_windows(self) -> File:
-        return self.beside(benchmark=self.known).own("windows") if self.calibrates_on else []
+        return self._known.own("windows") if self.calibrates_on else []
 
     # the passages that the model surely read, beside an audit
 
     @property
     def positive(self) -> str | None:
-        return plan.positive_control_of(*self._names)
+        beside = self.benchmark_slug != POSITIVE_CONTROL and self.beside(benchmark=POSITIVE_CONTROL).runs
+        return POSITIVE_CONTROL if beside else None
 
     @property
     def positive_texts(self) -> File:
@@ -272,22 +334,19 @@ class Pair:
     @property
     def statistic_options(self) -> dict[str, Any]:
         """What statistics depend on beside their files: fields of `evaluation.statistics.StatisticInputs`."""
-        ids = dict.fromkeys(run.id for run in self.runs)
-        panels = [first_of_runs(self.runs)]
-        panels += [first_of_runs([run for run in self.runs if run.id == id]) for id in ids]
-        conditions = [
-            {"start_token": panel["start_token"], "references": panel.get("references", [])}
-            for panel in panels
+        by_id = [
+            [run for run in self.runs if run.id == id] for id in dict.fromkeys(run.id for run in self.runs)
         ]
+        conditions = [chosen for runs in [self.runs, *by_id] for chosen in _conditions(runs)]
         return {
-            "conditions": [panel for at, panel in enumerate(conditions) if panel not in conditions[:at]],
+            "conditions": _without_repeats(conditions),
             "draws": self.draws,
             "pooled": self.benchmark.entry.pooled,
-            "language": self.language,
+            "language": self.benchmark.entry.language,
         }
 
     def own(self, stage: str) -> str:
-        """The pair's file of a stage of the study's own: scores, shadows, metrics, tests, statistics, audit ..."""
+        """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
     def _in_shared(self, stage: str, suffix: str) -> str:
@@ -298,3 +357,63 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
     """Return a view's name in the shared stages: with the shared name of the model that makes it, if one does."""
     writer = view_writer(view, study.benchmarks.entries[benchmark])
     return view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1) if writer else view
+
+
+def _requests_of_methods(run: Run, view: str) -> list[PassRequest]:
+    """The passes that a run's methods need for one view: the text, its altered forms, the text after shots."""
+    methods = [item.method for item in run.methods]
+    altered = [
+        name
+        for name in sorted(altered_views(methods, run.neighbours))
+        # a stored altered text is made of the benchmark's own texts
+        if view == "original" or not VIEWS[name].materialised
+    ]
+    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
+    # the mass of the 40 likeliest tokens takes a sort
+    sorts = any("top40" in METHODS[method].needs for method in methods)
+    plain = Reading(view, run.start_token)
+    return [
+        _request(run, plain, statistics="top40" if sorts else "full"),
+        *(_request(run, replace(plain, altered=name)) for name in altered),
+        *(
+            _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
+            for draw in run.draws
+            for prefix, count in prefixes
+        ),
+    ]
+
+
+def _requests_of_extraction(run: Run) -> list[PassRequest]:
+    """Windows of their own if a prefix is given; else the whole texts, which methods read too, and the rest of texts
+    that are longer than the model's context.
+    """
+    if run.extraction is None:
+        return []
+    given = run.extraction
+    every: tuple[Windows | Literal["past_context"] | None, ...] = (None, PAST_CONTEXT)
+    if given.prefix is not None and given.suffix is not None and given.stride is not None:
+        every = (Windows(given.prefix, given.suffix, given.stride),)
+    return [
+        _request(run, Reading("original", run.start_token, windows=windows), statistics="top40")
+        for windows in every
+    ]
+
+
+def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:
+    subsets = None if run.subsets is None else tuple(run.subsets)
+    lengths = None if run.lengths is None else tuple(run.lengths)
+    return PassRequest(reading, statistics, subsets, lengths)
+
+
+def _conditions(runs: list[Run]) -> Iterator[dict[str, Any]]:
+    """The start token of the runs with one name of each kind of input, in every combination: the first names first."""
+    for names in product(*references_of(runs)):
+        yield {"start_token": runs[0].start_token, "references": list(names)}
+
+
+def _without_repeats(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    different: list[dict[str, Any]] = []
+    for item in items:
+        if item not in different:
+            different.append(item)
+    return different

@@ -1,310 +1,371 @@
-"""The parameters of each stage's jobs as plain JSON values, in a fixed order."""
+"""A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
 
-from pretrace.methods import METHODS, altered_views, prefix_needs, setting_name
-from pretrace.models.entries import AnswersModel, ApiModel
-from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.render.catalogue import RENDERERS
-from pretrace.studies import audit_study
-from pretrace.studies.runs import Run, runs_by_pair
+from pretrace.models.entries import ApiModel
+from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
+from pretrace.render.registry import SUFFIXES
+from pretrace.studies.artifacts import Artifact
+from pretrace.studies.glossary import Glossary, glossary
+from pretrace.studies.pairs import Pair, shared_view
+from pretrace.studies.registries import files_of
+from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
-from pretrace.views import VIEWS
-from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
-
-Request = dict[str, Any]
-Asked = TypeVar("Asked")
-Pair = tuple[str, str]
-"""A model and a benchmark, as the study's own slugs."""
 
 
-def pairs(study: Study) -> list[Pair]:
-    """The (model, benchmark) pairs of the study's runs, as its own slugs."""
-    return sorted(_runs_of_pairs(study))
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A study with the names and files that rules ask for. Names are slugs of the study or of the shared stages.
 
-
-def runs_of(study: Study, model: str, benchmark: str) -> list[Run]:
-    return _runs_of_pairs(study).get((model, benchmark), [])
-
-
-# looked up once a study: a dry run asks for each of its thousands of jobs
-@cache
-def _runs_of_pairs(study: Study) -> dict[Pair, list[Run]]:
-    return runs_by_pair(study.runs)
-
-
-@cache
-def _runs_with_passes(study: Study) -> dict[Pair, list[Run]]:
-    """The runs with passes by each of the models that read, reference models among them, and the benchmark."""
-    found: dict[Pair, list[Run]] = {}
-    for run in study.runs:
-        if _scores_texts(run) or run.extraction:
-            for model in {run.model, *(run.references if _scores_texts(run) else [])}:
-                found.setdefault((model, run.benchmark), []).append(run)
-    return found
-
-
-@cache
-def pass_requests(study: Study, model: str, benchmark: str) -> tuple[PassRequest, ...]:
-    """Return every reading of `benchmark` by `model`, as a target and as another target's reference model.
-
-    A target's own text gets full statistics, so a method added later costs no model time. Companion views, a reference
-    model's passes, and all passes of an API have log-probabilities only. A run without methods that score single
-    texts needs no pass. The mass of the 40 likeliest tokens is stored where a method asks for it: it takes a sort.
+    The lists of files and names are computed once: Snakemake asks for them again for each rule.
     """
-    requests: list[PassRequest] = []
-    for run in _runs_with_passes(study).get((model, benchmark), []):
-        if run.model == model:
-            if _scores_texts(run):
-                requests += [request for view in run.views for request in _requests_of(run, view)]
-            requests += _requests_of_extraction(run)
-        else:
-            requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
-    if isinstance(study.models.entries[model], ApiModel):
-        requests = [replace(request, statistics="logprobs") for request in requests]
-    return tuple(dict.fromkeys(requests))
 
+    study: Study
+    soon: int = SOON
+    sealing: int = SEALING
 
-def _scores_texts(run: Run) -> bool:
-    return any(METHODS[item.method].reads_passes for item in run.methods)
+    def names(self, kind: str) -> set[str]:
+        """Return the slugs and the shared names of `models`, `benchmarks` or `corpora`."""
+        shared: Mapping[str, str] = getattr(self.study, kind).shared
+        return {*shared, *shared.values()}
 
+    @cache  # noqa: B019  (one plan a process)
+    def pair(self, model: str, benchmark: str) -> Pair:
+        return Pair(self.study, self.study.models.slug_of(model), self.study.benchmarks.slug_of(benchmark))
 
-def _requests_of(run: Run, view: str) -> list[PassRequest]:
-    """The passes that a run's methods need for one view: the text, its altered forms, the text after shots."""
-    methods = [item.method for item in run.methods]
-    beside = [
-        name
-        for name in sorted(altered_views(methods, run.neighbours))
-        # a stored altered text is made of the benchmark's own texts
-        if view == "original" or not VIEWS[name].materialised
-    ]
-    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
-    sorts_out = any("top40" in METHODS[method].needs for method in methods)
-    plain = Reading(view, run.start_token)
-    return [
-        _request(run, plain, statistics="top40" if sorts_out else "full"),
-        *(_request(run, replace(plain, altered=name)) for name in beside),
-        *(
-            _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
-            for draw in run.draws
-            for prefix, count in prefixes
-        ),
-    ]
+    def model(self, name: str) -> Model:
+        return Model(self.study, self.study.models.slug_of(name))
 
+    def benchmark(self, name: str) -> Benchmark:
+        return Benchmark(self.study, self.study.benchmarks.slug_of(name))
 
-def _requests_of_extraction(run: Run) -> list[PassRequest]:
-    """Windows of their own where a prefix is given; else the whole texts, which methods read too, and the rest of
-    texts that are longer than the model's context.
-    """
-    if run.extraction is None:
-        return []
-    asked = run.extraction
-    every: tuple[Windows | Literal["past_context"] | None, ...] = (None, PAST_CONTEXT)
-    if asked.prefix is not None and asked.suffix is not None and asked.stride is not None:
-        every = (Windows(asked.prefix, asked.suffix, asked.stride),)
-    return [
-        _request(run, Reading("original", run.start_token, windows=windows), statistics="top40")
-        for windows in every
-    ]
+    def corpus(self, name: str) -> Corpus:
+        return Corpus(self.study, self.study.corpora.slug_of(name))
 
+    def view(self, benchmark: str, name: str) -> StoredView:
+        return StoredView(self.benchmark(benchmark), name)
 
-def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:
-    subsets, lengths = run.subsets, run.lengths
-    return PassRequest(
-        reading,
-        statistics,
-        None if subsets is None else tuple(subsets),
-        None if lengths is None else tuple(lengths),
-    )
+    @cache  # noqa: B019
+    def artifact(self, slug: str) -> "ShownArtifact":
+        return ShownArtifact(self, slug)
 
+    def download(self, file: str) -> dict[str, Any]:
+        return next(entry.plain() for entry in self.study.downloads.values() if entry.file == file)
 
-def _without_repeats(requests: list[Asked]) -> list[Asked]:
-    kept: list[Asked] = []
-    for request in requests:
-        if request not in kept:
-            kept.append(request)
-    return kept
+    # pairs
 
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs of the study's runs."""
+        return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_pair)]
 
-def pass_pairs(study: Study) -> list[Pair]:
-    """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
-    return sorted(_runs_with_passes(study))
+    @cached_property
+    def reading_pairs(self) -> list[Pair]:
+        """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
+        return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_reader)]
 
+    @cached_property
+    def asking_pairs(self) -> list[Pair]:
+        """The pairs whose runs ask questions."""
+        return [pair for pair in self.pairs if pair.asks_questions]
 
-def question_pairs(study: Study) -> list[Pair]:
-    """The pairs whose runs ask questions."""
-    return [pair for pair in pairs(study) if asks_questions(study, *pair)]
+    @property
+    def left_out(self) -> list[dict[str, Any]]:
+        """The methods that runs without a choice of methods could not have: model, benchmark, methods, reason."""
+        lines: list[dict[str, Any]] = []
+        for pair in self.pairs:
+            computed = {item.method for run in pair.runs for item in run.methods + run.questions}
+            reasons: dict[str, list[str]] = {}
+            for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
+                if method not in computed:
+                    reasons.setdefault(reason, []).append(method)
+            lines += [
+                {
+                    "model": pair.model_slug,
+                    "benchmark": pair.benchmark_slug,
+                    "methods": methods,
+                    "reason": reason,
+                }
+                for reason, methods in reasons.items()
+            ]
+        return lines
 
+    # names by what makes them
 
-def asks_questions(study: Study, model: str, benchmark: str) -> bool:
-    return any(run.questions for run in runs_of(study, model, benchmark))
+    def models_from(self, *sources: str) -> list[str]:
+        entries = self.study.models.entries
+        return [self.study.models.shared[slug] for slug, entry in entries.items() if entry.source in sources]
 
+    @property
+    def models_here(self) -> list[str]:
+        """The models whose weights are read here."""
+        models = [Model(self.study, slug) for slug in self.study.models.entries]
+        return [model.name for model in models if model.is_local]
 
-def answer_requests(study: Study, model: str, benchmark: str) -> list[Request]:
-    """The questions of a pair: each question method in each of its settings, with its paraphraser ("" where it
-    needs none) and the part of the benchmark.
-    """
-    requests = [
-        {
-            "method": item.method,
-            "parameters": parameters,
-            "setting": setting_name(item.method, parameters),
-            "paraphraser": run.paraphraser if QUESTION_METHODS[item.method].options else "",
-            "subsets": run.subsets,
-            "lengths": run.lengths,
-        }
-        for run in runs_of(study, model, benchmark)
-        for item in run.questions
-        for parameters in question_settings(item.method, item.parameters)
-    ]
-    return _without_repeats(requests)
+    @property
+    def benchmarks_of_answers(self) -> list[str]:
+        entries = self.study.benchmarks.entries.items()
+        return [self.study.benchmarks.shared[slug] for slug, entry in entries if entry.source == "answers"]
 
+    @property
+    def benchmarks_of_texts(self) -> list[str]:
+        return sorted({*self.study.benchmarks.shared.values()} - {*self.benchmarks_of_answers})
 
-def paraphrasers_of(study: Study, model: str, benchmark: str) -> list[str]:
-    """The views that the options of a pair's questions come from; none where the answers come from elsewhere."""
-    if isinstance(study.models.entries[model], AnswersModel):
-        return []
-    return sorted({one["paraphraser"] for one in answer_requests(study, model, benchmark)} - {""})
+    def answers_about(self, benchmark: str) -> dict[str, File]:
+        """Return the files of answers that a benchmark without texts is gathered from, by model."""
+        slug = self.study.benchmarks.slug_of(benchmark)
+        return {pair.model_slug: pair.answers for pair in self.asking_pairs if pair.benchmark_slug == slug}
 
+    @cached_property
+    def benchmarks_with_shots(self) -> list[str]:
+        """The benchmarks whose texts are read after shots that are drawn from them."""
+        return sorted({pair.benchmark_slug for pair in self.reading_pairs if pair.draws_shots})
 
-def calibration_of(study: Study, model: str, benchmark: str) -> dict[str, float] | None:
-    """The deltas of the letters A to D that the pair's runs give, None where they give none."""
-    given = (run.calibration for run in runs_of(study, model, benchmark) if run.calibration)
-    return next((deltas.plain() for deltas in given), None)
+    def needs_classes(self, benchmark: str) -> bool:
+        """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
+        return benchmark in self.benchmarks_with_shots or any(
+            panel.benchmark == benchmark and "metrics" in RENDERERS[artifact.renderer].needs
+            for artifact in self._rendered
+            for panel in artifact.panels
+        )
 
-
-def calibrates_on(study: Study, model: str, benchmark: str) -> str | None:
-    """The benchmark whose clean documents calibrate the pair's answers, None where the runs name none."""
-    return next((run.calibrate_on for run in runs_of(study, model, benchmark) if run.calibrate_on), None)
-
-
-def is_sealed(study: Study) -> bool:
-    """Whether the study's plan is sealed before its first pass: it audits texts of the user's own."""
-    return any(
-        artifact.renderer == "audit" and study.benchmarks.entries[panel.benchmark].source == "local"
-        for artifact in study.artifacts.values()
-        if artifact.unavailable is None
-        for panel in artifact.panels
-    )
-
-
-def sealed_plan(study: Study, config: Mapping[str, Any]) -> dict[str, Any]:
-    """What an audit's numbers follow from, files and versions aside: runs, models, texts, seeds, precision."""
-    keys = ("seed", "resamples", "threads", "batch_tokens", "device")
-    models = sorted({run.model for run in study.runs})
-    benchmarks = sorted({run.benchmark for run in study.runs})
-    return {
-        "study": study.name,
-        "runs": [run.for_jobs() for run in study.runs],
-        "models": {slug: study.models.entries[slug].written() for slug in models},
-        "benchmarks": {slug: study.benchmarks.entries[slug].written() for slug in benchmarks},
-        "settings": {key: config[key] for key in keys},
-    }
-
-
-def positive_control_of(study: Study, model: str, benchmark: str) -> str | None:
-    """The benchmark of passages that a model surely read, where an audit scores them beside its texts."""
-    other = audit_study.POSITIVE_CONTROL
-    return other if benchmark != other and runs_of(study, model, other) else None
-
-
-def tokenizer_of(study: Study, model: str) -> str:
-    """The model whose tokenizer stands for this model's in reference counts."""
-    return study.models.entries[model].tokenizer or model
-
-
-def extraction_of(study: Study, model: str, benchmark: str) -> Request | None:
-    """The windows that are measured of a pair's texts, with their start token; None where no run asks for it."""
-    asking = [run for run in runs_of(study, model, benchmark) if run.extraction]
-    windows = asking[0].extraction if asking else None
-    if windows is None:
-        return None
-    parts = _without_repeats([{"subsets": run.subsets, "lengths": run.lengths} for run in asking])
-    return {**windows.plain(), "start_token": asking[0].start_token, "parts": parts}
-
-
-def artifact_pairs(study: Study, artifact: str) -> list[Pair]:
-    """The (model, benchmark) pairs that the artifact's panels show."""
-    return sorted({panel.pair for panel in study.artifacts[artifact].panels})
-
-
-def artifacts_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the artifacts of a kind that can be rendered."""
-    rendered = {slug for slug, artifact in study.artifacts.items() if artifact.unavailable is None}
-    return sorted(slug for slug in rendered if study.artifacts[slug].kind == kind)
-
-
-def left_out(study: Study) -> list[Request]:
-    """The methods that runs without a choice of methods could not have: model, benchmark, methods, reason."""
-    lines: list[Request] = []
-    for model, benchmark in pairs(study):
-        runs = runs_of(study, model, benchmark)
-        computed = {item.method for run in runs for item in run.methods + run.questions}
-        reasons: dict[str, list[str]] = {}
-        for method, reason in {pair: None for run in runs for pair in run.left_out.items()}:
-            if method not in computed:
-                reasons.setdefault(reason, []).append(method)
-        lines += [
-            {"model": model, "benchmark": benchmark, "methods": methods, "reason": reason}
-            for reason, methods in reasons.items()
+    def corpora(self, *, from_hub: bool, kept: bool | None = None) -> list[str]:
+        """Return the corpora of the hub, those that are `kept` after counting or not, or all others."""
+        return [
+            self.study.corpora.shared[slug]
+            for slug, entry in self.study.corpora.entries.items()
+            if (entry.source == "hub") == from_hub and kept in (None, getattr(entry, "keep", None))
         ]
-    return lines
+
+    @cached_property
+    def continued_views(self) -> list[tuple[str, str]]:
+        """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part the runs score."""
+        return sorted({(run.benchmark, view) for run in self.study.runs for view in run.continuations})
+
+    @cached_property
+    def stored_views(self) -> list[StoredView]:
+        """The stored views that are read, or that questions take their options from."""
+        names = set(self.continued_views)
+        names |= {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
+        names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
+        return [
+            self.view(benchmark, shared_view(self.study, benchmark, name))
+            for benchmark, name in sorted(names)
+        ]
+
+    @property
+    def views_got(self) -> set[str]:
+        """The views that come from files, or from models behind APIs, each as benchmark/view."""
+        return {view.path for view in self.stored_views if view.is_imported or view.is_asked_for}
+
+    @property
+    def views_made(self) -> set[str]:
+        """The views that models make here."""
+        return {view.path for view in self.stored_views} - self.views_got
+
+    # tables, figures and the report
+
+    @property
+    def _rendered(self) -> list[Artifact]:
+        return [artifact for artifact in self.study.artifacts.values() if artifact.unavailable is None]
+
+    def artifacts_of(self, kind: str) -> list[str]:
+        """Return the artifacts of a kind that can be rendered."""
+        return sorted(artifact.artifact for artifact in self._rendered if artifact.kind == kind)
+
+    def _files_of(self, kind: str) -> list[str]:
+        return [
+            f"results/{self.study.name}/{kind}s/{slug}.{suffix}"
+            for slug in self.artifacts_of(kind)
+            for suffix in SUFFIXES[kind]
+        ]
+
+    @cached_property
+    def tables(self) -> list[str]:
+        return self._files_of("table")
+
+    @cached_property
+    def figures(self) -> list[str]:
+        return self._files_of("figure")
+
+    @property
+    def report(self) -> str:
+        return f"results/{self.study.name}/report.html"
+
+    @property
+    def headline(self) -> str:
+        """The conclusion for the terminal."""
+        return f"results/{self.study.name}/headline.txt"
+
+    @property
+    def prefixes(self) -> list[File]:
+        return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
+
+    @property
+    def glossary(self) -> Glossary:
+        """The report's descriptions of models, benchmarks and corpora."""
+        study = self.study
+        return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
+
+    @property
+    def resolved_artifacts(self) -> list[dict[str, Any]]:
+        return [artifact.plain() for artifact in self.study.artifacts.values()]
+
+    # what the results rest on
+
+    @cached_property
+    def passes(self) -> list[File]:
+        return [pair.passes for pair in self.reading_pairs]
+
+    @cached_property
+    def records_of_hub(self) -> list[str]:
+        """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
+        corpora = sorted({slug for run in self.study.runs for slug in run.corpora})
+        streamed = [record for slug in corpora for record in self.corpus(slug).records]
+        return [*self._checkpoints, *self._fetched, *streamed]
+
+    @property
+    def _checkpoints(self) -> list[str]:
+        """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
+        entries = self.study.models.entries
+        models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
+        lending = {
+            Model(self.study, run.model).counting.slug
+            for run in self.study.runs
+            if run.corpora or isinstance(entries[run.model], ApiModel)
+        }
+        lending |= {view.writer.slug for view in self.stored_views if view.writer}
+        models |= {slug for slug in lending if entries[slug].source == "hub"}
+        return [str(model.checkpoint) for slug in sorted(models) if (model := self.model(slug)).is_local]
+
+    @property
+    def _fetched(self) -> list[str]:
+        benchmarks = [self.benchmark(slug) for slug in sorted({run.benchmark for run in self.study.runs})]
+        records = {
+            benchmark.record("texts")
+            for benchmark in benchmarks
+            if benchmark.is_fetched and benchmark.entry.path is None
+        }
+        views = [view for view in self.stored_views if view.benchmark.is_fetched]
+        records |= {source for view in views if (source := view.source) == view.benchmark.record("views")}
+        return sorted(records)
+
+    # the seal of an audit
+
+    @cached_property
+    def is_sealed(self) -> bool:
+        """Whether the plan is sealed before its first pass: the study audits texts of the user's own."""
+        return any(
+            artifact.renderer == "audit" and self.study.benchmarks.entries[panel.benchmark].source == "local"
+            for artifact in self._rendered
+            for panel in artifact.panels
+        )
+
+    @property
+    def seals(self) -> str:
+        """The record of the study's sealed plans."""
+        return f"results/{self.study.name}/seals.json"
+
+    def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings."""
+        study = self.study
+        keys = ("seed", "resamples", "threads", "batch_tokens", "device")
+        models = sorted({run.model for run in study.runs})
+        benchmarks = sorted({run.benchmark for run in study.runs})
+        return {
+            "study": study.name,
+            "runs": [run.for_jobs() for run in study.runs],
+            "models": {slug: study.models.entries[slug].written() for slug in models},
+            "benchmarks": {slug: study.benchmarks.entries[slug].written() for slug in benchmarks},
+            "settings": {key: config[key] for key in keys},
+        }
+
+    @property
+    def user_texts(self) -> list[str]:
+        """The user's own files of texts that the study's runs read."""
+        benchmarks = sorted({run.benchmark for run in self.study.runs})
+        return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
+
+    @property
+    def sealed_checkpoints(self) -> list[str]:
+        """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
+        models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
+        return [str(model.checkpoint) for model in models if model.is_local]
+
+    @property
+    def apis(self) -> dict[str, dict[str, Any]]:
+        entries = self.study.models.entries.items()
+        return {slug: entry.api.written() for slug, entry in entries if isinstance(entry, ApiModel)}
 
 
-def benchmarks_with_shots(study: Study) -> list[str]:
-    """The benchmarks whose texts are read after shots that are drawn from them."""
-    return sorted(
-        {benchmark for model, benchmark in pass_pairs(study) if drawn_kinds(study, model, benchmark)}
-    )
+@dataclass(frozen=True, eq=False)
+class ShownArtifact:
+    """A table or figure of a study: what its rule reads, and what its job is told."""
 
+    plan: Plan
+    slug: str
 
-def drawn_kinds(study: Study, model: str, benchmark: str) -> set[str]:
-    """The kinds of shots that the pair's passes ask for and that are drawn from the benchmark."""
-    return prefix_kinds(study, model, benchmark) - {ZERO_ACCESS}
+    @property
+    def entry(self) -> Artifact:
+        return self.plan.study.artifacts[self.slug]
 
+    @property
+    def resolved(self) -> dict[str, Any]:
+        return self.entry.plain()
 
-def needs_classes(study: Study, benchmark: str) -> bool:
-    """Whether a benchmark must hold texts of both classes: an artifact shows its metrics, or shots are drawn."""
-    return benchmark in benchmarks_with_shots(study) or any(
-        panel.benchmark == benchmark and "metrics" in RENDERERS[artifact.renderer].needs
-        for artifact in study.artifacts.values()
-        if artifact.unavailable is None
-        for panel in artifact.panels
-    )
+    @property
+    def pairs(self) -> list[Pair]:
+        """The pairs that its panels show."""
+        return [self.plan.pair(*slugs) for slugs in sorted({panel.pair for panel in self.entry.panels})]
 
+    @property
+    def files(self) -> list[str]:
+        return [path for *_, path in self.reads]
 
-def stored_views(study: Study, model: str, benchmark: str) -> list[str]:
-    """Return the views of the pair's readings that are stored tables, not functions of the text."""
-    readings = [request.reading for request in pass_requests(study, model, benchmark)]
-    names = {name for reading in readings for name in (reading.view, reading.altered) if name}
-    return sorted(name for name in names if VIEWS[name].materialised)
+    @cached_property
+    def reads(self) -> list[list[str]]:
+        """The files that the renderer reads: [kind, model or "", benchmark or "", path] of each."""
+        needs = RENDERERS[self.entry.renderer].needs
+        return [
+            [kind, model, benchmark, path]
+            for kind, model, benchmark, path in self._files()
+            if kind in needs and isinstance(path, str)
+        ]
 
+    def _files(self) -> Iterable[tuple[str, str, str, File]]:
+        for pair in self.pairs:
+            yield "passes", *pair.slugs, pair.passes
+            yield "times", *pair.slugs, pair.answer_times
+            for kind in OF_A_PAIR:
+                if self._shows(kind, pair):
+                    yield kind, *pair.slugs, pair.own(kind)
+        for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
+            yield "benchmarks", "", slug, self.plan.benchmark(slug).table
+        for slug in sorted({pair.model_slug for pair in self.pairs}):
+            yield "training", slug, "", self.plan.model(slug).curve
+        folder = self.plan.study.folder / "published"
+        for path in [*sorted(folder.glob("*.csv")), folder / "names.yaml"]:
+            yield "published", "", path.stem, str(path)
 
-def continued_views(study: Study) -> set[Pair]:
-    """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part of it the runs score."""
-    return {
-        (benchmark, view)
-        for model, benchmark in pairs(study)
-        for run in runs_of(study, model, benchmark)
-        for view in run.continuations
-    }
+    def _shows(self, kind: str, pair: Pair) -> bool:
+        """Return whether a kind of a pair's results is shown; some take long or need shots."""
+        if kind == "corpus_size":
+            return any(panel.size for panel in self.entry.panels if panel.pair == pair.slugs)
+        return kind != "codec" or pair.draws_shots
 
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The entries of the benchmarks that it shows."""
+        slugs = sorted({pair.benchmark_slug for pair in self.pairs})
+        return {slug: self.plan.benchmark(slug).written for slug in slugs}
 
-def prefix_kinds(study: Study, model: str, benchmark: str) -> set[str]:
-    """Return the kinds of shots (`member`, `nonmember`, `zero_access`) that the pair's passes ask for."""
-    shots = [request.reading.shots for request in pass_requests(study, model, benchmark)]
-    return {each.prefix.kind for each in shots if each}
+    @property
+    def is_first(self) -> bool:
+        return self.slug in self.plan.study.first
 
-
-def completed_lengths(study: Study, model: str, benchmark: str) -> list[int]:
-    """Return the lengths of the pair's texts that are read after openings which the model completed itself."""
-    every = study.benchmarks.entries[benchmark].lengths
-    return sorted({
-        length
-        for request in pass_requests(study, model, benchmark)
-        if request.reading.shots and request.reading.shots.prefix.kind == ZERO_ACCESS
-        for length in request.lengths or every
-    })  # fmt: skip
+    @property
+    def priority(self) -> int:
+        return SOON + FIRST * self.is_first

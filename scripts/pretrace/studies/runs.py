@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pretrace.methods import Chosen, prefix_needs
+from pretrace.methods import METHODS, Chosen, prefix_needs
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry
 from pretrace.runtime.errors import InputError
-from pretrace.studies.keys import RunKeys, Windows, WrittenRun
+from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
 from pretrace.studies.registries import Models
 from pretrace.views.readings import ZERO_ACCESS
 
@@ -19,7 +19,7 @@ class Run(RunKeys):
     serves: list[str] = []
     draws: list[int] = [0]
     corpora: list[str] = []
-    extraction: Windows | None = None
+    extraction: Extraction | None = None
     methods: list[Chosen] = []
     """The methods that score texts, the controls among them."""
     questions: list[Chosen] = []
@@ -28,6 +28,11 @@ class Run(RunKeys):
     """None where the answers come from elsewhere, whatever paraphraser they name."""
     left_out: dict[str, str] = {}
     """Methods that cannot be computed -> why."""
+
+    @property
+    def scores_texts(self) -> bool:
+        """Whether a method scores single texts, which takes passes."""
+        return any(METHODS[item.method].reads_passes for item in self.methods)
 
     def for_jobs(self) -> dict[str, Any]:
         """Return everything that results depend on as plain values, None for all."""
@@ -87,20 +92,20 @@ def _check_two(where: str, run: Run, other: Run) -> None:
         )
 
 
-def _share(one: list[Any] | None, other: list[Any] | None) -> bool:
+def _share(first: list[Any] | None, second: list[Any] | None) -> bool:
     """Whether two choices have something in common; None chooses all."""
-    return one is None or other is None or not set(one).isdisjoint(other)
+    return first is None or second is None or not set(first).isdisjoint(second)
 
 
 def _check_known(where: str, run: Run, known: list[Run]) -> None:
     """Whether the `known` runs on the benchmark of known non-members do what the run does."""
-    at, other = f"{where}.calibrate_on", run.calibrate_on
+    key, other = f"{where}.calibrate_on", run.calibrate_on
     if _asks_de_cop(run) and not any(map(_asks_de_cop, known)):
-        raise InputError(f"{at}: no run asks {run.model} de_cop's questions on {other}; add one.")
-    if run.methods and not any(one.methods for one in known):
-        raise InputError(f"{at}: no run has {run.model} read {other}; add one with the same methods.")
-    if run.extraction and run.extraction not in [one.extraction for one in known]:
-        raise InputError(f"{at}: no run has {run.model} read {other} with the same extraction; add one.")
+        raise InputError(f"{key}: no run asks {run.model} de_cop's questions on {other}; add one.")
+    if run.methods and not any(other.methods for other in known):
+        raise InputError(f"{key}: no run has {run.model} read {other}; add one with the same methods.")
+    if run.extraction and run.extraction not in [other.extraction for other in known]:
+        raise InputError(f"{key}: no run has {run.model} read {other} with the same extraction; add one.")
 
 
 def _asks_de_cop(run: Run) -> bool:

@@ -4,6 +4,7 @@ A file that is not needed is [], as an input of a rule takes it.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,11 @@ from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import (
     AnswersModel,
     ApiModel,
-    GgufModel,
     HubModel,
     ModelEntry,
     TrainedModel,
     Training,
 )
-from pretrace.studies import plan
-from pretrace.studies.priorities import WAITED_FOR, priority
 from pretrace.studies.registries import Entry, downloads_named, path_of
 from pretrace.studies.revisions import asked_for
 from pretrace.studies.study import Study
@@ -37,6 +35,45 @@ MEMORY, TRAINING_MEMORY = 4000, 8000
 
 RUNTIME = 240
 """Minutes for a model's jobs if its entry does not say."""
+
+# which jobs start first: what the study's first artifacts wait for, then what is cheap, then what much waits for;
+# training is long and passes wait for it, and of passes those of larger models are longer
+SEALING = 1_000_000
+FIRST = 2000
+"""Added to what the study's first artifacts wait for."""
+SOON = 1500
+"""Scores, metrics, tables, figures, and downloads."""
+WAITED_FOR = 1000
+"""Texts, corpora and training."""
+
+
+@cache
+def before_first(study: Study) -> frozenset[tuple[str, str]]:
+    """Return what the study's first artifacts wait for: (kind, slug) of models, benchmarks and corpora; pairs."""
+    pairs = {panel.pair for slug in study.first for panel in study.artifacts[slug].panels}
+    runs = [run for pair in pairs for run in study.runs_by_pair.get(pair, [])]
+    pairs |= {(reference, run.benchmark) for run in runs for reference in run.references}
+    models = {model for model, _ in pairs}
+    trainings = [
+        entry.training for model in models if isinstance(entry := study.models.entries[model], TrainedModel)
+    ]
+    slugs = {
+        "models": models | {training.start for training in trainings if training.start},
+        "benchmarks": {benchmark for _, benchmark in pairs} | {training.benchmark for training in trainings},
+        "corpora": {corpus for run in runs for corpus in run.corpora}
+        | {training.tokenizer_corpus for training in trainings if training.tokenizer_corpus},
+    }
+    return frozenset(pairs | {(kind, slug) for kind in slugs for slug in slugs[kind]})
+
+
+def priority(study: Study, usual: float, *waited: str) -> float:
+    """Return `usual`, raised if the first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
+    return usual + FIRST * (waited in before_first(study))
+
+
+def size(entry: ModelEntry) -> float:
+    """Return millions of parameters, below `WAITED_FOR`."""
+    return min((entry.parameters or 0) / 1e6, WAITED_FOR - 1)
 
 
 @dataclass(frozen=True)
@@ -90,24 +127,15 @@ class Model:
         return downloaded(self.study, self.entry)
 
     @property
-    def member(self) -> str:
-        assert isinstance(self.entry, GgufModel)
-        return self.entry.member
-
-    @property
     def curve(self) -> File:
         """The loss curve of a model that is trained here."""
         trained = isinstance(self.entry, TrainedModel)
         return f"results/models/{self.name}/training.parquet" if trained else []
 
     @property
-    def _trained(self) -> TrainedModel:
-        assert isinstance(self.entry, TrainedModel)
-        return self.entry
-
-    @property
     def _training(self) -> Training:
-        return self._trained.training
+        assert isinstance(self.entry, TrainedModel)
+        return self.entry.training
 
     @property
     def training(self) -> dict[str, Any]:
@@ -138,10 +166,6 @@ class Model:
         return f"results/tokenizers/{Corpus(self.study, slug).name}-{self._training.vocabulary}.json"
 
     @property
-    def shadows(self) -> int | None:
-        return self._trained.shadows
-
-    @property
     def fetched(self) -> dict[str, Any]:
         """The keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
@@ -170,10 +194,6 @@ class Model:
     def answering(self) -> dict[str, Any]:
         """The keys of its entry that its answers and what it writes depend on."""
         return self.loading | ({} if self.api is None else {"api": self.api})
-
-    @property
-    def max_length(self) -> int | None:
-        return self.entry.max_length
 
     @property
     def threads(self) -> int:
@@ -238,27 +258,9 @@ class Benchmark:
         return None if self.entry.prefix is None else self.entry.prefix.plain()
 
     @property
-    def _answering(self) -> list[tuple[str, str]]:
-        """The pairs whose answers a benchmark without texts is gathered from."""
-        return [pair for pair in plan.question_pairs(self.study) if pair[1] == self.slug]
-
-    @property
-    def asked_models(self) -> list[str]:
-        return [model for model, _ in self._answering]
-
-    @property
-    def answers(self) -> list[str]:
-        models = [Model(self.study, slug).name for slug in self.asked_models]
-        return [f"results/answers/{model}/{self.name}/{self.study.name}.parquet" for model in models]
-
-    @property
     def split(self) -> str:
         """The benchmark whose draws it shares, so that a part of the texts is read after the same shots."""
         return self.entry.split or self.name
-
-    @property
-    def question(self) -> str | None:
-        return self.entry.question
 
     @property
     def priority(self) -> float:
@@ -396,16 +398,8 @@ class Corpus:
         return self.entry.written()
 
     @property
-    def shards(self) -> int:
-        return self.entry.shards
-
-    @property
     def priority(self) -> float:
         return priority(self.study, WAITED_FOR, "corpora", self.slug)
-
-    @property
-    def max_tokens(self) -> int | None:
-        return self.entry.max_tokens
 
     @property
     def source(self) -> File:
@@ -413,13 +407,15 @@ class Corpus:
 
     @property
     def documents(self) -> list[str]:
-        return [f"results/corpora/{self.name}/documents/{shard}.parquet" for shard in range(self.shards)]
+        return [
+            f"results/corpora/{self.name}/documents/{shard}.parquet" for shard in range(self.entry.shards)
+        ]
 
     @property
     def records(self) -> list[str]:
         """The records of its files on the hub, if it is read from there."""
         from_hub = self.entry.source == "hub"
-        return [self.record(shard) for shard in range(self.shards)] if from_hub else []
+        return [self.record(shard) for shard in range(self.entry.shards)] if from_hub else []
 
     def record(self, shard: int | str) -> str:
         return f"results/corpora/{self.name}/commits/{shard}.json"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from pretrace.studies.artifacts import (
 )
 from pretrace.studies.audit_study import filled as filled_audit
 from pretrace.studies.audit_study import positive_runs
-from pretrace.studies.keys import ArtifactEntry, Config, Download, StudyFile, Windows, WrittenRun
+from pretrace.studies.keys import ArtifactEntry, Config, Download, Extraction, StudyFile, WrittenRun
 from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
@@ -41,7 +42,7 @@ from pretrace.studies.registries import (
     path_of,
 )
 from pretrace.studies.revisions import load_revisions
-from pretrace.studies.runs import Run, check_agreement, check_api_run, scores_prompts
+from pretrace.studies.runs import Run, check_agreement, check_api_run, runs_by_pair, scores_prompts
 from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
@@ -63,7 +64,7 @@ OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "laye
 class Study:
     """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name in the shared stages.
 
-    A study equals itself alone, so that `plan` can keep what it looked up in one.
+    A study equals itself alone, so that what was looked up in it can be kept.
     """
 
     name: str
@@ -83,6 +84,22 @@ class Study:
     downloads: dict[str, Download]
     runs: tuple[Run, ...]
     artifacts: dict[str, Artifact]
+
+    # grouped once a study: a dry run asks for each of its thousands of jobs
+    @cached_property
+    def runs_by_pair(self) -> dict[tuple[str, str], list[Run]]:
+        """The runs of each (model, benchmark)."""
+        return runs_by_pair(self.runs)
+
+    @cached_property
+    def runs_by_reader(self) -> dict[tuple[str, str], list[Run]]:
+        """The runs with passes by (model, benchmark) of each model that reads, reference models among them."""
+        runs: dict[tuple[str, str], list[Run]] = {}
+        for run in self.runs:
+            references = run.references if run.scores_texts else []
+            for model in {run.model, *references} if run.scores_texts or run.extraction else ():
+                runs.setdefault((model, run.benchmark), []).append(run)
+        return runs
 
 
 @dataclass(frozen=True)
@@ -333,7 +350,7 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
             raise InputError(f"{where}.{key}: {run.benchmark} has no {unknown[0]!r}; it has {there}.")
 
 
-def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Windows | None:
+def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extraction | None:
     """Return a run's key `extraction` with its defaults, None where the run has none."""
     if run.extraction is None:
         return None

@@ -11,9 +11,10 @@ from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check as check_answers
-from pretrace.studies import plan
 from pretrace.studies.audit_study import TEXTS, has_gpu
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
+from pretrace.studies.pairs import Pair
+from pretrace.studies.plan import Plan
 from pretrace.studies.registries import files_of
 from pretrace.studies.study import Study
 
@@ -21,7 +22,7 @@ CHECKED = "PRETRACE_CHECKED"
 """The environment variable with the path of the study whose files are checked. The processes of its jobs inherit it."""
 
 
-def check_user_files(study: Study) -> list[str]:
+def check_user_files(plan: Plan) -> list[str]:
     """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
 
     Returns:
@@ -30,50 +31,49 @@ def check_user_files(study: Study) -> list[str]:
     Raises:
         InputError: the first thing that is wrong, with file, line and remedy.
     """
+    study = plan.study
     if os.environ.get(CHECKED) == str(study.path):
         return []
     for slug in sorted({run.benchmark for run in study.runs}):
         if files := files_of(study.benchmarks.entries[slug]):
-            check_texts(*files, metrics=plan.needs_classes(study, slug))
-    for model, benchmark in plan.question_pairs(study):
-        entry = study.models.entries[model]
+            check_texts(*files, metrics=plan.needs_classes(slug))
+    for pair in plan.asking_pairs:
+        entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            check_answers(Path(entry.path), metrics=plan.needs_classes(study, benchmark))
+            check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
-    return [*_remarks_of_audits(study), *_remarks_of_corpus_tests(study)]
+    return [*_remarks_of_audits(plan), *_remarks_of_corpus_tests(plan)]
 
 
-def _remarks_of_audits(study: Study) -> list[str]:
+def _remarks_of_audits(plan: Plan) -> list[str]:
     """The remarks about each pair of an audited benchmark and the benchmark with its known non-members."""
-    audited = {
-        (benchmark, plan.calibrates_on(study, model, benchmark) or benchmark)
-        for model, benchmark in _shown_by(study, "audit")
-    }
     return [
         remark
-        for benchmark, known in sorted(audited)
-        if (path := _local(study, benchmark))
-        for remark in check_audit(path, _known(study, known), _language(study, benchmark))
+        for benchmark, known in sorted(
+            {(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}
+        )
+        if (path := _local(plan.study, benchmark))
+        for remark in check_audit(path, _known(plan.study, known), _language(plan.study, benchmark))
     ]
 
 
-def _remarks_of_corpus_tests(study: Study) -> list[str]:
+def _remarks_of_corpus_tests(plan: Plan) -> list[str]:
     return [
         remark
-        for benchmark in sorted({benchmark for _, benchmark in _shown_by(study, "corpus_test")})
-        if (path := _local(study, benchmark))
-        for remark in check_corpus(path, _language(study, benchmark))
+        for benchmark in sorted({pair.benchmark_slug for pair in _shown_by(plan, "corpus_test")})
+        if (path := _local(plan.study, benchmark))
+        for remark in check_corpus(path, _language(plan.study, benchmark))
     ]
 
 
-def _shown_by(study: Study, renderer: str) -> set[plan.Pair]:
-    """The pairs of model and benchmark that artifacts with this renderer show."""
-    return {
+def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
+    """The pairs that artifacts with this renderer show."""
+    return [
         pair
-        for slug, artifact in study.artifacts.items()
+        for slug, artifact in plan.study.artifacts.items()
         if artifact.renderer == renderer and artifact.unavailable is None
-        for pair in plan.artifact_pairs(study, slug)
-    }
+        for pair in plan.artifact(slug).pairs
+    ]
 
 
 def _local(study: Study, slug: str) -> Path | None:
@@ -95,6 +95,14 @@ CPU_FLOPS = 3e11
 
 ROUGH = 2.0
 """A pass takes up to this number of times the time of its operations alone; starts of jobs add a minute."""
+
+
+def announcement(study: Study, config: Mapping[str, Any]) -> str:
+    """Return the first line of a run: what an audit does, or the study, and its measured time if known."""
+    if study.settings.texts is not None:
+        return description(study, config)
+    about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
+    return f"pretrace: {study.title}; {about}results in results/{study.name}/"
 
 
 def description(study: Study, config: Mapping[str, Any]) -> str:
