@@ -1,5 +1,6 @@
 """Published and measured numbers joined, on metrics whose differences from the published ones are made up here."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,9 +9,8 @@ import pandas as pd
 import pytest
 from made_up_results import metric_row
 
-from pretrace.evaluation.measured import Found
-from pretrace.evaluation.published import compare, judge, looked_up, read_names, read_published
 from pretrace.render.figures import scatter
+from pretrace.render.published import PAPERS, Number, compare, judge, read_papers, read_published
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
@@ -18,26 +18,54 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 
 PUBLISHED = Path("config/published")
-NAMES = read_names(PUBLISHED / "names.yaml")
-HEADER = "paper,artifact,benchmark,subset,length,model,method,setting,metric,value,std,starred\n"
-SURP = """\
-surp,table1,wikimia,,32,pythia-2.8b,ppl,,auc,0.600,,
-surp,table1,wikimia,,32,pythia-2.8b,min_k,k=tuned,auc,0.620,,
-surp,table1,wikimia,,32,pythia-2.8b,surp,eps_e=tuned;k=tuned,auc,0.640,,
-surp,table1,wikimia,,32,pythia-12b,ppl,model_source=inferred,auc,0.700,,
-surp,table1,wikimia,,32,average,ppl,,auc,0.650,,
-surp,table1,wikimia,,32,claude-2.1,zlib,,auc,0.500,,
-surp,table1,wikimia,,32,,best,,seconds_per_book,3,,
-surp,table2,dolma_book,middle,1024,olmo-7b,ppl,,auc,0.500,,
-surp,text,wikimia,,32,pythia-2.8b,surp,eps_e=tuned;k=tuned,best_eps_e,2.5,,
-"""
-CON_RECALL = """\
-con_recall,table2,wikimia,,32,pythia-6.9b,min_k,k=tuned,auc,0.610,,
-con_recall,table2,wikimia,,32,pythia-6.9b,min_k,k=tuned,tpr_at_5_fpr,0.200,,
-con_recall,table2,wikimia,,32,pythia-6.9b,ref,ref_model=pythia-70m,auc,0.640,,
-con_recall,table5,wikimia,,32,,,,n_texts,6,,
-con_recall,table5,wikimia,,32,,,,member_ratio,0.500,,
-"""
+OURS = {
+    "view": "original",
+    "start_token": "tokenizer",
+    "evaluation_set": "all",
+    "unit": "text",
+    "our_length": "32",
+}
+EMPTY = dict.fromkeys(read_published(PUBLISHED / "surp.csv")[0], "")
+
+
+def number(artifact, model, method, metric, value, protocol="", **keys):
+    """A published number of WikiMIA at length 32; `keys` are the columns that differ from the usual."""
+    named = {"model": model, "method": method, "metric": metric}
+    row = EMPTY | OURS | named | {f"our_{key}": word for key, word in named.items()}
+    row |= {"artifact": artifact, "benchmark": "wikimia", "our_benchmark": "wikimia", "length": "32"}
+    return row | {"value": value, "protocol": protocol} | keys
+
+
+PPL = {"our_method": "loss"}
+MIN_K = {"our_setting": r"k=0\.\d"}
+BEST = {"our_setting": r"eps=\d;percentile=\d+", "setting": "eps_e=tuned;k=tuned"}
+EMPTY_TEXTS = {"our_setting": r"eps=\d;percentile=\d+;empty=-100"}
+SURP = [
+    number("table1", "pythia-2.8b", "ppl", "auc", "0.600", **PPL),
+    number("table1", "pythia-2.8b", "min_k", "auc", "0.620", **MIN_K),
+    number("table1", "pythia-2.8b", "surp", "auc", "0.640", "paper", **BEST),
+    number("table1", "pythia-2.8b", "surp", "auc", "0.640", "code", **BEST | EMPTY_TEXTS),
+    number("table1", "pythia-12b", "ppl", "auc", "0.700", setting="model_source=inferred", **PPL),
+    number("table1", "average", "ppl", "auc", "0.650"),
+    number("table1", "claude-2.1", "zlib", "auc", "0.500"),
+    number("table1", "", "best", "seconds_per_book", "3", skip="a time on the authors' machine"),
+    number("table2", "olmo-7b", "ppl", "auc", "0.500", subset="middle", our_subset="middle", our_benchmark="dolma_book",
+           our_length="1024", **PPL),
+    number("text", "pythia-2.8b", "surp", "best_eps_e", "2.5", unjudged="the best of a grid", **BEST),
+]  # fmt: skip
+PAPER, CODE = {"evaluation_set": "without_prefixes"}, {"evaluation_set": "balanced"}
+STRICT = {"our_metric": "tpr_at_5_fpr_strict"}
+NOT_4 = {"our_setting": r"k=0\.[1-35-9]"}
+CON_RECALL = [
+    number("table2", "pythia-6.9b", "min_k", "auc", "0.610", "paper", **MIN_K, **PAPER),
+    number("table2", "pythia-6.9b", "min_k", "auc", "0.610", "code", **NOT_4, **CODE),
+    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "paper", **MIN_K, **PAPER),
+    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "code", **NOT_4, **CODE | STRICT),
+    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "paper", reference="pythia-70m", **PAPER),
+    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "code", our_setting="form=con_recall_code", **CODE),
+    number("table5", "", "", "n_texts", "6"),
+    number("table5", "", "", "member_ratio", "0.500"),
+]  # fmt: skip
 
 
 def row(method, setting, value, *, selection="grid", reference="", evaluation_set="all", **other):
@@ -75,8 +103,8 @@ def con_recall_rows():
 
 @pytest.fixture
 def results(tmp_path) -> Results:
-    (tmp_path / "surp.csv").write_text(HEADER + SURP, encoding="utf-8")
-    (tmp_path / "con_recall.csv").write_text(HEADER + CON_RECALL, encoding="utf-8")
+    for paper, rows in (("surp", SURP), ("con_recall", CON_RECALL)):
+        pd.DataFrame(rows).assign(paper=paper).to_csv(tmp_path / f"{paper}.csv", index=False)
     metrics = {
         ("pythia-2.8b", "wikimia"): list(surp_rows(0.01)),
         ("pythia-12b", "wikimia"): list(surp_rows(0.05)),
@@ -91,7 +119,7 @@ def results(tmp_path) -> Results:
     write_parquet(tmp_path / "texts.parquet", texts)
     published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
     return Results(metrics=paths, benchmarks={"wikimia": tmp_path / "texts.parquet"},
-                   published=published | {"names": PUBLISHED / "names.yaml"})  # fmt: skip
+                   published=published | {PAPERS: PUBLISHED / "papers.yaml"})  # fmt: skip
 
 
 ARTIFACT = {
@@ -131,14 +159,9 @@ def test_differences_are_those_that_were_made_up(results):
         assert frame.loc[key, "difference"] == pytest.approx(difference, abs=1e-9), key
 
 
-LOOKUP = looked_up(
-    dict(zip(HEADER.strip().split(","), SURP.splitlines()[0].split(","), strict=True)), NAMES.rules, {}
-)
-
-
 def agreement(value, *, published="0.600", sd="", rebuilt=False, low=None, high=None, draws=(), unjudged=""):
-    measured = Found(value, low, high, draws=draws)
-    return judge(published, sd, measured, replace(LOOKUP, unjudged=unjudged), rebuilt=rebuilt)
+    row = number("table1", "m", "ppl", "auc", published, std=sd, unjudged=unjudged)
+    return judge(row, Number(value, low, high, draws=draws), rebuilt=rebuilt)
 
 
 DRAWS = (0.60, 0.62, 0.64)  # standard deviation 0.02
@@ -169,7 +192,7 @@ OF_OURS = {"value": 0.65, "high": 0.70, "rebuilt": True}
 )
 def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
     verdict = agreement(**given)
-    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (criterion, agrees, "")
+    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (criterion, str(agrees).lower(), "")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +205,7 @@ def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
 )
 def test_what_cannot_be_told_is_not_judged_and_says_why(given, why):
     verdict = agreement(0.600, **given)
-    assert (verdict.criterion, verdict.agrees, verdict.tolerance) == ("", None, None)
+    assert (verdict.criterion, verdict.agrees, verdict.tolerance) == ("", "", None)
     assert why in verdict.unjudged
 
 
@@ -281,34 +304,49 @@ def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
 
 
 def test_every_published_row_has_a_place_or_a_reason():
-    """With the registries: models and benchmarks that rules name exist."""
+    """With the registries: models, benchmarks, references and protocols that rows name exist."""
     import yaml
 
-    models = yaml.safe_load(Path("config/models.yaml").read_text(encoding="utf-8"))
-    benchmarks = yaml.safe_load(Path("config/benchmarks.yaml").read_text(encoding="utf-8"))
-    corpora = yaml.safe_load(Path("config/corpora.yaml").read_text(encoding="utf-8"))
+    known = {
+        name: yaml.safe_load(Path(f"config/{name}.yaml").read_text(encoding="utf-8")).keys()
+        for name in ("models", "benchmarks", "corpora")
+    }
+    references = {
+        *known["corpora"],
+        *known["models"],
+        "paraphrase",
+        "paraphrase_by_gpt-3.5-turbo-instruct",
+        "",
+    }
     places = 0
-    for paper, about in NAMES.papers.items():
-        for published in read_published(PUBLISHED / f"{paper}.csv"):
-            for protocol in about["protocols"].values():
-                place = looked_up(published, [*NAMES.rules, *protocol["rules"]], NAMES.parameters)
-                if isinstance(place, str):
-                    continue
-                places += 1
-                assert place.model in models or place.model in ("", "average"), published
-                assert set(place.benchmarks) <= benchmarks.keys(), published
-                known = {*corpora, *models, "paraphrase", "paraphrase_by_gpt-3.5-turbo-instruct", ""}
-                assert place.reference in known, published
-    assert places > 3000
+    for paper, about in read_papers(Results(published={PAPERS: PUBLISHED / "papers.yaml"})).items():
+        for row in read_published(PUBLISHED / f"{paper}.csv"):
+            assert row["protocol"] in {"", *about.protocols}, row
+            if row["skip"] or "average" in (row["model"], row["subset"]):
+                continue
+            places += 1
+            assert row["our_model"] in {*known["models"], ""}, row
+            assert row["our_benchmark"] in known["benchmarks"], row
+            assert row["reference"] in references, row
+            re.compile(row["our_setting"])
+    assert places > 2000
 
 
 def test_a_broken_file_is_named_with_its_line(tmp_path):
-    (tmp_path / "surp.csv").write_text(HEADER + "surp,table1,w,,32,m,ppl,,auc,much,,\n", encoding="utf-8")
-    with pytest.raises(InputError, match="line 2: value 'much'"):
-        read_published(tmp_path / "surp.csv")
+    row = number("table1", "m", "ppl", "auc", "much")
+    for broken, message in (
+        (row, "line 2: value 'much'"),
+        (
+            {key: word for key, word in row.items() if key != "our_setting"},
+            "line 2: column 'our_setting' is missing",
+        ),
+    ):
+        pd.DataFrame([broken]).to_csv(tmp_path / "surp.csv", index=False)
+        with pytest.raises(InputError, match=message):
+            read_published(tmp_path / "surp.csv")
 
 
 def test_a_study_without_papers_has_nothing_to_compare(results):
-    assert compare(results, ["blind_audit"], {}) == []
+    assert compare(results, ["blind_audit"], {}).empty
     with pytest.raises(InputError, match="no table or figure of a paper"):
         reproduction.reproduction(Artifact(**ARTIFACT | {"options": {"artifacts": []}}), results)

@@ -10,15 +10,10 @@ from pretrace.methods.settings import written_parameters, written_value
 from pretrace.questions.known import METHODS
 
 
-def variant(method: str, setting: str) -> str:
-    """Return the part of a setting that no selection chooses: `access=zero`."""
-    known = METHODS.get(method)
-    return variant_of(setting, known.grid if known else ())
-
-
 def named_variant(method: str, setting: str) -> str:
     """Return the method's name with the part of a setting that no selection chooses: `con_recall;access=zero`."""
-    return ";".join(filter(None, [method, variant(method, setting)]))
+    grid = METHODS[method].grid if method in METHODS else ()
+    return ";".join(filter(None, [method, variant_of(setting, grid)]))
 
 
 def in_grid(setting: str, method: str, free: str = "") -> bool:

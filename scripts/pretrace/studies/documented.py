@@ -14,8 +14,8 @@ from typing import Any
 
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
-from pretrace.evaluation.published_names import NamesFile
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
+from pretrace.render.published import Paper
 from pretrace.runtime.schema import Keys, Slug, Sources, json_schema, key_texts
 from pretrace.studies.keys import (
     ArtifactEntry,
@@ -49,7 +49,7 @@ FILES = {
     "artifacts": dict[Slug, ArtifactEntry],
     "downloads": dict[Slug, Download],
     "revisions": Revisions,
-    "published": NamesFile,
+    "papers": dict[Slug, Paper],
 }
 FILES |= {name: dict[Slug, reduce(or_, kinds)] for name, kinds in REGISTRIES.items()}  # type: ignore[misc]
 """The type of each file of config/."""

@@ -347,7 +347,7 @@ class ShownArtifact:
         for slug in sorted({pair.model_slug for pair in self.pairs}):
             yield "training", slug, "", self.plan.model(slug).curve
         folder = self.plan.study.folder / "published"
-        for path in [*sorted(folder.glob("*.csv")), folder / "names.yaml"]:
+        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
 
     def _shows(self, kind: str, pair: Pair) -> bool:

@@ -1,6 +1,5 @@
 """Points: tokens by entropy and log-probability (SURP figure 2), and published numbers against measured ones."""
 
-from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -9,7 +8,6 @@ import pandas as pd
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
-from pretrace.evaluation.published import NAMES, frame_of, rates, read_names
 from pretrace.evaluation.tokens import FEWEST, HEXAGONS
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -25,6 +23,7 @@ from pretrace.render.figures.drawing import (
     sheet,
 )
 from pretrace.render.names import CLASSES
+from pretrace.render.published import PRINTED, rates, read_papers
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
@@ -109,30 +108,29 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
 
     Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
     """
-    compared = rates(compared_of(artifact, results))
-    if not compared:
+    frame = rates(compared_of(artifact, results))
+    if frame.empty:
         raise artifact.error("none of the published numbers was measured")
-    names, frame = read_names(results.published[NAMES]), frame_of(compared)
-    papers: Mapping[str, pd.DataFrame] = {
-        str(paper): own for paper, own in frame.groupby("paper", sort=False)
-    }
+    papers = read_papers(results)
+    numbers = {str(paper): own for paper, own in frame.groupby("paper", sort=False)}
     handles: dict[str, Any] = {}
-    with sheet(PAGE, 0.55 + PAGE / max(len(papers), 2)) as drawn:
-        axes = drawn.subplots(1, len(papers), squeeze=False, sharex=True, sharey=True)[0]
-        for axis, (paper, own) in zip(axes, papers.items(), strict=True):
-            about = names.papers[paper]
+    with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
+        axes = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)[0]
+        for axis, (paper, own) in zip(axes, numbers.items(), strict=True):
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-            for protocol, line in zip(about["protocols"], PROTOCOLS, strict=False):
-                points = own[own["protocol"] == protocol].astype({"low": float, "high": float})
+            for protocol, line in zip(papers[paper].protocols, PROTOCOLS, strict=False):
+                points = own[own["protocol"] == protocol].astype(
+                    {"published": float, "low": float, "high": float}
+                )
                 points = points.assign(value=points["measured"])
                 draw_intervals(axis, points["published"], points, line.color)
                 (handles[f"as the {protocol}"],) = axis.plot(
                     points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
                     markerfacecolor="none", markeredgewidth=0.6, color=line.color,
                 )  # fmt: skip
-            numbers = {id(number.row) for number in compared if number.row["paper"] == paper}
+            shown = len(own[[*PRINTED]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
-            axis.set_title(f"{about['title']} ({len(numbers)} numbers)")
+            axis.set_title(f"{papers[paper].title} ({shown} numbers)")
         axes[0].set_ylabel("measured, 95 % interval")
         draw_legend(drawn, handles)
     return Drawing(drawn, frame)

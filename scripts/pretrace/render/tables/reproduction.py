@@ -1,23 +1,17 @@
 """Published against measured, number by number, and a summary for each paper."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pretrace.evaluation.published import (
-    NAMES,
-    Compared,
-    Names,
-    compare,
-    frame_of,
-    rates,
-    read_names,
-    summary,
-)
+import pandas as pd
+
+from pretrace.evaluation.averages import Record
 from pretrace.render.names import joined, method_label, metric_label
+from pretrace.render.published import PRINTED, Paper, compare, rates, read_papers, summary
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
-from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
+from pretrace.render.rows import records_of
+from pretrace.render.tables.table import Block, Cell, Head, Table, cell_of, rows_of, table_of
 
 FARTHEST = 10
 
@@ -30,37 +24,36 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
-    names = read_names(results.published[NAMES])
-    papers = list(dict.fromkeys(number.row["paper"] for number in compared))
-    summaries = [block for paper in papers for block in _summaries(names, paper, compared)]
-    apart = sorted(rates(compared), key=lambda number: (-abs(number.difference or 0), *number.row.values()))
-    rows = ((_place(number.row), _far_cells(number), False) for number in apart[:FARTHEST])
+    every = read_papers(results)
+    papers = {paper: every[paper] for paper in compared["paper"].unique()}
+    numbers = {paper: compared[compared["paper"] == paper] for paper in papers}
+    summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
+    apart = rates(compared).sort_values("difference", key=abs, ascending=False, kind="stable")
+    rows = ((_place(row), _far_cells(row), False) for row in records_of(apart[:FARTHEST]))
     blocks = [*summaries, *rows_of("The farthest apart", rows, "Number")]
-    reading = " ".join(_reading(names, paper, compared) for paper in papers)
-    return table_of(artifact, blocks, _notes(names, papers, compared), frame_of(compared), reading)
+    reading = " ".join(_reading(papers[paper], numbers[paper]) for paper in papers)
+    return table_of(artifact, blocks, _notes(papers, compared), compared, reading)
 
 
-def compared_of(artifact: Artifact, results: Results) -> list[Compared]:
+def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
     gone = {missing.name: missing.reason for missing in artifact.missing}
     compared = compare(results, artifact.options.artifacts, gone)
-    if not compared:
+    if compared.empty:
         raise artifact.error("the study shows no table or figure of a paper; leave it out.")
     return compared
 
 
-def _summaries(names: Names, paper: str, compared: Sequence[Compared]) -> list[Block]:
+def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     """Return a row an artifact: under each protocol how many of its numbers agree, and how far they are apart."""
     rows = []
-    own = [number for number in compared if number.row["paper"] == paper and not number.skipped]
-    for artifact in dict.fromkeys(number.row["artifact"] for number in own):
+    for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
-        for protocol in names.papers[paper]["protocols"]:
-            key = (artifact, protocol)
-            counts = summary([number for number in own if (number.row["artifact"], number.protocol) == key])
+        for protocol in paper.protocols:
+            counts = summary(own[own["protocol"] == protocol])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
-        rows.append((artifact, cells, False))
-    return rows_of(names.papers[paper]["title"], rows, "Table or figure")
+        rows.append((str(artifact), cells, False))
+    return rows_of(paper.title, rows, "Table or figure")
 
 
 def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
@@ -72,22 +65,21 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
     yield "largest difference", Cell(counts["largest"], signed=True)
 
 
-def _far_cells(number: Compared) -> Iterable[tuple[str, Cell]]:
-    measured = number.found
-    yield "protocol", Cell(words=number.protocol)
-    yield "published", Cell(words=number.row["value"])
-    yield "measured", Cell(measured.value, measured.low, measured.high) if measured else Cell()
-    yield "difference", Cell(number.difference, signed=True)
+def _far_cells(row: Record) -> Iterable[tuple[str, Cell]]:
+    yield "protocol", Cell(words=row["protocol"])
+    yield "published", Cell(words=row["published"])
+    yield "measured", cell_of({key: row[key] for key in ("low", "high")} | {"value": row["measured"]})
+    yield "difference", Cell(row["difference"], signed=True)
 
 
-def _place(row: Mapping[str, str]) -> str:
+def _place(row: Record) -> str:
     parts = [row["paper"], row["artifact"], row["model"], row["benchmark"], row["subset"]]
     parts += [f"{row['length']} words"] if row["length"] else []
     method = method_label(row["method"])
     return " ".join(part for part in [*parts, method, metric_label(row["metric"])] if part)
 
 
-def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) -> list[str]:
+def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     notes = [
         "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of AUCs "
         "and true-positive rates.",
@@ -97,33 +89,31 @@ def _notes(names: Names, papers: Sequence[str], compared: Sequence[Compared]) ->
         "by the draw alone are that near. On a rebuilt benchmark the texts are others: the published number has to lie "
         "in our 95 % interval (bootstrap of our texts).",
     ]
-    for paper in papers:
-        protocols = names.papers[paper]["protocols"]
-        told = "; ".join(f"{name}: {its['says'].strip()}" for name, its in protocols.items())
-        notes.append(f"{names.papers[paper]['title']}, {told}.")
-    measured = [number for number in compared if not number.skipped]
-    inferred = "Inferred, because the paper does not state it (column inferred of the CSV)"
-    kinds = {
-        inferred: sorted((number.inferred, id(number.row)) for number in measured),
-        "Not compared": [(number.reason, id(number.row)) for number in compared if number.skipped],
-        "Not measured": [(number.reason, id(number.row)) for number in measured],
-        "Not judged": [(number.agreement.unjudged, id(number.row)) for number in compared],
+    for paper in papers.values():
+        told = "; ".join(f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items())
+        notes.append(f"{paper.title}, {told}.")
+    compared = compared.assign(number=compared.groupby([*PRINTED], sort=False).ngroup())
+    skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
+    reasons = {
+        "Inferred, because the paper does not state it (column inferred of the CSV)": others["inferred"],
+        "Not compared": skipped["reason"],
+        "Not measured": others["reason"],
+        "Not judged": others["unjudged"],
     }
-    for what, reasons in kinds.items():
-        counts = Counter(reason for reason, _ in dict.fromkeys(reasons) if reason)
+    for what, column in reasons.items():
+        counts = compared["number"].groupby(column[column != ""], sort=False).nunique()
         told = "; ".join(f"{reason} ({count})" for reason, count in counts.items())
         notes += [f"{what}: {told}."] if told else []
     return notes
 
 
-def _reading(names: Names, paper: str, compared: Sequence[Compared]) -> str:
+def _reading(paper: Paper, numbers: pd.DataFrame) -> str:
     parts = []
-    own = [number for number in compared if number.row["paper"] == paper]
-    for protocol in names.papers[paper]["protocols"]:
-        counts = summary([number for number in own if number.protocol == protocol])
+    for protocol in paper.protocols:
+        counts = summary(numbers[numbers["protocol"] == protocol])
         if counts["distance"] is not None:
             parts.append(
                 f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
                 f"ones (median distance {counts['distance']:.3f})"
             )
-    return f"{names.papers[paper]['title']}: {joined(parts) if parts else 'nothing was measured'}."
+    return f"{paper.title}: {joined(parts) if parts else 'nothing was measured'}."

@@ -1,0 +1,353 @@
+"""The papers' numbers, each with what this study measured in its place under each protocol, and whether they agree.
+
+Where a benchmark was released, both numbers are of the same texts and share their sampling error, so they must
+coincide but for number formats and kernels (a fixed tolerance) or for what is drawn (the draws' standard deviation).
+Where it was rebuilt, the texts are others, and our 95 % interval decides.
+"""
+
+import csv
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from pretrace.evaluation.averages import average, number
+from pretrace.evaluation.metrics import EACH
+from pretrace.methods.settings import written_parameters
+from pretrace.render.results import Pair, Results
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Keys, Some, parse, read_yaml
+
+PAPERS = "papers"
+"""The key of config/published/papers.yaml among the published files, whose others are papers."""
+
+CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
+"""By their name in the long data, what they are called in print."""
+
+RATES = ("auc", "tpr_at_")
+"""Metrics from 0 to 1, whose differences have one scale."""
+
+PRINTED = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
+"""The columns that identify a published number."""
+
+_OUR_KEYS = (
+    "unit", "our_method", "view", "start_token", "our_subset", "our_length", "evaluation_set", "our_metric",
+)  # fmt: skip
+_COLUMNS = (
+    *PRINTED, "value", "std", "protocol", *_OUR_KEYS, "our_model", "our_benchmark", "our_setting", "reference",
+    "unjudged", "skip",
+)  # fmt: skip
+_AVERAGE = "average"
+_COUNTS = ("n_texts", "member_ratio", "nonmember_ratio")
+_BEST = {"best_eps_e": "eps", "best_k": "percentile"}
+"""Metrics that name the best value of a parameter, by AUC."""
+_SELECTIONS = ("default", "best_on_test", "grid")
+_TOLERANCE = 0.005  # for number formats and kernels
+_EXACT = 1e-9  # floating-point error in a difference of printed digits
+
+Row = Mapping[str, str]
+"""A row of config/published/{paper}.csv by column."""
+
+
+class Paper(Keys):
+    """A paper's name in print, and its protocols, each with a sentence that is printed under the table."""
+
+    title: str
+    protocols: Some[dict[str, str]]
+
+
+def read_papers(results: Results) -> dict[str, Paper]:
+    """Return the papers of config/published/papers.yaml by id."""
+    path = results.published[PAPERS]
+    return parse(read_yaml(path), dict[str, Paper], str(path))
+
+
+def read_published(path: Path) -> list[Row]:
+    """Read the rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows: list[Row] = list(csv.DictReader(file))
+    for line, row in enumerate(rows, start=2):
+        if missing := [column for column in _COLUMNS if row.get(column) is None]:
+            raise InputError(f"{path}, line {line}: column '{missing[0]}' is missing.")
+        try:
+            float(row["value"])
+        except ValueError:
+            raise InputError(f"{path}, line {line}: value '{row['value']}' is not a number.") from None
+    return rows
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of our numbers, with its 95 % interval, if it has one, and its setting, benchmark and reference.
+
+    If shots are drawn, it is the mean over `draws`, the numbers of the single draws.
+    """
+
+    value: float = math.nan
+    low: float | None = None
+    high: float | None = None
+    setting: str = ""
+    benchmark: str = ""
+    reference: str = ""
+    draws: tuple[float, ...] = ()
+
+    @property
+    def sd(self) -> float | None:
+        """Return the standard deviation over draws; None with fewer than two."""
+        return average([(draw, None, None) for draw in self.draws], "draw")[1] if self.draws else None
+
+
+def _mean(parts: Sequence[Number | None]) -> Number | None:
+    """Return the mean of numbers, without an interval, draw by draw if all are means over draws; None if one lacks."""
+    numbers = [part for part in parts if part is not None]
+    if not numbers or len(numbers) < len(parts):
+        return None
+    draws = tuple(map(mean, zip(*(part.draws for part in numbers), strict=False)))
+    return Number(mean(part.value for part in numbers), benchmark=numbers[0].benchmark, draws=draws)
+
+
+class Numbers:
+    """A study's numbers by the keys of config/published/, each table indexed once."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._tables: dict[Pair, tuple[pd.DataFrame, Mapping[Any, Any]]] = {}
+
+    def find(self, row: Row) -> Number | None:
+        """Return our number for a published one, None if the study has none.
+
+        Of the settings that match the regular expression `our_setting`, the best counts. Without a `reference`, there
+        must be only one. Subset `*` is the mean over all subsets.
+        """
+        pair = row["our_model"], row["our_benchmark"]
+        if row["our_metric"] in _COUNTS:
+            return self._count(row)
+        if pair not in self._results.metrics:
+            return None
+        if row["our_subset"] != EACH:
+            return self._best(pair, row)
+        subsets = sorted({*self._table(pair)[0]["subset"]} - {""})
+        return _mean([self._best(pair, {**row, "our_subset": subset}) for subset in subsets])
+
+    def why_not(self, row: Row) -> str:
+        """Return why the study has no such number."""
+        if _AVERAGE in (row["model"], row["subset"]):
+            return "a part of the average is missing"
+        if row["our_metric"] in _COUNTS:
+            if row["our_benchmark"] in self._results.benchmarks:
+                return "the benchmark has no such texts"
+            return "no model that can be asked reads the benchmark"
+        if row["our_metric"] == "p_value" and self.find({**row, "our_metric": "auc"}):
+            return "every score is the same, so there is nothing to test"
+        return "not measured in this study"
+
+    def _best(self, pair: Pair, row: Row) -> Number | None:
+        """Return the best setting's number; if shots are drawn, the mean of the best of each draw."""
+        metric = "auc" if row["our_metric"] in _BEST else row["our_metric"]
+        frame, places = self._table(pair)
+        rows = frame.iloc[places.get((*(row[key] for key in _OUR_KEYS[:-1]), metric), [])]
+        rows = rows[rows["setting"].str.fullmatch(row["our_setting"])]
+        rows = rows[rows["reference"] == row["reference"]] if row["reference"] else rows
+        if rows.empty or rows["reference"].nunique() > 1:
+            return None
+        if rows["draw"].isna().any():
+            return _best_of(rows, pair, row)
+        bests = [_best_of(drawn, pair, row) for _, drawn in rows.groupby("draw")]
+        draws = tuple(best.value for best in bests)
+        if len(draws) == 1:
+            return replace(bests[0], draws=draws)
+        return replace(bests[0], draws=draws, value=mean(draws), low=None, high=None)
+
+    def _table(self, pair: Pair) -> tuple[pd.DataFrame, Mapping[Any, Any]]:
+        """Return a pair's metrics and Welch's p-values, chosen settings first, and the rows' places by `_OUR_KEYS`."""
+        if pair not in self._tables:
+            frame = self._results.read("metrics", pair)
+            if pair in self._results.tests:
+                tests = self._results.read("tests", pair)
+                tests = tests[tests["test"] == "welch"]
+                frame = pd.concat(
+                    [frame, tests.assign(metric="p_value", value=tests["p"], low=None, high=None)]
+                )
+            frame = frame[frame["selection"].isin(_SELECTIONS)]
+            frame = frame.assign(
+                length=frame["length"].astype("Int64").astype("string").fillna(""),
+                order=frame["selection"].map(_SELECTIONS.index),
+            )
+            frame = frame.sort_values("order", kind="stable")
+            keys = [key.removeprefix("our_") for key in _OUR_KEYS]
+            self._tables[pair] = frame, frame.groupby(keys).indices
+        return self._tables[pair]
+
+    def _count(self, row: Row) -> Number | None:
+        if row["our_benchmark"] not in self._results.benchmarks:
+            return None
+        texts = self._results.read("benchmarks", row["our_benchmark"])
+        if row["our_subset"]:
+            texts = texts[texts["subset"] == row["our_subset"]]
+        if row["our_length"] and texts["length"].notna().any():
+            texts = texts[texts["length"].eq(int(row["our_length"])).fillna(False).astype(bool)]
+        if texts.empty:
+            return None
+        share = float(texts["label"].eq(1).mean())
+        values = {"n_texts": float(len(texts)), "member_ratio": share, "nonmember_ratio": 1 - share}
+        return Number(values[row["our_metric"]], benchmark=row["our_benchmark"])
+
+
+def _best_of(rows: pd.DataFrame, pair: Pair, row: Row) -> Number:
+    ranked = rows.sort_values("value", ascending=False, kind="stable")
+    ranked = ranked[ranked["setting"] == ranked["setting"].iloc[0]]
+    best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
+    where = best["setting"], pair[1], best["reference"]
+    if row["our_metric"] in _BEST:
+        return Number(
+            float(written_parameters(best["setting"])[_BEST[row["our_metric"]]]), None, None, *where
+        )
+    return Number(float(best["value"]), number(best["low"]), number(best["high"]), *where)
+
+
+def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> pd.DataFrame:
+    """Return a row for each published number of these artifacts (`{paper}_{artifact}`) and of their papers' text, by
+    protocol: ours, the difference, the criterion, whether they agree, else a `reason`; `skip`: it is not compared.
+
+    `gone`: models and benchmarks that the study leaves out -> why. Averages over models or subsets are those of the measured
+    numbers behind them, and have no interval.
+    """
+    wanted, numbers = set(artifacts), Numbers(results)
+    compared = []
+    for paper, about in read_papers(results).items():
+        if paper not in results.published or not any(slug.startswith(f"{paper}_") for slug in wanted):
+            continue
+        rows = [
+            row
+            for row in read_published(results.published[paper])
+            if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
+        ]
+        for protocol in about.protocols:
+            own = [row for row in rows if row["protocol"] in ("", protocol)]
+            ours = [numbers.find(row) for row in own]
+            for over in ("subset", "model"):
+                ours = _averaged(own, ours, over)
+            compared += [
+                _record(row, protocol, number, results) | {"reason": _reason(row, number, numbers, gone)}
+                for row, number in zip(own, ours, strict=True)
+            ]
+    return pd.DataFrame(compared)
+
+
+def _reason(row: Row, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]) -> str:
+    if row["skip"] or ours:
+        return row["skip"]
+    missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
+    return missing or numbers.why_not(row)
+
+
+def _averaged(rows: Sequence[Row], ours: Sequence[Number | None], over: str) -> list[Number | None]:
+    """Fill in the averages: means over the models or subsets that the paper prints beside them."""
+    keys = [key for key in PRINTED if key not in (over, "setting")]
+    parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
+    for row, measured in zip(rows, ours, strict=True):
+        if row[over] != _AVERAGE and not row["skip"]:
+            parts[tuple(row[key] for key in keys)].append(measured)
+    return [
+        _mean(parts[tuple(row[key] for key in keys)])
+        if row[over] == _AVERAGE and not row["skip"]
+        else measured
+        for row, measured in zip(rows, ours, strict=True)
+    ]
+
+
+def _record(row: Row, protocol: str, ours: Number | None, results: Results) -> dict[str, Any]:
+    """Return a row of the long data."""
+    number = ours or Number()
+    rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))
+    verdict = judge(row, ours, rebuilt=rebuilt) if ours else Verdict()
+    return {key: row[key] for key in PRINTED} | {
+        "inferred": ", ".join(sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))),
+        "published": row["value"],
+        "published_std": row["std"] or None,
+        "protocol": protocol,
+        "measured": number.value,
+        "low": number.low,
+        "high": number.high,
+        "draws": len(number.draws) if ours else None,
+        "sd": number.sd,
+        "difference": _difference(row, ours.value) if ours else None,
+        **verdict._asdict(),
+        "our_benchmark": number.benchmark,
+        "our_setting": number.setting,
+        "our_reference": number.reference,
+        "skipped": bool(row["skip"]),
+    }
+
+
+def _difference(row: Row, value: float) -> float:
+    """Return measured less published; for p-values in decades, the logarithm of their ratio."""
+    if row["metric"] == "p_value":
+        return math.log10(max(value, 1e-300) / float(row["value"]))
+    return value - float(row["value"])
+
+
+class Verdict(NamedTuple):
+    """Whether a number agrees, "true" or "false"; without a `criterion` it is "", and `unjudged` says why.
+
+    `tolerance`: the largest difference that the criterion, a key of `CRITERIA`, allows; None for an interval.
+    """
+
+    criterion: str = ""
+    tolerance: float | None = None
+    agrees: str = ""
+    unjudged: str = ""
+
+
+def judge(row: Row, ours: Number, *, rebuilt: bool) -> Verdict:
+    """Judge the agreement of a number as printed with ours, to its last digit.
+
+    The standard deviation over resamples that a paper prints beside a number is its tolerance.
+    """
+    published = float(row["value"])
+    rounding = 0.5 * 10.0 ** -len(row["value"].partition(".")[2]) + _EXACT
+    if row["unjudged"]:
+        return Verdict(unjudged=row["unjudged"])
+    if rebuilt:
+        if ours.low is None or ours.high is None:
+            return Verdict(unjudged="of a rebuilt benchmark, and without an interval")
+        agrees = ours.low - rounding <= published <= ours.high + rounding
+        return Verdict("interval", None, str(agrees).lower())
+    sd = float(row["std"]) if row["std"] else ours.sd
+    if len(ours.draws) == 1 and sd is None:
+        return Verdict(
+            unjudged="shots are drawn, and this study has one draw: no standard deviation of draws"
+        )
+    tolerance = max(0.0 if row["metric"] in _COUNTS else _TOLERANCE, sd or 0.0) + rounding
+    agrees = abs(ours.value - published) <= tolerance
+    return Verdict("tolerance" if sd is None else "draws", tolerance, str(agrees).lower())
+
+
+def rates(compared: pd.DataFrame) -> pd.DataFrame:
+    """Return the measured AUCs and rates, which have one scale."""
+    return compared[compared["measured"].notna() & compared["metric"].str.startswith(RATES)]
+
+
+def summary(compared: pd.DataFrame) -> dict[str, Any]:
+    """Count the numbers, how many were `measured`, can be `judged` and `agree`, and by which `criteria`; give
+    their rates' `median` difference, the `largest` and the median `distance` (None if none was measured).
+    """
+    apart = rates(compared)["difference"].tolist()
+    return {
+        "numbers": len(compared),
+        "measured": int(compared["measured"].notna().sum()),
+        "judged": int(compared["agrees"].ne("").sum()),
+        "agree": int(compared["agrees"].eq("true").sum()),
+        "criteria": [
+            words for criterion, words in CRITERIA.items() if criterion in set(compared["criterion"])
+        ],
+        "median": median(apart) if apart else None,
+        "largest": max(apart, key=abs) if apart else None,
+        "distance": median(map(abs, apart)) if apart else None,
+    }
