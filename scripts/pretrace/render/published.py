@@ -215,8 +215,8 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
     """Return a row for each published number of these artifacts (`{paper}_{artifact}`) and of their papers' text, by
     protocol: ours, the difference, the criterion, whether they agree, else a `reason`; `skip`: it is not compared.
 
-    `gone`: models and benchmarks that the study leaves out -> why. Averages over models or subsets are those of the measured
-    numbers behind them, and have no interval.
+    `gone`: models and benchmarks that the study leaves out -> why. Averages over models or subsets are those of the
+    measured numbers behind them, and have no interval.
     """
     wanted, numbers = set(artifacts), Numbers(results)
     compared = []
