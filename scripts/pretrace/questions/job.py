@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -28,23 +29,10 @@ SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
 
 Row = dict[str, Any]
+"""A row of the table of answers, or of the benchmark: a passage."""
+
 TextQuestion = tuple[Prompt, str]
 """A prompt, and the words that answer it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A text of the benchmark; `about` has the columns of its rows of answers."""
-
-    text_id: str
-    text: str
-    title: str
-    author: str
-    about: Row
-
-    @property
-    def slice(self) -> Slice:
-        return Slice(self.about["subset"], self.about["length"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +40,10 @@ class Task:
     """One method, setting and paraphraser ("" without), and the passages that it asks about."""
 
     method: str
-    parameters: Mapping[str, Any]
     setting: str
     paraphraser: str
-    passages: list[Passage]
+    parameters: Mapping[str, Any]
+    passages: list[Row]
 
     @property
     def about(self) -> Row:
@@ -70,9 +58,9 @@ class Task:
         """The most prompts that the task has: one that is skipped counts as done at once."""
         return 0 if self.method in CHOICES else len(self.passages) * (len(ORDERS) if self.has_options else 1)
 
-    def row(self, passage: Passage, **answer: Any) -> Row:
-        """A row of the table of answers; what `answer` does not say is null."""
-        return {**dict.fromkeys(SCHEMA.names), **self.about, **passage.about, **answer}
+    def row(self, passage: Row, **answer: Any) -> Row:
+        """Make a row of the table of answers; a column that neither passage nor `answer` has is null."""
+        return {name: passage.get(name) for name in SCHEMA.names} | self.about | answer
 
 
 def answer_questions(
@@ -102,11 +90,11 @@ def answer_questions(
     with logs.Progress(name, total=sum(task.prompts for task in tasks), unit="prompts") as progress:
         for task in tasks:
             answers: list[Row] = []
-            for place, group in groupby(task.passages, key=lambda passage: passage.slice):
+            for place, group in groupby(task.passages, key=_slice):
                 start, passages = time.monotonic(), list(group)
                 answers += questions.rows(replace(task, passages=passages), progress.update)
                 counts = {
-                    "documents": len({passage.about["document"] for passage in passages}),
+                    "documents": len({passage["document"] for passage in passages}),
                     "passages": len(passages),
                     "seconds": time.monotonic() - start,
                 }
@@ -147,18 +135,18 @@ class _Questions:
         for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
             yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
-    def _choices(self, task: Task, passages: list[Passage], progress: Progress) -> Iterator[Row]:
+    def _choices(self, task: Task, passages: list[Row], progress: Progress) -> Iterator[Row]:
         """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
         options = {}
         for passage in passages:
-            others = self.views[task.paraphraser].get(passage.text_id, ())
+            others = self.views[task.paraphraser].get(passage["text_id"], ())
             if len(others) >= PARAPHRASES:
-                options[passage.text_id] = [passage.text, *others[:PARAPHRASES]]
+                options[passage["text_id"]] = [passage["text"], *others[:PARAPHRASES]]
         answers = self._letters(task, passages, options, progress)
         if task.method not in CHOICES:
             progress(len(ORDERS) * (len(passages) - len(options)))
         for passage in passages:
-            if passage.text_id not in options:
+            if passage["text_id"] not in options:
                 yield task.row(passage, reason=f"fewer than {PARAPHRASES} paraphrases")
                 continue
             for permutation, order in enumerate(ORDERS):
@@ -175,19 +163,18 @@ class _Questions:
                 )
 
     def _letters(
-        self, task: Task, passages: list[Passage], options: Mapping[str, list[str]], progress: Progress
+        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Progress
     ) -> Iterator[Letters]:
         ordered = [
-            (passage, [options[passage.text_id][place] for place in order])
+            (passage, [options[passage["text_id"]][place] for place in order])
             for passage in passages
-            if passage.text_id in options
+            if passage["text_id"] in options
             for order in ORDERS
         ]
         if choose := CHOICES.get(task.method):
             return (Letters(None, LETTERS[choose(texts)]) for _, texts in ordered)
-        prompts = [
-            self.wording.choice(self.kind, passage.title, passage.author, texts) for passage, texts in ordered
-        ]
+        choice = partial(self.wording.choice, self.kind)
+        prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
         return iter(self.answerer.letters(prompts, progress) if prompts else [])
 
     def _texts(self, task: Task, progress: Progress) -> Iterator[Row]:
@@ -211,12 +198,12 @@ class _Questions:
             yield task.row(passage, true_answer=true, answer=reply.text, correct=correct, reason=reply.reason)
 
     def _continuations(self, task: Task, units: int) -> list[TextQuestion | None]:
-        halves = [self.answerer.split(passage.text, units) for passage in task.passages]
+        halves = [self.answerer.split(passage["text"], units) for passage in task.passages]
         chat = self.answerer.chat
         return [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
 
     def _clozes(self, task: Task) -> list[TextQuestion | None]:
-        clozes = [mask(passage.text) for passage in task.passages]
+        clozes = [mask(passage["text"]) for passage in task.passages]
         return [(self.wording.cloze(cloze), cloze.word) if cloze else None for cloze in clozes]
 
 
@@ -240,34 +227,24 @@ def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> li
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        chosen = chosen_slices(
-            {passage.slice for passage in passages}, request["subsets"], request["lengths"]
-        )
-        ids |= {passage.text_id for passage in passages if passage.slice in chosen}
-    order = list(QUESTION_METHODS)
-    return [
-        Task(
-            method,
-            parameters,
-            setting,
-            paraphraser,
-            [passage for passage in passages if passage.text_id in ids],
-        )
-        for (method, setting, paraphraser), (parameters, ids) in sorted(
-            wanted.items(), key=lambda item: (order.index(item[0][0]), item[0])
-        )
+        chosen = chosen_slices(set(map(_slice, passages)), request["subsets"], request["lengths"])
+        ids |= {passage["text_id"] for passage in passages if _slice(passage) in chosen}
+    tasks = [
+        Task(*key, parameters, [passage for passage in passages if passage["text_id"] in ids])
+        for key, (parameters, ids) in sorted(wanted.items())
     ]
+    return sorted(tasks, key=lambda task: list(QUESTION_METHODS).index(task.method))
 
 
-def _passages(benchmark: pd.DataFrame) -> list[Passage]:
+def _passages(benchmark: pd.DataFrame) -> list[Row]:
     ordered = benchmark.sort_values(["subset", "length", "document", "passage"], kind="stable")
     numbers = ("label", "length", "passage")
     columns = {
         name: whole_numbers(ordered[name]) if name in numbers else ordered[name].tolist()
         for name in ("text_id", "text", "title", "author", "document", "subset", *numbers)
     }
-    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-    return [
-        Passage(row.pop("text_id"), row.pop("text"), row.pop("title"), row.pop("author"), about=row)
-        for row in rows
-    ]
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _slice(passage: Row) -> Slice:
+    return Slice(passage["subset"], passage["length"])
