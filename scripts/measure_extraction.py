@@ -15,7 +15,7 @@ with job_log(snakemake.log[0]):
         PassIndex(read_json(snakemake.input.manifest), Path(snakemake.params.store)),
         benchmark,
         extraction,
-        load_decoder(Path(snakemake.input.checkpoint)),
+        load_decoder(Path(snakemake.input.tokenizer)),
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)

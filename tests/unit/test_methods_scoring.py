@@ -160,6 +160,19 @@ def test_a_pass_of_log_probabilities_alone_scores_what_needs_no_more(
     assert "surp: no score for 20 texts of made_up: missing: the entropies" in log_lines.text
 
 
+def test_a_pass_of_the_likeliest_tokens_scores_the_settings_that_read_no_more(
+    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
+) -> None:
+    """As a server's pass, which has neither entropies nor variances."""
+    none = {"entropies": None, "variances": None}
+    changes = dict.fromkeys(benchmark_table["text_id"], none)
+    store = Store(tmp_path, "tiny", benchmark_table).add(changes=changes)
+    run = a_run({"method": "max_renyi", "parameters": {"k": 0.1, "entropy": ["shannon", "min"]}}, "loss")
+    scores = score_of(store, run)
+    assert set(scores.loc[scores["method"] == "max_renyi", "setting"]) == {"k=0.1;entropy=min"}
+    assert "max_renyi: no score for 20 texts of made_up: missing: the entropies" in log_lines.text
+
+
 def test_texts_without_scored_tokens_are_left_out_and_counted(
     tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
 ) -> None:

@@ -1,18 +1,25 @@
 """Passes by an API that scores prompts: equal to the engine's own, and refused where they cannot be believed."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 from made_up_jobs import NAMES, benchmark_of, request, target_of
 
 from echo_server import EchoServer
-from llama_server import llama_server
+from llama_server import MEMBER, llama_server, wheel_of_the_model
 from loopback import Loopback
+from pretrace.evaluation.extraction import windows_of
 from pretrace.models.api import faults as faults_module
 from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
+from pretrace.models.gguf import convert_gguf
+from pretrace.models.tokens import load_decoder
 from pretrace.passes import job
 from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
+from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_table
 
@@ -41,13 +48,14 @@ def quick(monkeypatch):
 def run(tiny_checkpoint, tmp_path):
     """Runs passes of a kind of model, here or by an API at `url`; `known`: whether its tokenizer is."""
 
-    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS):
-        local = target_of(tiny_checkpoint(kind))
+    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, **keys):
+        local = target_of(kind if isinstance(kind, Path) else tiny_checkpoint(kind))
         where = tmp_path / ("api" if url else "local") / str(known)
         with AnswerStore(tmp_path / "answers.sqlite") as store:
             if url:
                 free = {"input": 0, "output": 0}
-                api = {"base_url": url, "model": kind, "endpoint": "completions", "price": free, "echo": True}
+                api = {"base_url": url, "model": "m", "endpoint": "completions", "price": free}
+                api |= keys or {"echo": True}
                 client = ApiClient(Endpoint(name="echoing", **api), store, budget_usd=0)
                 local = echo_target(client, local if known else None)
             manifest = job.run(
@@ -185,3 +193,102 @@ def test_spans_are_found_by_what_the_tokens_spell():
     assert after(echo, slice(1, 4), "nion") == 2  # a token on the border is the text's
     with pytest.raises(InputError, match="garbles"):
         after(Echo(["\ufffd", "a"], [0, 0]), slice(0, 2), "a")
+
+
+WAYS = ["prompt_logprobs", "next_token"]
+CUT = {"windows": [6, 4, 3]}
+
+
+@pytest.mark.parametrize("top40", WAYS)
+@pytest.mark.parametrize(("kind", "changes"), [("gpt_neox", {}), ("llama", {}), ("llama", CUT)])
+def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes, top40):
+    beside = [] if changes else [request(altered="lowercase"), request(**WITH_SHOTS)]
+    with serving(kind) as server:
+        served = run(kind, [request(statistics="likeliest", **changes), *beside], url=server.url, top40=top40)
+    local = run(kind, [request(statistics="top40", **changes), *beside])
+    assert served[0]["views"][0]["statistics"] == "likeliest"
+    for view, own in zip(served[0]["views"], local[0]["views"], strict=True):
+        echoed, rows = (
+            read_table(folder / entry["file"]).to_pylist()
+            for (_, folder), entry in ((served, view), (local, own))
+        )
+        assert len(echoed) == len(rows) > 0
+        for row, other in zip(echoed, rows, strict=True):
+            same = ("text_id", "variant", "token_ids", "skipped", "n_tokens", "shots_used")
+            assert [row[key] for key in same] == [other[key] for key in same]
+            np.testing.assert_allclose(row["logprobs"], other["logprobs"], atol=1e-4)
+            assert row["entropies"] is row["variances"] is None
+            if view["statistics"] == "likeliest":
+                for key in ("highest", "top40"):
+                    np.testing.assert_allclose(row[key], other[key], atol=1e-4)
+                assert row["ranks"] == np.minimum(other["ranks"], 40).tolist()
+
+
+@pytest.mark.parametrize("top40", WAYS)
+def test_extraction_behind_a_server_is_that_of_a_local_job(run, serving, tiny_checkpoint, top40):
+    text = "The state of the union is strong, and the people of the United States know it. " * 2
+    keys = {"prefix": 6, "suffix": 1, "stride": 1}
+    cut = {"start_token": "<s>", "parts": [{"subsets": None, "lengths": None}], **keys}
+    asked = {"start_token": "<s>", "windows": list(keys.values())}
+    with serving("llama") as server:
+        far = run(
+            "llama", [request(statistics="likeliest", **asked)], url=server.url, texts=[text], top40=top40
+        )
+    near = run("llama", [request(statistics="top40", **asked)], texts=[text])
+    decode = load_decoder(tiny_checkpoint("llama"))
+    served, local = (
+        windows_of(PassIndex(manifest, folder), benchmark_of([text]), cut, decode)
+        for manifest, folder in (far, near)
+    )
+    assert local["log_p_top"].notna().any()
+    assert local["log_p_top"].isna().any()
+    pd.testing.assert_frame_equal(served, local, check_exact=False, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("errs", "top40", "says"),
+    [
+        (
+            {"most": 20},
+            "prompt_logprobs",
+            "malformed answer .* instead of 40; start vLLM with --max-logprobs 40",
+        ),
+        ({"ignored": True}, "prompt_logprobs", "malformed answer .*no prompt_logprobs"),
+        (
+            {"biased": True},
+            "next_token",
+            r"does not tell a token's probability before a bias.* or leave top40 out",
+        ),
+        ({"most": 50}, "next_token", "malformed answer .*no ids and log-probabilities"),
+    ],
+)
+def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, top40, says):
+    with serving("llama", **errs) as server, pytest.raises(InputError, match=says):
+        run("llama", [request(statistics="likeliest")], url=server.url, top40=top40, attempts=2)
+
+
+def test_a_server_with_another_tokenizer_scores_other_tokens(run, tiny_checkpoint):
+    foreign = EchoServer(tiny_checkpoint("llama"))
+    own = foreign._of_vllm
+    foreign._of_vllm = lambda ids, after, most: own([*ids[1:], ids[0]], after, most)
+    with Loopback(foreign) as server, pytest.raises(InputError, match="scores other tokens than it was sent"):
+        run("llama", [request(statistics="likeliest")], url=server.url, top40="prompt_logprobs")
+
+
+@pytest.mark.full
+def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
+    """llama.cpp, which computes with 4-bit weights, against the same weights dequantised, in float32."""
+    convert_gguf(wheel_of_the_model(), MEMBER, tmp_path / "smollm2")
+    record = tmp_path / "smollm2" / "checkpoint.json"
+    texts = ["We the people of the United States, in order to form a more perfect union, establish justice"]
+    with llama_server(tmp_path) as url:
+        served = run(record, [request(statistics="likeliest")], url=url, texts=texts, top40="next_token")
+    local = run(record, [request(statistics="top40")], texts=texts)
+    [far], [near] = (
+        read_table(folder / manifest["views"][0]["file"]).to_pylist() for manifest, folder in (served, local)
+    )
+    assert far["token_ids"] == near["token_ids"]
+    for key, apart in (("logprobs", 0.15), ("highest", 0.15), ("top40", 0.05)):
+        assert np.abs(np.subtract(far[key], near[key])).mean() < apart
+    for most in (1, 40):
+        assert np.mean(np.less(far["ranks"], most) == np.less(near["ranks"], most)) > 0.9

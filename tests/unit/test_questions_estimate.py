@@ -17,9 +17,9 @@ TEXTS = pd.DataFrame(
 )
 
 
-def lines_of(**work):
+def lines_of(endpoint=ENDPOINT, **work):
     plain = {"model": "api", "benchmark": "texts", "subsets": None, "lengths": None}
-    return estimate([plain | work], {"api": ENDPOINT}, {"texts": TEXTS})
+    return estimate([plain | work], {"api": endpoint}, {"texts": TEXTS})
 
 
 def test_every_order_of_the_options_holds_the_passage_and_three_like_it():
@@ -39,6 +39,9 @@ def test_a_pass_reads_every_variant_after_every_shot():
     (line,) = lines_of(task="scoring", shots=2, variants=3, subsets=["a"])
     assert (line.requests, line.completion_tokens) == (6, 6)
     assert line.prompt_tokens == 3 * 120 + 6 * 2 * 60
+    token_by_token = ENDPOINT.model_copy(update={"top40": "next_token"})
+    (line,) = lines_of(token_by_token, task="scoring", shots=0, variants=1, subsets=["a"])
+    assert (line.requests, line.prompt_tokens) == (120, 100 * 50 + 20 * 10)
 
 
 def test_each_sample_of_a_continued_text_is_a_request_for_its_second_half():

@@ -38,6 +38,22 @@ def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_pa
         assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 
 
+@pytest.mark.parametrize("top40", ["prompt_logprobs", "next_token"])
+def test_a_server_that_returns_the_likeliest_tokens_is_measured_too(tmp_path, top40):
+    far = {"far": {"source": "openai", "api": FREE | {"top40": top40}, "tokenizer": "smollm2-135m"}}
+    methods = ["loss", {"max_renyi": {"entropy": "min"}}]
+    run = RUN | {"model": "far", "extraction": {}, "methods": methods}
+    loaded = load_written(tmp_path, study(models=far, runs=[run]))
+    assert {item.method for item in loaded.runs[0].methods} >= {"loss", "max_renyi"}
+    requests = Plan(loaded).pair("far", "sotu").requests
+    assert {request.statistics for request in requests} == {"likeliest"}
+    assert {request.reading.windows for request in requests} == {None, "past_context"}
+    with pytest.raises(InputError, match=r"models: far: api\.top40 needs the key 'tokenizer'"):
+        load_written(
+            tmp_path, study(models={"far": {"source": "openai", "api": FREE | {"top40": top40}}}, runs=[run])
+        )
+
+
 def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_path):
     found = load_written(tmp_path, study(runs=[RUN | {"extraction": {}, "methods": ["loss"]}]))
     requests = Plan(found).pair("smollm2-135m", "sotu").requests

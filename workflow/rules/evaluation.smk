@@ -50,7 +50,7 @@ rule measure_extraction:
     input:
         manifest=pair.passes,
         benchmark=pair.texts,
-        checkpoint=pair.checkpoint,
+        tokenizer=model.tokenizer,
         known=pair.held_windows,
     output:
         windows="results/<study>/windows/{model}/{benchmark}.parquet",

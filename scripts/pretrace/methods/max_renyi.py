@@ -9,6 +9,7 @@ from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
 @method(
     "max_renyi",
     needs=("entropies", "highest"),
+    only_for={"entropies": {"entropy": "shannon"}, "highest": {"entropy": "min"}},
     grid={"k": (0.05, 0.1, 0.2, 0.5, 1.0)},
     convention=("k",),
 )

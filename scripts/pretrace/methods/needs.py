@@ -1,6 +1,6 @@
 """Tell whether a run offers what a method needs, and which further views and prefixes it needs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pretrace.methods.registry import find
@@ -14,8 +14,11 @@ ALTERED_VIEWS = {"lowercase": "lowercase"}
 PREFIXES = {"nonmember_prefix": "nonmember", "member_prefix": "member"}
 """Needs that a prefix answers -> the kind of its shots."""
 
-FULL_VOCABULARY = ("entropies", "variances", "highest", "ranks", "top40")
-"""Needs that a model meets only with its whole predictions."""
+OF_WHOLE_PREDICTIONS = ("entropies", "variances")
+"""Needs that a model meets only with the probabilities of all tokens."""
+
+FULL_VOCABULARY = (*OF_WHOLE_PREDICTIONS, "highest", "ranks", "top40")
+"""Needs that a model meets only with the probabilities of further tokens than the text's own: all, or the likeliest."""
 
 # fmt: off
 CASELESS = frozenset({
@@ -37,29 +40,33 @@ class Obstacle(NamedTuple):
 def obstacle(
     id: str,
     run: Mapping[str, Any],
+    parameters: Mapping[str, Any] | None = None,
     *,
     language: str,
     has_prefixes: bool = False,
-    full_vocabulary: bool = True,
+    lacking: Collection[str] = (),
     log_probabilities: bool = True,
 ) -> Obstacle | None:
-    """Return why a run cannot have rows of the method `id`; None if it can.
+    """Return why a run cannot have rows of the method `id` in any of its settings; None if it can.
 
     `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
-    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `full_vocabulary` is false
-    for models that return log-probabilities alone, `log_probabilities` for models without those of a text's tokens.
+    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
+    of tokens that the model does not give; `log_probabilities` is false for models without those of a text's tokens.
     """
-    needs = set(find(id).needs)
-    if find(id).reads_passes and not log_probabilities:
+    method = find(id)
+    needs = set(method.needs)
+    if method.reads_passes and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
-    kind = find(id).input
+    kind = method.input
     if kind and not kind.names(run):
         return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
     if needs & PREFIXES.keys() and not has_prefixes:
         return Obstacle(
             "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
         )
-    if needs & set(FULL_VOCABULARY) and not full_vocabulary:
+    if needs & set(lacking) and all(
+        method.needs_of(setting) & set(lacking) for setting in settings(id, parameters)
+    ):
         return Obstacle("the model gives no full-vocabulary statistics", "")
     if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
         return Obstacle(f"the script of '{language}' has no lower case", "")

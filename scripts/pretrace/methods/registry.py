@@ -86,6 +86,7 @@ class Method:
 
     defaults         parameter -> value, in the order of the function's keyword parameters
     grid             parameter -> the values that hyperparameter selection tries, or that a run of questions may list
+    only_for         need -> the values of parameters that have it, where not every setting does
     types            parameter -> what a configuration is checked against: `bool`, `int`, `float`, a `Literal` of
                      strings, or a range of `statistics`
     convention       parameters whose default is this project's choice, since the paper fixes none
@@ -102,6 +103,7 @@ class Method:
     defaults: dict[str, Value] = field(default_factory=dict)
     grid: dict[str, tuple[Value, ...]] = field(default_factory=dict)
     types: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    only_for: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     convention: tuple[str, ...] = ()
     costly: tuple[str, ...] = ()
     empty_parameter: str = ""
@@ -110,6 +112,16 @@ class Method:
     control: bool = False
     options: bool = False
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
+
+    def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
+        """Return the needs of a setting."""
+        values = self.defaults | dict(parameters)
+        absent = (
+            need
+            for need, only in self.only_for.items()
+            if any(values[name] != value for name, value in only.items())
+        )
+        return frozenset(self.needs).difference(absent)
 
     @property
     def scope(self) -> str:
@@ -187,7 +199,9 @@ def _mistakes(entry: Method) -> Iterator[str]:
             yield f"unknown need '{need}': {nearest(need, NEEDS)}"
     if len(INPUTS.keys() & set(entry.needs)) > 1:
         yield f"a score names one reference; it cannot need several of {', '.join(INPUTS)}."
-    for name in (*entry.grid, *entry.convention, *entry.costly, *filter(None, [entry.empty_parameter])):
+    conditions = [name for only in entry.only_for.values() for name in only]
+    named = [*entry.grid, *entry.convention, *entry.costly, *conditions, entry.empty_parameter]
+    for name in filter(None, named):
         if name not in entry.defaults:
             yield f"'{name}' is not a parameter of the function: {nearest(name, entry.defaults)}"
     for name in set(entry.costly) - entry.grid.keys():

@@ -138,7 +138,7 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
 
 
 def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
-    groups = [(key, group) for key, named in wanted.items() for group in _by_prefix(key.method, named)]
+    groups = [(key, group) for key, named in wanted.items() for group in _by_needs(key.method, named)]
     text_scores = {
         number: _TextScores(plain, key, group, inputs)
         for number, (key, group) in enumerate(groups)
@@ -154,11 +154,12 @@ def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
         yield block
 
 
-def _by_prefix(id: str, named: Settings) -> list[Settings]:
-    """Group the settings of a method that read the same passes."""
-    groups: dict[tuple[tuple[Prefix, int], ...], Settings] = {}
+def _by_needs(id: str, named: Settings) -> list[Settings]:
+    """Group the settings of a method that need the same statistics and read the same passes."""
+    groups: dict[tuple[frozenset[str], tuple[tuple[Prefix, int], ...]], Settings] = {}
     for name, params in named.items():
-        groups.setdefault(tuple(prefix_passes(id, params).values()), {})[name] = params
+        key = find(id).needs_of(params), tuple(prefix_passes(id, params).values())
+        groups.setdefault(key, {})[name] = params
     return list(groups.values())
 
 
@@ -167,8 +168,9 @@ class _TextScores:
 
     def __init__(self, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> None:
         self.method, self._plain, self._key, self._named = find(key.method), plain, key, named
-        passes = prefix_passes(key.method, next(iter(named.values())))
-        self._complete = inputs.completion(self.method, plain, key, passes)
+        params = next(iter(named.values()))
+        self._needs = [need for need in self.method.needs if need in self.method.needs_of(params)]
+        self._complete = inputs.completion(self.method, plain, key, prefix_passes(key.method, params))
         self._label = f"{key.method} ({key.reference})" if key.reference else key.method
         self._unscored = inputs.unscored
         self._ids: list[str] = []
@@ -194,7 +196,7 @@ class _TextScores:
         """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
-        for need in self.method.needs:
+        for need in self._needs:
             if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
                 return f"missing: {NEEDS[need]}"
         return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""

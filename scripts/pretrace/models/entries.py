@@ -106,13 +106,20 @@ class Api(Keys):
     `top_logprobs`."""
     echo: bool = False
     """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply."""
+    top40: Maybe[Literal["prompt_logprobs", "next_token"]] = None
+    """How the API gives the 40 most likely tokens at each place of a text (`completions` only), for `extraction` and
+    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`; `next_token`, as
+    llama.cpp's server, which is asked once for each token. Needs the entry's `tokenizer` (default, it does not)."""
 
     @model_validator(mode="after")
     def _offered(self) -> Self:
         if self.logit_bias is not None and self.top_logprobs is None:
             raise ValueError("logit_bias needs the key 'top_logprobs' beside it")
-        if self.echo and self.endpoint != "completions":
-            raise ValueError("echo: only the completions endpoint scores prompts; set endpoint: completions")
+        for key in ("echo", "top40"):
+            if getattr(self, key) and self.endpoint != "completions":
+                raise ValueError(
+                    f"{key}: only the completions endpoint scores prompts; set endpoint: completions"
+                )
         return self
 
 
@@ -204,6 +211,14 @@ class ApiModel(ModelEntry):
 
     api: Api
     """Address, features and price: [models behind an API](#models-behind-an-api)."""
+
+    @model_validator(mode="after")
+    def _tokenized(self) -> Self:
+        if self.api.top40 and self.tokenizer is None:
+            raise ValueError(
+                "api.top40 needs the key 'tokenizer', a local model that has the model's tokenizer"
+            )
+        return self
 
 
 MODELS: dict[str, type[ModelEntry]] = {

@@ -7,7 +7,7 @@ exactly those that a local pass reads; else the text itself is, and the tokens' 
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -19,8 +19,9 @@ from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.target import ApiTarget, CodePoints
 from pretrace.models.target import Target
 from pretrace.models.tokens import SERVER_START
+from pretrace.passes import likeliest
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
-from pretrace.passes.requests import Request
+from pretrace.passes.requests import STATISTICS, Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -259,24 +260,52 @@ class EchoScorer:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [1, scored tokens]: log-probabilities in nats.
+        """Return for each request float32 [kinds, scored tokens], `requests.STATISTICS`; log-probabilities in nats.
 
-        Raises `InputError` where full-vocabulary statistics are asked for, and where a probe shows that the
-        server does not score prompts, or shifts what it gives.
+        Raises `InputError` for statistics that the API does not give, and where a probe shows that the server does not
+        score prompts, or shifts what it gives.
         """
-        if statistics != "logprobs":
+        has_likeliest = self._target.client.endpoint.top40 is not None
+        if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
+        size = len(STATISTICS[statistics])
         scored = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
         progress(len(window) - len(scored), 0)
-        values = [np.zeros((1, 0), dtype=np.float32)] * len(window)
+        values = [np.zeros((size, 0), dtype=np.float32)] * len(window)
         if scored:
-            self._check(prompt_prefix.start)
-            prompts = [echo_request(self._prompt(window[index], prompt_prefix)) for index in scored]
-            echoes = self._target.client.ask(prompts, echo_of, lambda answers: progress(answers, 0))
-            for index, echo in zip(scored, echoes, strict=True):
-                values[index] = self._values(echo, window[index], prompt_prefix)
+            ask = self._likeliest if has_likeliest else self._echoed
+            requests = [window[index] for index in scored]
+            told = ask(requests, prompt_prefix, lambda answers: progress(answers, 0))
+            for index, value in zip(scored, told, strict=True):
+                values[index] = value[:size]
             progress(0, sum(value.shape[1] for value in values))
         return values
+
+    def _echoed(
+        self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
+    ) -> Iterator[np.ndarray]:
+        self._check(prompt_prefix.start)
+        prompts = [echo_request(self._prompt(request, prompt_prefix)) for request in requests]
+        for echo, request in zip(self._target.client.ask(prompts, echo_of, progress), requests, strict=True):
+            yield self._values(echo, request, prompt_prefix)
+
+    def _likeliest(
+        self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
+    ) -> Iterator[np.ndarray]:
+        client, start = self._target.client, prompt_prefix.start
+        if client.endpoint.top40 == "next_token" and start not in self._checked:
+            prompts = [
+                (*start, *self._target.tokenizer(text, add_special_tokens=False)["input_ids"])
+                for text in TEXTS
+            ]
+            compared = likeliest.check_bias(client, prompts)
+            log.info("%s: %d tokens are as likely with a bias as without", self._name, compared)
+            self._checked.add(start)
+        texts = []
+        for request in requests:
+            ids = [*prompt_prefix.ids, *request.tokens.tolist()]
+            texts.append((ids, len(ids) - len(request.scored(prompt_prefix))))
+        return likeliest.scored(client, texts, progress)
 
     def tokenised(
         self, window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix

@@ -24,8 +24,14 @@ ENGINE_VERSION = 2  # raise when the same request would give other numbers: all 
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""
-STATISTICS = {"logprobs": ("logprobs",), "full": _FULL, "top40": (*_FULL, "top40")}
-"""The kinds of statistics, the smallest first -> the numbers that a pass stores for each token."""
+STATISTICS = {
+    "logprobs": ("logprobs",),
+    "likeliest": ("logprobs", "highest", "ranks", "top40"),
+    "full": _FULL,
+    "top40": (*_FULL, "top40"),
+}
+"""The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
+server can give that returns the 40 likeliest tokens."""
 
 WINDOW = 50_000  # requests that are alive at one time
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids

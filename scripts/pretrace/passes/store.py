@@ -55,9 +55,11 @@ def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np
         "shots_used": [prompt_prefix.shots_used] * len(window),
         "skipped": [request.skipped(prompt_prefix) for request in window],
     }
-    for row, name in enumerate(STATISTICS["top40"]):
-        computed = row < len(values[0])
-        columns[name] = lists([value[row] for value in values], name) if computed else [None] * len(window)
+    # the kinds of statistics differ in their number
+    [names] = [names for names in STATISTICS.values() if len(names) == len(values[0])]
+    for name in STATISTICS["top40"]:
+        parts = [value[names.index(name)] for value in values] if name in names else None
+        columns[name] = [None] * len(window) if parts is None else lists(parts, name)
     return pa.Table.from_pydict(columns, schema=SCHEMA)
 
 

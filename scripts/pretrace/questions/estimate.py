@@ -68,9 +68,12 @@ def _counts(item: Mapping[str, Any], benchmark: pd.DataFrame, endpoint: Endpoint
             # a sample may have TOKENS_A_WORD for each word of the second half: about as many as the text has
             return requests, requests * wording + samples * whole // 2, samples * whole
         case _:
-            requests = texts * item["variants"]
-            before = item["shots"] * (whole // max(texts, 1))
-            return requests, item["variants"] * whole + requests * before, requests
+            variants, before = item["variants"], item["shots"] * (whole // max(texts, 1))
+            requests = variants * texts
+            if endpoint.top40 == "next_token":  # each token is a request, and reads what is before it
+                read = sum(count * (before + count // 2) for count in tokens)
+                return variants * whole, variants * read, variants * whole
+            return requests, variants * whole + requests * before, requests
 
 
 def table(

@@ -123,8 +123,8 @@ class Pair:
         """Every reading of the benchmark by the model, as a target and as another target's reference model.
 
         A target's own text gets full statistics, so a method added later costs no model time. Companion views, a
-        reference model's passes, and all passes of an API have log-probabilities only. A run without methods that
-        score single texts needs no pass.
+        reference model's passes, and all passes of an API have log-probabilities only; of the text itself an API may
+        give the 40 likeliest tokens too. A run without methods that score single texts needs no pass.
         """
         requests: list[PassRequest] = []
         for run in self.study.runs_by_reader.get(self.slugs, []):
@@ -134,8 +134,12 @@ class Pair:
             if run.scores_texts:
                 requests += [request for view in run.views for request in _requests_of_methods(run, view)]
             requests += _requests_of_extraction(run)
-        if isinstance(self.model.entry, ApiModel):
-            requests = [replace(request, statistics="logprobs") for request in requests]
+        if isinstance(entry := self.model.entry, ApiModel):
+            most = "likeliest" if entry.api.top40 else "logprobs"
+            requests = [
+                replace(request, statistics=most) if request.statistics != "logprobs" else request
+                for request in requests
+            ]
         return tuple(dict.fromkeys(requests))
 
     @cached_property

@@ -193,6 +193,11 @@ def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> M
     name = server.model or hub
     if name is None:
         raise InputError(f"{where}: missing key 'model', the model's name on the server.")
+    if server.top40 and entry.tokenizer is None:
+        raise InputError(
+            f"{where}.top40: token ids are sent, so that the model's entry needs a tokenizer: a local model that has "
+            "the same one, as its smaller sibling."
+        )
     api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.given(), "model": name}
     api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS

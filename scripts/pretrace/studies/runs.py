@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pretrace.methods import METHODS, Chosen, prefix_needs
+from pretrace.methods.needs import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry
 from pretrace.runtime.errors import InputError
 from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
@@ -114,7 +115,16 @@ def _asks_de_cop(run: Run) -> bool:
 
 def scores_prompts(model: ModelEntry) -> bool:
     """Whether the model gives log-probabilities of a text's own tokens."""
-    return model.api.echo if isinstance(model, ApiModel) else not isinstance(model, AnswersModel)
+    if isinstance(model, ApiModel):
+        return model.api.echo or model.api.top40 is not None
+    return not isinstance(model, AnswersModel)
+
+
+def lacking(model: ModelEntry) -> tuple[str, ...]:
+    """Return the statistics of tokens that the model does not give."""
+    if isinstance(model, ApiModel):
+        return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY
+    return FULL_VOCABULARY if isinstance(model, AnswersModel) else ()
 
 
 def check_api_run(where: str, run: WrittenRun, models: Models, *, methods: Sequence[Chosen]) -> None:

@@ -42,7 +42,7 @@ from pretrace.studies.registries import (
     path_of,
 )
 from pretrace.studies.revisions import load_revisions
-from pretrace.studies.runs import Run, check_agreement, check_api_run, runs_by_pair, scores_prompts
+from pretrace.studies.runs import Run, check_agreement, check_api_run, lacking, runs_by_pair, scores_prompts
 from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
@@ -354,10 +354,11 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
     """Return a run's key `extraction` with its defaults, None where the run has none."""
     if run.extraction is None:
         return None
-    if isinstance(model, AnswersModel | ApiModel):
+    if "top40" in lacking(model):
         raise InputError(
             f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
-            "each position. Take extraction out, or name a model whose weights can be loaded."
+            "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
+            "them (top40 in its api)."
         )
     if run.extraction.prefix is not None and run.extraction.context is not None:
         raise InputError(
@@ -400,11 +401,12 @@ def _resolve_methods(
     offers: dict[str, Any] = {
         "language": benchmark.language,
         "has_prefixes": benchmark.prefix is not None,
-        "full_vocabulary": not isinstance(model, ApiModel),
+        "lacking": lacking(model),
         "log_probabilities": scores_prompts(model),
     }
     named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
-    hindered = {item.method: why for item in chosen if (why := obstacle(item.method, named, **offers))}
+    obstacles = {item.method: obstacle(item.method, named, item.parameters, **offers) for item in chosen}
+    hindered = {method: why for method, why in obstacles.items() if why}
     # answers or a server that the configuration puts in a model's place cannot have all that its weights have
     replaced = isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
     if run.methods is not None and not replaced:
