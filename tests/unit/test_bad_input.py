@@ -130,11 +130,11 @@ def test_another_encoding_is_refused_with_its_line(tmp_path, encoding, ending):
     "text",
     [
         "a", "語", "\u202eright to left\u202c", "שלום עולם", "مرحبا بالعالم", "e" + "\u0301" * 500, "👩‍👩‍👧‍👦" * 50,
-        "\u200b", "\ufeffmark", "a\u2028b", "\x1b[31mred", "<script>alert(1)</script>", "\\input{/etc/passwd}",
+        "\ufeffmark", "a\u2028b", "\x1b[31mred", "<script>alert(1)</script>", "\\input{/etc/passwd}",
         "%s %d {0}", "\ufffd" * 20, "a" * 1_000_000, "word " * 200_000, "NaN",
         "\U0001d573\U0001d58a", "ﷺ" * 100, "a\rb", "=1+1", "\U0010ffff",
     ],
-    ids=range(23),
+    ids=range(22),
 )  # fmt: skip
 def test_odd_but_honest_texts_are_kept_as_they_are(tmp_path, text):
     path = tmp_path / "t.jsonl"

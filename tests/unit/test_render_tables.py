@@ -11,6 +11,7 @@ from made_up_results import changed, row_of
 from pretrace.render.phrases import conditions
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
+from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -68,6 +69,15 @@ def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
     for column in ("value", "low", "high", "n_members", "setting"):
         assert row[column] == by_method.loc["dc_pdd", column]
     assert {"p", "p_holm", "star", "bold", "marks"} <= set(frame.columns)
+
+
+def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
+    ids = ["=HYPERLINK(1)", "+1", "@SUM", "-a", "\tb", "-0.5", "plain"]
+    rows = csv_text(pd.DataFrame({"id": ids, "value": [-1.0] * len(ids)})).splitlines()[1:]
+    assert [row.rpartition(",")[0] for row in rows] == [
+        "'=HYPERLINK(1)", "+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
+    ]  # fmt: skip
+    assert all(row.endswith(",-1.0") for row in rows)
 
 
 def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):

@@ -6,7 +6,9 @@ import gzip
 import json
 import re
 import sys
+import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,18 +25,20 @@ _FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
 
 
 def rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Each row as (where, row): `where` is `file:line`, or `file, row n` for Parquet; it starts error
-    messages.
+    """Yield each row as (where, row): `where` is `file:line`, or `file, row n` for Parquet; it starts error messages.
 
-    A text file (.txt) is one row without a label, whose id is the file's name.
-
-    A byte-order mark and blank lines are skipped. In CSV, where every cell is a string, an empty cell is None. Raises
-    `InputError` on a missing file, another format, or a line that cannot be read.
+    A text file (.txt) is one row without a label, whose id is the file's name. A byte-order mark and blank lines are
+    skipped. In CSV, where every cell is a string, an empty cell is None. Raises `InputError` on a missing file, another
+    format, or a line that cannot be read.
     """
     path = Path(path)
-    if not path.is_file():
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError as error:  # a name of 300 letters
+        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {_FORMATS}.") from error
+    if not is_file:
         raise InputError(
-            f"{path} {'is a folder' if path.is_dir() else 'does not exist'}; give a file: {_FORMATS}."
+            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {_FORMATS}."
         )
     name = path.name.lower()
     if name.endswith((".jsonl", ".jsonl.gz")):
@@ -49,7 +53,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines with their line ends, decoded one by one so that an error can name its line."""
+    """Yield the lines with their line ends, decoded one by one so that an error can name its line."""
     number = 0
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
@@ -66,21 +70,31 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield each object of a file of JSON lines with its place, `file:line`."""
     for number, line in enumerate(lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{where}: this line is not valid JSON ({error}); {_instead_of_jsonl(line, number)}."
-            ) from error
+            row = json.loads(line, object_pairs_hook=_unique_keys)
+        except RecursionError as error:
+            raise InputError(f"{where}: values are nested too deep; write one flat object a line.") from error
+        except ValueError as error:
+            advice = _instead_of_jsonl(line, number)
+            raise InputError(f"{where}: this line is not valid JSON ({error}); {advice}.") from error
         if not isinstance(row, dict):
             raise InputError(
                 f'{where}: this line is not a JSON object; write {{"input": ..., "label": ...}}.'
             )
         yield where, row
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f"key {key!r} is given twice, and only one value can count")
+    return row
 
 
 def _instead_of_jsonl(line: str, number: int) -> str:
@@ -179,7 +193,22 @@ def _words(text: str) -> str:
         raise ValueError("holds a NUL character (U+0000), which is not text; remove it")
     if text.encode(errors="ignore").decode() != text:
         raise ValueError("holds half a surrogate pair, which is not text; encode it as UTF-8")
+    if all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text):
+        raise ValueError(
+            "shows nothing, it holds control or zero-width characters alone; fill it, or drop the row"
+        )
     return text
+
+
+LONGEST_NAME = 500  # characters; a longer id, document or subset is a text in the wrong column
+
+
+def _short(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        raise ValueError(
+            f"has {len(name)} characters, more than {LONGEST_NAME}; is it a text? Give a short name"
+        )
+    return name
 
 
 Number = BeforeValidator(_number)
@@ -187,7 +216,7 @@ Label = Annotated[int, Number, Field(ge=0, le=1)] | None
 Length = Annotated[int, Number, Field(ge=1)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""
-Named = Annotated[str, AfterValidator(_words)]
+Named = Annotated[str, AfterValidator(_words), AfterValidator(_short)]
 """A name, or a number that is one."""
 Name = Annotated[
     Named | None,
@@ -219,23 +248,24 @@ _ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"
 
 
 def files_of_split(source: Path, split: str) -> list[Path]:
-    """The files of a split, in order: `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files
-    in a folder `{split}`. Empty where there is none.
+    """Return the files of a split, in order; empty if there is none.
+
+    They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files in a folder `{split}`.
     """
     name = re.compile(
         rf"(?:^|/){re.escape(split)}(?:-\d+-of-\d+(?:-\w+)?{_ENDINGS}|{_ENDINGS}|/[^/]+{_ENDINGS})$"
     )
-    return [path for found, path in files_of(source) if name.search(found)]
+    return [path for file, path in files_of(source) if name.search(file)]
 
 
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
-    """The one file with such an ending; of several, the one whose name holds `holding`."""
-    found = [(name, path) for name, path in files_of(source) if name.lower().endswith(endings)]
-    if len(found) > 1 and holding:
-        found = [(name, path) for name, path in found if holding in name.rpartition("/")[2].lower()]
-    if len(found) != 1:
-        listed = ", ".join(name for name, _ in found) or "none"
+    """Return the one file with such an ending; of several, the one whose name holds `holding`."""
+    files = {name: path for name, path in files_of(source) if name.lower().endswith(endings)}
+    if len(files) > 1 and holding:
+        files = {name: path for name, path in files.items() if holding in name.rpartition("/")[2].lower()}
+    if len(files) != 1:
+        listed = ", ".join(files) or "none"
         raise InputError(
             f"{source}: exactly one file ending in {' or '.join(endings)} is needed; found: {listed}."
         )
-    return found[0][1]
+    return next(iter(files.values()))

@@ -39,8 +39,25 @@ def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.Dat
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """Write numbers in full (shortest form that reads back), booleans lower case, missing empty."""
+    """Write numbers in full (shortest form that reads back), booleans lower case, missing empty.
+
+    A text that a spreadsheet would run as a formula, such as an id `=HYPERLINK(...)`, gets an apostrophe before it.
+    """
     shown = frame.copy()
-    for column in shown.columns[shown.dtypes.map(pd.api.types.is_bool_dtype)]:
-        shown[column] = shown[column].map({True: "true", False: "false"})
+    for column, dtype in shown.dtypes.items():
+        if pd.api.types.is_bool_dtype(dtype):
+            shown[column] = shown[column].map({True: "true", False: "false"})
+        elif not pd.api.types.is_numeric_dtype(dtype):
+            shown[column] = shown[column].map(_no_formula)
     return str(shown.to_csv(index=False, lineterminator="\n"))
+
+
+def _no_formula(cell: Any) -> Any:
+    """The cell, after an apostrophe if it begins like a formula and is no number; as OWASP advises."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

@@ -106,7 +106,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
             for row in _rows(entry, f"{folder}, split {split}", found[split], said,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
-    texts = list(checked(rows, str(folder)))
+    texts = [text for _, text in checked(rows, str(folder))]
     if entry.shared_nonmembers:
         texts = _in_every_subset(texts)
     return numbered(texts) if entry.question is not None else texts

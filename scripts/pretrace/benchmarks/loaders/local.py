@@ -27,20 +27,20 @@ class LocalEntry(BenchmarkEntry):
 
 @loader("local", entry=LocalEntry)
 def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
-    """Every row of the files, in their order. Raises `InputError` with file and line of the first bad row.
+    """Return every row of the files, in their order. Raises `InputError` with file and line of the first bad row.
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    read = texts_of(*sources)
-    return numbered(read) if entry.question is not None else read
+    own = texts_of(*sources)
+    return numbered(own) if entry.question is not None else own
 
 
 def texts_of(path: Path, known: Path | None = None) -> list[Text]:
     """Return the texts of a file, and of one with known texts; those without an id are `known-000001` and so on."""
-    read = list(texts(path))
+    own = list(texts(path))
     if known is None:
-        return read
-    ids = {text.text_id for text in read}
+        return own
+    ids = {text.text_id for text in own}
     for where, text in located(known, numbered_as="known-"):
         if text.label == 1:
             raise InputError(
@@ -48,18 +48,18 @@ def texts_of(path: Path, known: Path | None = None) -> list[Text]:
             )
         if text.text_id in ids:
             raise InputError(f"{where}: the id '{text.text_id}' is also one of {path}; ids must be unique.")
-        read.append(replace(text, label=0))
-    return read
+        own.append(replace(text, label=0))
+    return own
 
 
-def numbered(found: Iterable[Text]) -> list[Text]:
-    """The texts as passages: `passage` counts those of one document and length, in their order."""
+def numbered(given: Iterable[Text]) -> list[Text]:
+    """Return the texts as passages: `passage` counts those of one document and length, in their order."""
     numbers: Counter[tuple[str, int | None]] = Counter()
     passages = []
-    for text in found:
-        of = text.document, text.length
-        passages.append(replace(text, passage=numbers[of]))
-        numbers[of] += 1
+    for text in given:
+        key = text.document, text.length
+        passages.append(replace(text, passage=numbers[key]))
+        numbers[key] += 1
     return passages
 
 
@@ -68,18 +68,18 @@ def check(path: Path, known: Path | None = None, *, metrics: bool) -> None:
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    found = Counter(text.label for text in texts_of(path, known))
-    if metrics and not (found[0] and found[1]):
+    counts = Counter(text.label for text in texts_of(path, known))
+    if metrics and not (counts[0] and counts[1]):
         raise InputError(
-            f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {found[1]} "
-            f"members, {found[0]} non-members and {found[None]} unlabelled texts. Add the missing class, or, to audit "
-            "texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
+            f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {counts[1]} "
+            f"members, {counts[0]} non-members and {counts[None]} unlabelled texts. Add the missing class, or, to "
+            "audit texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
         )
 
 
 def texts(path: Path) -> Iterator[Text]:
-    """The rows of the file as texts, each checked. Without a column `id` the text_id is the row's number."""
-    return checked(rows(path), str(path))
+    """Yield the rows of the file as texts, each checked. Without a column `id` the text_id is the row's number."""
+    return (text for _, text in located(path))
 
 
 class LocalText(Columns):
@@ -105,20 +105,17 @@ class LocalText(Columns):
     """a name, in quotes, or null"""
 
 
-def checked(given: Iterable[tuple[str, Row]], source: str) -> Iterator[Text]:
-    """Rows, each with its position in the file, as texts. Raises `InputError` at the first bad row, or if `source`
-    has none."""
-    return (text for _, text in _located(given, source))
-
-
 def located(path: Path, numbered_as: str = "") -> Iterator[tuple[str, Text]]:
-    """As `texts`, each with its position in the file (`file:line`); ids that are numbers get a prefix."""
-    return _located(rows(path), str(path), numbered_as)
+    """Yield the rows as `texts` does, each with its position in the file (`file:line`); ids that are numbers get a
+    prefix."""
+    return checked(rows(path), str(path), numbered_as)
 
 
-def _located(
-    given: Iterable[tuple[str, Row]], source: str, numbered_as: str = ""
-) -> Iterator[tuple[str, Text]]:
+def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> Iterator[tuple[str, Text]]:
+    """Yield rows, each with its position in the file, as texts; ids that are numbers get a prefix.
+
+    Raises `InputError` at the first bad row, or if `source` has none.
+    """
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
         if len({"input", "text"} & row.keys()) != 1:
@@ -126,7 +123,7 @@ def _located(
                 f"{where}: one column must be 'input' or 'text', the one that holds the texts; found: "
                 f"{', '.join(map(str, row)) or 'none'}."
             )
-        known: Row = {"id": f"{numbered_as}{number:06d}", "label": None} | checked_row(where, row, LocalText)
+        known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(where, row, LocalText)
         text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
         if text_id in seen:
             raise InputError(
