@@ -75,7 +75,7 @@ def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
     ids = ["=HYPERLINK(1)", "+1", "@SUM", "-a", "\tb", "-0.5", "plain"]
     rows = csv_text(pd.DataFrame({"id": ids, "value": [-1.0] * len(ids)})).splitlines()[1:]
     assert [row.rpartition(",")[0] for row in rows] == [
-        "'=HYPERLINK(1)", "+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
+        "'=HYPERLINK(1)", "'+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
     ]  # fmt: skip
     assert all(row.endswith(",-1.0") for row in rows)
 

@@ -1,5 +1,6 @@
 """Rows of results and an artifact's data, as records and as frames."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -53,11 +54,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _no_formula(cell: Any) -> Any:
-    """The cell, after an apostrophe if it begins like a formula and is no number; as OWASP advises."""
+    """The cell, after an apostrophe if it begins like a formula and is no negative number; as OWASP advises."""
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+    return cell if re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell) else f"'{cell}"
