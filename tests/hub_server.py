@@ -117,26 +117,34 @@ class Hub(LocalServer):
         elif path in self.pages:
             self._file(request, path, self.pages[path], {"ETag": f'"{_sha256(self.pages[path])}"'})
         elif api := re.fullmatch(
-            r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree|discussions)(?:/(.*))?)?", path
+            r"/api/(models|datasets)/([^/]+/[^/]+)(?:/(revision|tree|discussions|paths-info|auth-check)(?:/(.*))?)?",
+            path,
         ):
-            author = parse_qs(parts.query).get("author", [None])[0]
-            self._api(request, (api[1], api[2]), api[3] or "revision", api[4] or "main", author)
+            self._api(
+                request, (api[1], api[2]), api[3] or "revision", api[4] or "main", parse_qs(parts.query)
+            )
         elif file := re.fullmatch(r"(?:/(datasets))?/([^/]+/[^/]+)/resolve/(.+)", path):
             self._resolve(request, (file[1] or "models", file[2]), file[3])
         else:
             request.reply(404, b"nothing here")
 
     def _api(
-        self, request: Request, key: tuple[str, str], what: str, revision: str, author: str | None
+        self, request: Request, key: tuple[str, str], what: str, revision: str, query: dict[str, list[str]]
     ) -> None:
         """Information, tree or discussions, which the hub shows of a gated repository to everybody."""
+        body = parse_qs(request.rfile.read(int(request.headers.get("Content-Length", 0))).decode())
         repository = self.repositories.get(key)
         if repository is None:
             return _refuse_unknown(request)
         place = repository.place(revision)
-        if what == "discussions":
+        if what == "auth-check":
+            if self._is_closed(request, repository, key):
+                return None
+            value: Any = {}
+        elif what == "discussions":
+            author = query.get("author", [None])[0]
             shown = [item for item in repository.discussions if author in (None, item["author"]["name"])]
-            value: Any = {"discussions": shown, "count": len(shown), "start": 0}
+            value = {"discussions": shown, "count": len(shown), "start": 0}
         elif place is None:
             return _refuse(request, 404, "RevisionNotFound", "Invalid rev id")
         else:
@@ -149,15 +157,18 @@ class Hub(LocalServer):
             value = {"id": key[1], "sha": place[0], **about}
             if what == "tree":
                 value = [_described(path, data) for path, data in files]
+            elif what == "paths-info":
+                value = [_described(path, data) for path, data in files if path in body["paths"]]
+            elif "expand" in query:
+                del value["siblings"]
         return request.reply(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _resolve(self, request: Request, key: tuple[str, str], written: str) -> None:
         repository = self.repositories.get(key)
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if repository is None:
             return _refuse_unknown(request)
-        if repository.token and given != repository.token:
-            return _refuse(request, 403 if given else 401, "GatedRepo", f"Access to {key[1]} is restricted")
+        if self._is_closed(request, repository, key):
+            return None
         place = repository.place(written)
         if place is None:
             return _refuse(request, 404, "RevisionNotFound", "Invalid rev id")
@@ -172,6 +183,14 @@ class Hub(LocalServer):
         location = f"http://localhost:{self.port}/blobs/{'/'.join(key)}/{sha}/{path}"
         about |= {"X-Linked-Etag": f'"{_sha256(data)}"', "X-Linked-Size": str(len(data))}
         return request.reply(302, b"", about | {"Location": location})
+
+    def _is_closed(self, request: Request, repository: Repository, key: tuple[str, str]) -> bool:
+        """Whether the repository is gated for the account that asks; that is then the answer."""
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        closed = bool(repository.token) and given != repository.token
+        if closed:
+            _refuse(request, 403 if given else 401, "GatedRepo", f"Access to {key[1]} is restricted")
+        return closed
 
     def _file(self, request: Request, path: str, data: bytes, headers: dict[str, str]) -> None:
         """A whole file or a range of it; broken off or changed where the hub is told to."""

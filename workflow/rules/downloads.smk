@@ -1,7 +1,18 @@
 # The machine that starts the workflow fetches all files, because the nodes of a cluster may have no network.
 localrules:
+    check_hub,
     fetch_package,
     fetch_dataset,
+
+
+# No output, so that it always asks.
+rule check_hub:
+    log:
+        "results/<study>/logs/check_hub.log",
+    conda:
+        "../../envs/pretrace.yaml"
+    script:
+        "../../scripts/check_hub.py"
 
 
 rule fetch_package:

@@ -1,6 +1,7 @@
 """Fetch what a benchmark is read from: files of the hub, an archive, or books."""
 
-from collections.abc import Mapping, Sequence
+import fnmatch
+from collections.abc import Collection, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,15 +9,24 @@ from typing import Any, NamedTuple
 from pretrace.benchmarks import entry_of
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.dataset import DataSet
-from pretrace.benchmarks.loaders.dolma_book import DolmaBook, fetch_books
+from pretrace.benchmarks.loaders.dolma_book import DolmaBook, addresses, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
 from pretrace.benchmarks.loaders.wikimia import WikiMia
-from pretrace.benchmarks.sources import FromHub
+from pretrace.benchmarks.sources import BenchmarkEntry, FromHub
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json
-from pretrace.runtime.http import Fetcher
-from pretrace.runtime.hub import MANIFEST, copy_files, names_in, snapshot
+from pretrace.runtime.http import Fetcher, check_address
+from pretrace.runtime.hub import (
+    MANIFEST,
+    ListedFile,
+    Listing,
+    copy_files,
+    listing,
+    names_in,
+    require_access,
+    snapshot,
+)
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 README = "README.md"
@@ -27,33 +37,48 @@ _COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 class Wanted(NamedTuple):
-    """Files of one repository, by shell patterns."""
+    """Files of one repository: groups of shell patterns, each of which at least one file must match.
+
+    Without `every`, only one of the groups must match: views are not released for every length.
+    """
 
     hub: str
     revision: str
-    patterns: Sequence[str]
+    groups: tuple[tuple[str, ...], ...]
+    every: bool = True
+
+    @property
+    def patterns(self) -> list[str]:
+        return [pattern for group in self.groups for pattern in group]
 
 
 def wanted(entry: FromHub, part: str) -> Wanted:
-    """Return which files to fetch for the `texts` or the `views` of a benchmark."""
-    hub, revision = str(entry.hub), entry.revision
+    """Return the files to fetch for the `texts` or the `views` of a benchmark."""
+    hub, revision, texts = str(entry.hub), entry.revision, part == "texts"
     if isinstance(entry, WikiMia):
         splits = [f"WikiMIA_length{length}" for length in entry.lengths]
-        if part == "views":
-            hub, revision = str(entry.views_hub), entry.views_revision
-            splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
-        return Wanted(hub, revision, [f"*{split}{end}*" for split in splits for end in "-./"])
+        if texts:
+            return Wanted(hub, revision, _of_splits(splits))
+        splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
+        return Wanted(str(entry.views_hub), entry.views_revision, _of_splits(splits), every=False)
     if isinstance(entry, Mimir):
-        folders = ("train", "test") if part == "texts" else ("train_neighbors", "test_neighbors")
-        endings = ("",) if part == "texts" else ("", NEIGHBOUR_SUFFIX)
-        files = product(folders, [name for _, name in mimir_sets(entry)], endings)
-        return Wanted(
-            hub, revision, [f"{MIMIR_CACHE}/{place}/{name}{end}.jsonl" for place, name, end in files]
-        )
+        folders = ("train", "test") if texts else ("train_neighbors", "test_neighbors")
+        endings = ("",) if texts else ("", NEIGHBOUR_SUFFIX)
+        sets = product(folders, [name for _, name in mimir_sets(entry)])
+        groups = [
+            tuple(f"{MIMIR_CACHE}/{folder}/{name}{end}.jsonl" for end in endings) for folder, name in sets
+        ]
+        return Wanted(hub, revision, tuple(groups))
     if isinstance(entry, DataSet):
-        data = [f"*.{kind}{packed}" for kind in _FORMATS for packed in _COMPRESSIONS]
-        return Wanted(hub, revision, [*data, README] if entry.files is None else [entry.files])
-    return Wanted(hub, revision, ["*.jsonl", "*.parquet"] if entry.source == "bookmia" else ["*.csv"])
+        if entry.files is not None:
+            return Wanted(hub, revision, ((entry.files,),))
+        data = tuple(f"*.{ending}{packed}" for ending in _FORMATS for packed in _COMPRESSIONS)
+        return Wanted(hub, revision, (data, (README,)), every=False)
+    return Wanted(hub, revision, ({"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)),))
+
+
+def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(f"*{split}{end}*" for end in "-./") for split in splits)
 
 
 def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
@@ -67,23 +92,50 @@ def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: in
     elif isinstance(entry, PatentMia):
         _fetch_archive(entry.url, folder, attempts)
     elif isinstance(entry, FromHub):
-        hub, revision, patterns = wanted(entry, part)
+        files = wanted(entry, part)
         try:
-            copy = snapshot(hub, "dataset", revision, patterns)
+            fetched = snapshot(files.hub, "dataset", files.revision, files.patterns)
         except InputError as error:
             raise InputError(f"{error} Access: {entry.access or 'not stated'}.") from error
-        if set(copy.files) <= {README}:
-            if isinstance(entry, DataSet):
-                _refuse_script(hub, copy.commit)
-            raise InputError(
-                f"{hub} at commit {copy.commit} has no file like {', '.join(patterns[:3])}: its layout has changed; "
-                "give the revision that has it, or a path under `paths` of config.yaml."
-            )
-        copy_files([copy], folder)
+        _require(entry, files, fetched.files, fetched.commit)
+        copy_files([fetched], folder)
+
+
+def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
+    """List the files that `fetch_dataset` fetches, without fetching their data.
+
+    Raises `InputError` if a repository, a revision, a file, an address or the account's access is missing.
+    """
+    if isinstance(entry, PatentMia):
+        return Listing("", False, {entry.url: ListedFile(check_address(entry.url), "")})
+    assert isinstance(entry, FromHub)
+    if isinstance(entry, DolmaBook):
+        pages = addresses(entry)
+        return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
+    files = wanted(entry, part)
+    whole = listing(files.hub, "dataset", files.revision)
+    if whole.gated:
+        require_access(files.hub, "dataset")
+    matching = whole.matching(files.patterns)
+    _require(entry, files, matching.files, whole.commit)
+    return matching
+
+
+def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str) -> None:
+    """Raise `InputError` if a group of the wanted files is not among these names, or there are no data."""
+    missing = [group for group in files.groups if not any(fnmatch.filter(names, one) for one in group)]
+    if isinstance(entry, DataSet) and set(names) <= {README}:
+        _refuse_script(files.hub, commit)
+        missing = list(files.groups)
+    if len(missing) == len(files.groups) or (missing and files.every):
+        raise InputError(
+            f"{files.hub} at commit {commit} has no file like {', '.join(missing[0][:3])}: its layout "
+            "has changed; give the revision that has it, or a path under `paths` of config.yaml."
+        )
 
 
 def _refuse_script(hub: str, commit: str) -> None:
-    """Raise `InputError` where a repository has code in place of data."""
+    """Raise `InputError` if a repository has code in place of data."""
     if scripts := [name for name in names_in(hub, "dataset", commit) if name.endswith(".py")]:
         raise InputError(
             f"{hub} at commit {commit} has no data files, only a script ({scripts[0]}), and scripts are never run. "

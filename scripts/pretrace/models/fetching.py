@@ -1,11 +1,13 @@
 """A checkpoint of the Hugging Face hub: safetensors, configuration and tokenizer, never a pickle."""
 
+import re
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
 
 from pretrace.models.checkpoint import BESIDE, VOCABULARIES, Checkpoint, write_checkpoint
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import explained, listing, pinned, snapshot
+from pretrace.runtime.hub import Listing, explained, listing, pinned, require_access, snapshot
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
@@ -27,7 +29,7 @@ def fetch_model(
     Raises `InputError` if the model cannot be fetched or has pickled weights only; `access` is the registry's note for
     users.
     """
-    patterns = [*_WEIGHTS, *_SETTINGS, *(_CODE if remote_code else ())]
+    patterns = _patterns(remote_code)
     try:
         fetched = snapshot(hub, "model", revision, patterns)
         if not any(name.endswith(".safetensors") for name in fetched.files):
@@ -41,6 +43,44 @@ def fetch_model(
     )
     log.info("%s: %d files, digest %s", hub, len(checkpoint.files), checkpoint.digest[:12])
     return checkpoint
+
+
+def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listing:
+    """List the files that `fetch_model` fetches, without fetching any.
+
+    Raises `InputError` if a repository, a revision, the account's access or a file is missing, or if the tokenizer
+    needs a package that is not installed.
+    """
+    whole = listing(hub, "model", revision)
+    if whole.gated:
+        require_access(hub, "model")
+    files = whole.matching(_patterns(remote_code))
+    if not any(name.endswith(".safetensors") for name in files.files):
+        with pinned({}):
+            files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(
+                _patterns(remote_code)
+            )
+    shards = [re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name) for name in files.files]
+    needed = {
+        f"{shard[1]}{number:0{len(shard[2])}d}{shard[3]}{shard[4]}{shard[5]}"
+        for shard in shards if shard for number in range(1, int(shard[4]) + 1)
+    }  # fmt: skip
+    if missing := sorted({"config.json", *needed} - files.files.keys()):
+        raise InputError(f"{hub} at '{revision}' has no {missing[0]}.")
+    vocabularies = [name for name in VOCABULARIES if name in files.files]
+    if not vocabularies:
+        raise InputError(f"{hub} at '{revision}' has no tokenizer ({', '.join(VOCABULARIES)}).")
+    if vocabularies[0] in ("tokenizer.model", "spiece.model") and find_spec("sentencepiece") is None:
+        raise InputError(
+            f"{hub} at '{revision}' has its tokenizer as {vocabularies[0]} alone, which needs the package "
+            "sentencepiece: install it, or save the model with a tokenizer.json and name the folder under `paths` "
+            "of config.yaml."
+        )
+    return files
+
+
+def _patterns(remote_code: bool) -> list[str]:
+    return [*_WEIGHTS, *_SETTINGS, *(_CODE if remote_code else ())]
 
 
 def conversion(hub: str, revision: str, commit: str) -> str:
@@ -59,11 +99,11 @@ def conversion(hub: str, revision: str, commit: str) -> str:
         if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open")
     ]
     with pinned({}):
-        original = listing(hub, "model", commit).matching(_CONVERTED)
+        original = listing(hub, "model", commit).matching(_CONVERTED).files
         converted = {reference: listing(hub, "model", reference) for reference in of_bot}
     refused = f"no conversion by {_CONVERTER}"
     for reference, proposed in converted.items():
-        files = proposed.matching(_CONVERTED)
+        files = proposed.matching(_CONVERTED).files
         different = sorted(
             name for name in original.keys() | files.keys() if original.get(name) != files.get(name)
         )

@@ -21,6 +21,25 @@ class NotFoundError(InputError):
     """The server has no such file (HTTP 404)."""
 
 
+def check_address(url: str) -> int:
+    """Ask for the headers of the file at `url`; return its size in bytes, 0 if the server does not say.
+
+    Raises `InputError` if the file is not there or the server cannot be reached.
+    """
+    import httpx2
+
+    try:
+        with httpx2.Client(follow_redirects=True, timeout=60, headers={"User-Agent": USER_AGENT}) as client:
+            answer = client.head(url)
+    except httpx2.HTTPError as error:
+        raise InputError(f"{url} is not reached: {type(error).__name__}: {error}") from error
+    if answer.status_code == 404:
+        raise NotFoundError(f"{url} is not there (HTTP 404): check the address.")
+    if answer.status_code not in (200, 405):  # 405: the server gives no headers alone
+        raise InputError(f"{url} cannot be fetched: HTTP {answer.status_code}.")
+    return int(answer.headers.get("Content-Length", 0))
+
+
 class Fetcher:
     """Fetches files to disk, each whole or not at all; a later run continues what broke off.
 

@@ -7,7 +7,7 @@ resolved to its present commit, which is recorded with the files; within `pinned
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -57,14 +57,10 @@ class Listing(NamedTuple):
     gated: bool
     files: dict[str, ListedFile]
 
-    def matching(self, patterns: Iterable[str]) -> dict[str, ListedFile]:
-        """Return the files whose names match one of the shell patterns; `*` also matches `/`."""
-        patterns = list(patterns)
-        return {
-            name: file
-            for name, file in self.files.items()
-            if any(fnmatchcase(name, pattern) for pattern in patterns)
-        }
+    def matching(self, patterns: Collection[str]) -> "Listing":
+        """Return the listing of the files whose names match one of the shell patterns; `*` also matches `/`."""
+        names = [name for name in self.files if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        return self._replace(files={name: self.files[name] for name in names})
 
 
 Pins = Mapping[Kind, Mapping[str, str]]
@@ -110,19 +106,38 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     return Snapshot(hub, revision, folder.name, folder, files)
 
 
-def listing(hub: str, kind: Kind, revision: str) -> Listing:
-    """List the files of a repository at a revision without fetching any.
+def listing(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None) -> Listing:
+    """List the files of a repository at a revision, or those of `names` that it has, without fetching any.
 
     Raises `InputError` as `snapshot` does, but lists a gated repository to everybody.
     """
     from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
 
-    revision = _revision_of(hub, kind, revision)
-    about = HfApi().model_info if kind == "model" else HfApi().dataset_info
+    api, revision = HfApi(), _revision_of(hub, kind, revision)
+    about = api.model_info if kind == "model" else api.dataset_info
     with explained(hub, kind, revision):
-        info = _with_retries(lambda: about(hub, revision=revision, files_metadata=True))
-    files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in info.siblings or []}
+        if names is None:
+            info = _with_retries(lambda: about(hub, revision=revision, files_metadata=True))
+            siblings = info.siblings or []
+            files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in siblings}
+        else:  # the whole list of a corpus has tens of thousands of names
+            info = _with_retries(lambda: about(hub, revision=revision, expand=["sha", "gated"]))
+            paths = _with_retries(
+                lambda: api.get_paths_info(hub, list(names), repo_type=kind, revision=info.sha)
+            )
+            files = {
+                path.path: ListedFile(path.size, path.blob_id) for path in paths if isinstance(path, RepoFile)
+            }
     return Listing(str(info.sha), bool(info.gated), files)
+
+
+def require_access(hub: str, kind: Kind) -> None:
+    """Raise `InputError` with the remedy if the account of HF_TOKEN may not fetch a gated repository's files."""
+    from huggingface_hub import HfApi
+
+    with explained(hub, kind, "main"):
+        _with_retries(lambda: HfApi().auth_check(hub, repo_type=kind))
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:

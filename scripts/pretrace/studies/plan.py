@@ -223,12 +223,12 @@ class Plan:
     @cached_property
     def records_of_hub(self) -> list[str]:
         """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
-        corpora = sorted({slug for run in self.study.runs for slug in run.corpora})
-        streamed = [record for slug in corpora for record in self.corpus(slug).records]
-        return [*self._checkpoints, *self._fetched, *streamed]
+        checkpoints = [str(model.checkpoint) for model in self.models_read]
+        parts = sorted({benchmark.record(part) for benchmark, part in self.parts_fetched})
+        return [*checkpoints, *parts, *(record for corpus in self.corpora_read for record in corpus.records)]
 
     @property
-    def _checkpoints(self) -> list[str]:
+    def models_read(self) -> list[Model]:
         """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
         models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
@@ -239,19 +239,24 @@ class Plan:
         }
         lending |= {view.writer.slug for view in self.stored_views if view.writer}
         models |= {slug for slug in lending if entries[slug].source == "hub"}
-        return [str(model.checkpoint) for slug in sorted(models) if (model := self.model(slug)).is_local]
+        return [model for slug in sorted(models) if (model := self.model(slug)).is_local]
 
     @property
-    def _fetched(self) -> list[str]:
+    def parts_fetched(self) -> list[tuple[Benchmark, str]]:
+        """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
         benchmarks = [self.benchmark(slug) for slug in sorted({run.benchmark for run in self.study.runs})]
-        records = {
-            benchmark.record("texts")
-            for benchmark in benchmarks
-            if benchmark.is_fetched and benchmark.entry.path is None
-        }
+        texts = [each for each in benchmarks if each.is_fetched and each.entry.path is None]
         views = [view for view in self.stored_views if view.benchmark.is_fetched]
-        records |= {source for view in views if (source := view.source) == view.benchmark.record("views")}
-        return sorted(records)
+        released = {view.benchmark.slug for view in views if view.source == view.benchmark.record("views")}
+        parts = [(benchmark, "texts") for benchmark in texts]
+        return parts + [(self.benchmark(slug), "views") for slug in sorted(released)]
+
+    @property
+    def corpora_read(self) -> list[Corpus]:
+        """The reference corpora of the runs."""
+        return [
+            self.corpus(slug) for slug in sorted({slug for run in self.study.runs for slug in run.corpora})
+        ]
 
     # the seal of an audit
 

@@ -148,6 +148,11 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     return found
 
 
+def addresses(entry: DolmaBook) -> list[str]:
+    """Return the addresses to ask before a thousand books are fetched: one of Dolma's files, and the catalogue."""
+    return [_files_of_dolma(entry)[1][0], f"{entry.gutenberg.rstrip('/')}/{CATALOGUE}"]
+
+
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
     """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
 
@@ -198,16 +203,22 @@ def _gutenberg(
     return found
 
 
-def _dolma(
-    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
-) -> tuple[Snapshot, list[Book]]:
-    """Dolma's list of files, and the long enough books with the smallest hashes."""
+def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
+    """Fetch Dolma's list of files; return it with the addresses of books in it."""
     listed = snapshot(entry.hub, "dataset", entry.revision, [_URLS])
     if _URLS not in listed.files:
         raise InputError(f"{entry.hub} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
     urls = [line for line in (listed.folder / _URLS).read_text(encoding="utf-8").split() if _BOOKS in line]
     if not urls:
         raise InputError(f"{entry.hub}: {_URLS} names no file of books ({_BOOKS}).")
+    return listed, urls
+
+
+def _dolma(
+    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
+) -> tuple[Snapshot, list[Book]]:
+    """Dolma's list of files, and the long enough books with the smallest hashes."""
+    listed, urls = _files_of_dolma(entry)
     fetcher = Fetcher(attempts)
     found: list[Book] = []
     for url in urls:

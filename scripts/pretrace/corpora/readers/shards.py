@@ -14,7 +14,14 @@ from pretrace.corpora.readers.local import json_documents
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.corpora.stream import write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.hub import fetch_file, files_of, names_in
+from pretrace.runtime.hub import (
+    Listing,
+    fetch_file,
+    files_of,
+    listing,
+    names_in,
+    require_access,
+)
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -102,6 +109,20 @@ def stream_shard(
             log.warning("%s, attempt %d of %d: %s", name, attempt, attempts, error)
             time.sleep(2 ** (attempt - 1))
     return {"hub": entry.hub, "revision": entry.revision, "commit": commit, "file": name}
+
+
+def check_corpus(entry: HubCorpus) -> Listing:
+    """List the files that the jobs of a corpus fetch, without fetching any.
+
+    Raises `InputError` if the repository, its revision, a file or the account's access is missing.
+    """
+    names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
+    files = listing(entry.hub, "dataset", entry.revision, names)
+    if files.gated:
+        require_access(entry.hub, "dataset")
+    if missing := [name for name in names if name not in files.files]:
+        raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
+    return files
 
 
 def shard_names(entry: HubCorpus, names: Callable[[], list[str]]) -> list[str]:

@@ -1,0 +1,15 @@
+"""Ask the hub for everything that the study will fetch, and say what would fail; nothing is fetched."""
+
+from pretrace import config_folder
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import job_log, log
+from pretrace.studies import load_study
+from pretrace.studies.hub_check import check_hub, report
+from pretrace.studies.plan import Plan
+
+with job_log(snakemake.log[0]):
+    plan = Plan(load_study(snakemake.config, config_folder()))
+    lines, problems = report(plan, check_hub(plan))
+    log.info("%s", "\n".join(lines))
+    if problems:
+        raise InputError("\n".join(["this will fail:", *problems]))

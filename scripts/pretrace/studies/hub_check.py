@@ -1,0 +1,82 @@
+"""Ask for everything that a study fetches, without fetching it: what would fail, and how much there is."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import NamedTuple
+
+from pretrace.benchmarks.fetching import check_dataset
+from pretrace.corpora.readers.shards import HubCorpus, check_corpus
+from pretrace.models.entries import HubModel
+from pretrace.models.fetching import check_model
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.hub import Listing, pinned
+from pretrace.studies.plan import Plan
+
+AT_ONCE = 8
+"""Requests in flight; the hub answers hundreds a minute."""
+
+GIGABYTE = 10**9
+
+
+class Answer(NamedTuple):
+    """What the hub says of an entry: its files with their size in bytes, or what will fail."""
+
+    entry: str
+    place: str
+    files: int = 0
+    size: int = 0
+    problem: str = ""
+
+
+def check_hub(plan: Plan) -> list[Answer]:
+    """Ask for every model, benchmark and corpus that the study's jobs fetch, in that order."""
+    with pinned(plan.study.pins), ThreadPoolExecutor(AT_ONCE) as pool:
+        # a context each: the pins are a variable of the context, which a thread does not inherit
+        answers = [pool.submit(copy_context().run, partial(_answer, *check)) for check in _checks(plan)]
+        return [answer.result() for answer in answers]
+
+
+def _checks(plan: Plan) -> Iterable[tuple[str, str, Callable[[], Listing]]]:
+    """Yield (entry, place, what lists its files)."""
+    for model in plan.models_read:
+        if isinstance(entry := model.entry, HubModel):
+            ask = partial(check_model, entry.hub, entry.revision, remote_code=entry.remote_code)
+            yield f"model {model.slug}", f"{entry.hub}@{entry.revision}", ask
+    for benchmark, part in plan.parts_fetched:
+        place = getattr(benchmark.entry, "url", None) or getattr(benchmark.entry, "hub", "")
+        yield f"{part} of {benchmark.slug}", str(place), partial(check_dataset, benchmark.entry, part)
+    for corpus in plan.corpora_read:
+        if isinstance(source := corpus.entry, HubCorpus) and source.path is None:
+            yield f"corpus {corpus.slug}", source.hub, partial(check_corpus, source)
+
+
+def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> Answer:
+    try:
+        files = ask().files.values()
+    except InputError as error:
+        return Answer(entry, place, problem=str(error))
+    return Answer(entry, place, len(files), sum(file.size for file in files))
+
+
+def report(plan: Plan, answers: Sequence[Answer]) -> tuple[list[str], list[str]]:
+    """Return the lines that say what can be fetched and what is left out, and those that say what will fail."""
+    there = [answer for answer in answers if not answer.problem]
+    lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"]
+    lines += [
+        f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |"
+        for answer in there
+    ]
+    missing = [gone for artifact in plan.study.artifacts.values() for gone in artifact.missing]
+    left_out = [f"Left out: {gone.name}: {gone.reason}." for gone in missing]
+    total = sum(answer.size for answer in there) / GIGABYTE
+    lines += [
+        "",
+        *dict.fromkeys(left_out),
+        f"{len(there)} of {len(answers)} can be fetched, {total:,.1f} GB.",
+    ]
+    problems = [f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem]
+    if problems and not there:
+        problems = [*problems[:1], "and all others."]  # most likely the network's fault
+    return lines, problems
