@@ -37,7 +37,7 @@ _COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 class Wanted(NamedTuple):
-    """Files of one repository: groups of shell patterns, each of which at least one file must match.
+    """Files of one repository, as groups of shell patterns: each group must match at least one file.
 
     Without `every`, only one of the groups must match: views are not released for every length.
     """
