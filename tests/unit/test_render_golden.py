@@ -1,10 +1,13 @@
-"""Tables and the data of figures of three made-up studies are as they were last agreed on, character by character.
+"""Tables and the data of figures of made-up studies are as they were last agreed on, character by character.
 
 After an intended change, write the files again with `PYTHONPATH=scripts:tests:tests/unit python
 tests/unit/test_render_golden.py`, and read what differs: `git diff tests/unit/golden`.
 """
 
+import sys
 import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,142 @@ import made_up_prefixes
 import made_up_results
 import pandas as pd
 import pytest
+import test_evaluation_audit
 import yaml
+from made_up_results import BENCHMARK, LENGTH, MODEL
+from test_evaluation_corpus import PLACE, short_of_texts, side
+from test_extraction import EXTRACTION, texts_of, windows_table
 
+from pretrace.evaluation.audit import audit
+from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.corpus_power import corpus_power
+from pretrace.evaluation.corpus_test import coordinates, corpus_sizes, corpus_test
+from pretrace.evaluation.extraction import summary
+from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.results import Results
+from pretrace.runtime.files import write_json, write_parquet
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-STUDIES = {"plain": made_up_results, "prefixes": made_up_prefixes, "questions": made_up_answers}
+PAIR = (MODEL, BENCHMARK)
+
+
+def results_of(folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any) -> Results:
+    """The results of one model on one benchmark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: dict[str, dict[Any, Path]] = {}
+    for kind, frame in frames.items():
+        write_parquet(folder / f"{kind}.parquet", frame)
+        paths[kind] = {BENCHMARK if kind == "benchmarks" else PAIR: folder / f"{kind}.parquet"}
+    statistics = {kind: paths.pop(kind) for kind in frames if kind in STATISTICS}
+    entries = {BENCHMARK: {**made_up_results.ENTRIES[BENCHMARK], **entry}}
+    return Results(**paths, statistics=statistics, entries=entries)
+
+
+def audited(
+    folder: Path, documents: int, known: int, *, wordy: bool = False, positive: Any = None, **given: Any
+) -> Results:
+    """An audit of made-up scores; `wordy`: the audited texts differ in their words and sizes too."""
+    scored = test_evaluation_audit.made_up(documents, known, **given)
+    texts = scored.benchmark
+    if wordy:
+        longer = texts["text"] + "longer words than usual " * 9
+        texts = texts.assign(text=texts["text"].where(texts["label"].notna(), longer))
+    scored = ScoredBenchmark("texts", scored.scores, texts)
+    frame = audit(scored, scored, [test_evaluation_audit.RUN], positive=positive)
+    return results_of(folder, {"audit": frame, "benchmarks": texts})
+
+
+def corpus_tested(
+    folder: Path, scored: ScoredBenchmark, *, size: bool = False, codec: Iterable[Any] = (), **entry: Any
+) -> Results:
+    """A corpus test, the power of both kinds of tests, and on demand its size and CoDeC."""
+    place = PLACE | {"references": ["other"]}
+    computed = {
+        "corpus": corpus_test(scored, place, "en", 200),
+        "corpus_power": corpus_power(scored, place),
+        "power": power(scored, place),
+        "corpus_size": corpus_sizes(scored, place) if size else [],
+        "codec": codec,
+    }
+    frames = {
+        name: made_up_results.statistic(name, pd.DataFrame([coordinates(place) | row for row in rows]))
+        for name, rows in computed.items()
+    }
+    return results_of(folder, frames, **entry)
+
+
+def extracted(
+    folder: Path,
+    *documents: tuple[str, int | None, list[float]],
+    repeats: bool = False,
+    short: Iterable[tuple[str, int]] = (),
+    **settings: Any,
+) -> Results:
+    windows = windows_table(*documents)
+    windows["passage"] = [f"passage  {number}\n" for number in range(len(windows))]
+    windows.loc[0, "repeats"] = repeats
+    texts = texts_of(windows, *short)
+    frames = {
+        "windows": windows,
+        "extraction": summary(windows, texts, EXTRACTION | settings),
+        "benchmarks": texts,
+    }
+    return results_of(folder, frames, caution="all books were read")
+
+
+def timed(folder: Path) -> Results:
+    """Passes over two lengths, and the seconds of a question method on both."""
+    results = made_up_answers.make_study(folder)
+    own = {"view": "original", "altered": "", "prefix": "", "windows": None, "subset": "", "length": 64}
+    views = [own | {"seconds": 8.0}, own | {"altered": "lowercase", "seconds": 4.0},
+             own | {"length": 32, "seconds": 100.0}]  # fmt: skip
+    times = {
+        "setting": "",
+        "paraphraser": "paraphrase",
+        "subset": "",
+        "length": 64,
+        "documents": 16,
+        "task": "de_cop",
+    }
+    write_json(folder / "passes.json", {"views": views})
+    write_json(folder / "times.json", [times | {"seconds": 48.0}, times | {"length": 32, "seconds": 9.0}])
+    pair = (made_up_answers.MODEL, made_up_answers.BENCHMARK)
+    of_pair = {kind: {pair: folder / f"{kind}.json"} for kind in ("passes", "times")}
+    return Results(benchmarks=results.benchmarks, entries=results.entries, **of_pair)
+
+
+BOOKS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
+DRAFTS = [(f"draft {number}", 0, [0.0]) for number in range(19)]
+CODEC = [
+    {"shots": 7, "label": label, "n": n, "value": value} for label, n, value in ((1, 50, 0.62), (0, 40, 0.4))
+]
+
+STUDIES: dict[str, Callable[[Path], Results]] = {
+    "plain": made_up_results.make_study,
+    "prefixes": made_up_prefixes.make_study,
+    "questions": made_up_answers.make_study,
+    "questions_without_controls": partial(made_up_answers.make_study, more=False),
+    "times": timed,
+    "audit_evidence": lambda folder: audited(
+        folder, 24, 80, shift=2.5, positive=test_evaluation_audit.positive(1.5)
+    ),
+    "audit_none": partial(audited, documents=24, known=80, seed=2),
+    "audit_few": partial(audited, documents=8, known=36, shift=9.0),
+    "audit_invalid": partial(audited, documents=60, known=200, shift=2.5, wordy=True),
+    "corpus": lambda folder: corpus_tested(folder, side(effect=1.5), codec=CODEC),
+    "corpus_by_design": lambda folder: corpus_tested(folder, side(effect=1.5, within=True), randomised=True),
+    "corpus_smaller_effect": lambda folder: corpus_tested(folder, side(effect=3.0, dated=1.5)),
+    "corpus_dated": lambda folder: corpus_tested(folder, side(dated=1.5)),
+    "corpus_nothing": lambda folder: corpus_tested(folder, side(within=True), size=True),
+    "corpus_few": lambda folder: corpus_tested(folder, short_of_texts(12)),
+    "corpus_unequal": lambda folder: corpus_tested(folder, short_of_texts(60, effect=1.5), size=True),
+    "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
+    "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
+    "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0]), prefix=50),
+}  # fmt: skip
 
 BOTH = [made_up_results.PANEL, made_up_results.OTHER_PANEL]
 EACH = [made_up_prefixes.PANEL | {"subset": "*"}]
@@ -29,6 +160,8 @@ BARS = [BOTH[0], BOTH[0] | {"label": "own", "settings": {"CLD": "a=10", "+SFO": 
 APART = [made_up_prefixes.PANEL | {"subset": subset, "label": subset} for subset in ("early", "late")]
 HELD_OUT = {"selection": ["held_out"]}
 ANSWERED = {"model": made_up_answers.MODEL, "benchmark": made_up_answers.BENCHMARK}
+OWN = {"model": MODEL, "benchmark": BENCHMARK}
+CORPUS = OWN | {"length": LENGTH, "start_token": "none", "references": ["other"]}
 
 
 def plain(renderer: str, **other: Any) -> tuple[str, dict[str, Any]]:
@@ -39,9 +172,14 @@ def prefixes(renderer: str, **other: Any) -> tuple[str, dict[str, Any]]:
     return "prefixes", made_up_prefixes.artifact(renderer, **other)
 
 
-def questions(slug: str, **options: Any) -> tuple[str, dict[str, Any]]:
+def questions(slug: str, study: str = "questions", **options: Any) -> tuple[str, dict[str, Any]]:
     entry = REGISTERED[slug]
-    return "questions", entry | {"panels": [ANSWERED], "options": entry.get("options", {}) | options}
+    return study, entry | {"panels": [ANSWERED], "options": entry.get("options", {}) | options}
+
+
+def of_study(study: str, renderer: str, **panel: Any) -> tuple[str, dict[str, Any]]:
+    own = CORPUS if study.startswith("corpus") else OWN
+    return study, made_up_results.artifact(renderer, panels=[own | panel])
 
 
 ARTIFACTS = {
@@ -61,6 +199,7 @@ ARTIFACTS = {
     "variants": prefixes("method_table", methods=["con_recall", "con_recall;access=zero"], **HELD_OUT),
     "pairs": prefixes("pairwise_tests"),
     "null_audit": prefixes("null_audit"),
+    "null_audit_of_one": prefixes("null_audit", methods=["blind", "con_recall;access=zero"]),
     "without_placebos": prefixes("blind_audit", panels=APART),
     "costs": prefixes("pass_costs"),
     "shifts": prefixes("prefix_shifts"),
@@ -69,42 +208,73 @@ ARTIFACTS = {
     "documents": questions("de_cop_table2"),
     "differences": questions("de_cop_table11"),
     "accuracies": questions("de_cop_table3"),
+    "accuracies_without_controls": questions("de_cop_table3", "questions_without_controls"),
     "calibration": questions("de_cop_table12"),
     "letters": questions("de_cop_figure9", document="d10"),
     "positions": questions("de_cop_figure8"),
     "positions_of_one": questions("de_cop_figure8", document="d03"),
+    "seconds": questions("de_cop_table13", "times"),
+    **{name: of_study(name, "audit") for name in STUDIES if name.startswith("audit")},
+    **{name: of_study(name, "corpus_test") for name in STUDIES if name.startswith("corpus")},
+    "corpus_nothing": of_study("corpus_nothing", "corpus_test", size=True),
+    "corpus_unequal": of_study("corpus_unequal", "corpus_test", size=True),
+    "corpus_power": of_study("corpus", "corpus_power"),
+    "audit_power": of_study("corpus", "audit_power"),
+    **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
+    "extraction_map": of_study("extraction", "extraction_map"),
+    "extraction_map_unknown": of_study("extraction_unknown", "extraction_map"),
 }  # fmt: skip
 
 
-def studies(folder: Path) -> dict[str, Results]:
-    return {name: module.make_study(folder / name) for name, module in STUDIES.items()}
+class Studies(dict[str, Results]):
+    """Makes each study when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __missing__(self, name: str) -> Results:
+        self[name] = STUDIES[name](self.folder / name)
+        return self[name]
 
 
-def shown(name: str, results: dict[str, Results], folder: Path) -> str:
-    """The Markdown of a table; the reading of a figure and its data, with four digits."""
+def rendered(name: str, studies: Studies, folder: Path) -> dict[str, Path]:
     study, artifact = ARTIFACTS[name]
-    files = made_up_results.render({**artifact, "artifact": name}, results[study], folder)
+    return made_up_results.render({**artifact, "artifact": name}, studies[study], folder)
+
+
+def shown(files: Mapping[str, Path]) -> str:
+    """The Markdown of a table; the reading of a figure and its data, with four digits."""
     if "md" in files:
         return files["md"].read_text(encoding="utf-8")
     data = pd.read_csv(files["csv"])
-    data = data[
-        [column for column in data if data[column].nunique(dropna=False) > 1]
-    ]  # the rest is the panel
-    return files["txt"].read_text(encoding="utf-8") + data.round(4).to_csv(index=False, lineterminator="\n")
+    varying = [column for column in data if data[column].nunique(dropna=False) > 1]  # the rest is the panel
+    reading = files["txt"].read_text(encoding="utf-8")
+    return reading + data[varying].round(4).to_csv(index=False, lineterminator="\n")
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
-    return studies(tmp_path_factory.mktemp("studies"))
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Studies:
+    return Studies(tmp_path_factory.mktemp("studies"))
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)
-def test_an_artifact_is_as_it_was(name: str, results: dict[str, Results], tmp_path: Path):
-    assert shown(name, results, tmp_path) == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
+def test_an_artifact_is_as_it_was_and_equal_data_give_equal_bytes(
+    name: str, studies: Studies, tmp_path: Path
+):
+    files = rendered(name, studies, tmp_path / "first")
+    assert shown(files) == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
+    if "pdf" in files:
+        again = rendered(name, studies, tmp_path / "second")
+        assert {suffix: path.read_bytes() for suffix, path in files.items()} == {
+            suffix: path.read_bytes() for suffix, path in again.items()
+        }
+        for mark in (b"CreationDate", b"/Type3"):
+            assert mark not in files["pdf"].read_bytes()
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        given = studies(Path(made))
-        for name in ARTIFACTS:
-            (GOLDEN / f"{name}.md").write_text(shown(name, given, Path(made) / "out"), encoding="utf-8")
+        given = Studies(Path(made))
+        for name in sys.argv[1:] or ARTIFACTS:
+            text = shown(rendered(name, given, Path(made) / "out"))
+            (GOLDEN / f"{name}.md").write_text(text, encoding="utf-8")

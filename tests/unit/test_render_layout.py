@@ -1,6 +1,11 @@
-"""How tables are laid out and written: what is bold, headers, what is said once, each format, names in print."""
+"""How tables are laid out and written: what is bold, what is said once, each format, names in print.
+
+`golden/formats.txt` holds three small tables in each format; `PYTHONPATH=scripts python
+tests/unit/test_render_layout.py` writes it again.
+"""
 
 import re
+from pathlib import Path
 
 import pandas as pd
 
@@ -14,18 +19,49 @@ from pretrace.render.tables.table import (
     Table,
     best,
     latex,
-    levelled,
     markdown,
     page,
     rows_of,
     table_of,
 )
 
-HOSTILE = r"a_b & c|d * <e> [f] \g 5 %"
+HOSTILE = r"a_b & c|d * <e> [f] \g {h} ~^ $# 5 %"
+GOLDEN = Path(__file__).parent / "golden" / "formats.txt"
 
 
-def a_table(*rows: Row, columns=(("model", "bench"),), notes=("a note",)) -> Table:
-    return Table("a title", "label", (Block("", "Method", columns, rows),), notes, pd.DataFrame())
+def formats() -> str:
+    """Markup in every text; headers of which all columns share one or two; a long table, which is folded."""
+    cells = (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))
+    blind = (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell())
+    hostile = (Row(HOSTILE, cells), Row("Blind", blind, control=True))
+    columns = tuple((model, "b", f"{length} words") for length in (32, 64) for model in "mn")
+    headed = Row("loss", tuple(Cell(0.5) for _ in columns))
+    uneven = Block("uneven", "Method", (("m", "AUC"), ("m", "b", "AUC")), (Row("loss", headed.cells[:2]),))
+    shared = Block("shared", "Method", columns[:2], (Row("loss", headed.cells[:2]),))
+    long = [Row(f"{number}", (Cell(0.5),)) for number in range(8)]
+    blocks = (Block("", "Method", columns, (headed,)), shared, uneven)
+    tables = [
+        Table("a title", "label", (Block("", "Method", (("model", "64 words"), (HOSTILE,)), hostile),), (HOSTILE,),
+              pd.DataFrame()),
+        Table("headers", "headers", blocks, ("* a star",), pd.DataFrame()),
+        Table("long", "long", tuple(Block(f"block {n}", "Method", (("x",),), tuple(long)) for n in range(3)), (),
+              pd.DataFrame()),
+    ]  # fmt: skip
+    return "\n".join(written(table) for table in tables for written in (markdown, latex, page))
+
+
+def test_every_format_is_as_it_was():
+    assert formats() == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_no_text_becomes_markup():
+    text = formats()
+    assert "<e>" not in re.sub(r"\\<e", "", text)
+    for row in [line for line in text.splitlines() if line.startswith(("| a", "| _Blind"))]:
+        assert len(re.findall(r"(?<!\\)\|", row)) == 4
+    for part in text.split(r"\begin{table*}")[1:]:
+        table = part.split(r"\end{table*}")[0]
+        assert table.count("{") - table.count(r"\{") == table.count("}") - table.count(r"\}")
 
 
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
@@ -53,38 +89,6 @@ def test_rows_and_columns_keep_their_order_and_a_dash_is_where_nothing_is():
     assert rows_of("block", []) == []
 
 
-def test_every_format_shows_the_same_and_escapes_what_would_be_markup():
-    table = a_table(
-        Row(HOSTILE, (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))),
-        Row("Blind", (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell()), control=True),
-        columns=(("model", "64 words"), (HOSTILE,)),
-        notes=(HOSTILE, "* a star"),
-    )
-    rows = [line for line in markdown(table).splitlines() if line.startswith("|")]
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert r"**0.626**\* \[0.56, 0.69\]" in rows[2]
-    assert "_Blind_" in rows[3]
-    assert "−0.030 (a) (b)" in rows[3]  # noqa: RUF001
-    assert "- \\* a star" in markdown(table)
-    written = page(table)
-    assert '<b>0.626</b><span class="rest">* [0.56, 0.69]</span>' in written
-    assert "<th ><i>Blind</i></th>" in written
-    assert "<e>" not in written
-    assert r"\textit{Blind} & \ensuremath{-}0.030{\scriptsize  (a) (b)" in latex(table)
-
-
-def test_latex_escapes_what_would_break_it():
-    text = latex(a_table(Row("a_b & 5% {x} <y> ~^\\ $#", (Cell(0.626, 0.561, 0.689, bold=True, star=True),))))
-    line = next(line for line in text.splitlines() if line.startswith("a"))
-    assert line == (
-        r"a\_b \& 5\% \{x\} \textless{}y\textgreater{} \textasciitilde{}\textasciicircum{}"
-        r"\textbackslash{} \$\# & \textbf{0.626}{\scriptsize * {[}0.56, 0.69]} \\"
-    )
-    for begin, end in ((r"\begin{tabular}", r"\end{tabular}"), (r"\toprule", r"\bottomrule")):
-        assert text.count(begin) == text.count(end) == 1
-    assert text.count("{") == text.count("}") + text.count(r"\{") - text.count(r"\}")
-
-
 def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
     assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
 
@@ -102,35 +106,6 @@ def test_a_mark_on_every_number_of_a_column_is_in_its_header():
     assert [note.split(":")[0] for note in table.notes] == ["first", "a", "d", "e"]
 
 
-def test_headers_say_once_what_changes_least_and_the_last_line_stays_apart():
-    columns = [("m", "b", "32 words"), ("n", "b", "32 words"), ("m", "b", "64 words"), ("n", "b", "64 words")]
-    assert levelled(columns)[:2] == [("b", "32 words", "m"), ("b", "32 words", "n")]
-    assert levelled([("m", "AUC"), ("m", "b", "AUC")]) == [("m", "", "AUC"), ("m", "b", "AUC")]
-    row = Row("loss", tuple(Cell(0.5) for _ in columns))
-    written = page(a_table(row, columns=tuple(columns)))
-    assert re.findall(r'<th colspan="(\d)">(.*)</th>', written) == [
-        ("4", "b"), ("2", "32 words"), ("2", "64 words"),
-    ]  # fmt: skip
-
-
-def test_what_all_columns_share_stands_once_in_markdown():
-    row = Row("loss", (Cell(0.5), Cell(0.6)))
-    text = markdown(a_table(row, columns=(("m", "b", "32 words"), ("n", "b", "32 words"))))
-    assert "All columns: b · 32 words\n\n| Method   |" in text
-    assert re.search(r"\| +m \| +n \|", text)
-    equal = markdown(a_table(row, columns=(("m",), ("m",))))
-    assert "All columns" not in equal
-
-
-def test_a_long_table_is_folded_but_for_its_first_block():
-    def blocks(rows: int) -> tuple[Block, ...]:
-        shown = tuple(Row(f"{number}", (Cell(0.5),)) for number in range(rows))
-        return tuple(Block(f"block {number}", "Method", (("x",),), shown) for number in range(3))
-
-    assert page(Table("t", "t", blocks(8), (), pd.DataFrame())).count('class="fold"') == 2
-    assert 'class="fold"' not in page(Table("t", "t", blocks(6), (), pd.DataFrame()))
-
-
 def test_names_of_views_and_variants():
     assert view_label("delete-10") == "deletion 10 %"
     assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
@@ -139,3 +114,7 @@ def test_names_of_views_and_variants():
     assert view_label("original") == "original"
     assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
     assert method_label("recall;separator=space") == "ReCall, separator space"
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(formats(), encoding="utf-8")

@@ -14,7 +14,6 @@ from pretrace.render.results import Results
 from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
@@ -59,18 +58,6 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path:
     assert shown.frame["value"].notna().all()
 
 
-def test_long_csv_keeps_every_number_of_the_metrics(results: Results):
-    frame = table(results, baseline="min_k").frame
-    metrics = read_parquet(results.metrics[made_up.MODEL, made_up.BENCHMARK])
-    by_method = metrics[(metrics["metric"] == "auc") & (metrics["selection"] == "held_out")].set_index(
-        "method"
-    )
-    row = frame[(frame["selection"] == "held_out") & (frame["method"] == "dc_pdd")].iloc[0]
-    for column in ("value", "low", "high", "n_members", "setting"):
-        assert row[column] == by_method.loc["dc_pdd", column]
-    assert {"p", "p_holm", "star", "bold", "marks"} <= set(frame.columns)
-
-
 def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
     ids = ["=HYPERLINK(1)", "+1", "@SUM", "-a", "\tb", "-0.5", "plain"]
     rows = csv_text(pd.DataFrame({"id": ids, "value": [-1.0] * len(ids)})).splitlines()[1:]
@@ -110,7 +97,9 @@ def test_nothing_that_matches_is_an_error_that_says_what_is_there(
     assert not any(tmp_path.rglob("*.*"))
 
 
-def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: Path):
+def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
+    results: Results, tmp_path: Path
+):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         dc_pdd = frame[frame["method"] == "dc_pdd"]
         return pd.concat([frame, dc_pdd.assign(reference="new_speeches", value=0.99)], ignore_index=True)
@@ -120,29 +109,21 @@ def test_two_reference_corpora_need_one_to_be_named(results: Results, tmp_path: 
         table(both)
     named = table(both, panels=[made_up.PANEL | {"references": ["new_speeches"]}])
     assert row_of(named, "DC-PDD").cells[0].value == 0.99
-
-
-def test_a_file_with_a_row_twice_is_refused(results: Results, tmp_path: Path):
     twice = changed(results, tmp_path, "metrics", lambda frame: pd.concat([frame, frame]))
     with pytest.raises(InputError, match="held_out has two rows of"):
         table(twice)
 
 
-def marked_at_the_edge(frame: pd.DataFrame) -> pd.DataFrame:
-    chosen = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
-    return frame.assign(marks=frame["marks"].mask(chosen, "at_grid_edge"))
-
-
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit", "selection_gap"])
-def test_choices_at_a_grids_edge_are_marked_in_every_table_that_shows_choices(
-    results: Results, tmp_path: Path, renderer: str
-):
-    edge = changed(results, tmp_path, "metrics", marked_at_the_edge)
-    for panels in ([made_up.PANEL], [made_up.PANEL | {"label": f"{number}"} for number in range(5)]):
-        text = markdown(table(edge, renderer, panels=panels))
-        assert re.search(r"DC-PDD.*\(f\)", text)
-        assert "- f: the chosen setting" in text
-        assert "(f)" not in markdown(table(results, renderer, panels=panels))
+def test_choices_at_a_grids_edge_are_marked(results: Results, tmp_path: Path, renderer: str):
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        chosen = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
+        return frame.assign(marks=frame["marks"].mask(chosen, "at_grid_edge"))
+
+    text = markdown(table(changed(results, tmp_path, "metrics", change), renderer))
+    assert re.search(r"DC-PDD.*\(f\)", text)
+    assert "- f: the chosen setting" in text
+    assert "(f)" not in markdown(table(results, renderer))
 
 
 def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, tmp_path: Path):
