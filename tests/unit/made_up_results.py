@@ -100,12 +100,9 @@ def metric_row(
 
 
 def default_of(method: str) -> str:
-    return {
-        "min_k": "k=0.2",
-        "min_k_pp": "k=0.2",
-        "surp": "eps=2;percentile=40",
-        "dc_pdd": "a=0.01",
-    }.get(method, "")
+    return {"min_k": "k=0.2", "min_k_pp": "k=0.2", "surp": "eps=2;percentile=40", "dc_pdd": "a=0.01"}.get(
+        method, ""
+    )
 
 
 def scores_frame(separation: dict[str, float], seed: int) -> pd.DataFrame:

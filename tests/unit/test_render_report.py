@@ -159,10 +159,7 @@ def test_names_of_the_page_are_explained_and_others_are_not(folder: Path):
         panels=[Panel(**panel) for panel in panels],
     )
     names = glossary(
-        [shown],
-        Registry("models", models),
-        Registry("benchmarks", benchmarks),
-        Registry("corpora", corpora),
+        [shown], Registry("models", models), Registry("benchmarks", benchmarks), Registry("corpora", corpora)
     )
     assert [heading for heading, _ in names] == [
         "Models", "Benchmarks", "Reference corpora", "Evaluation sets",

@@ -23,14 +23,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import (
-    BLIND,
-    CLASSES,
-    joined,
-    marked_label,
-    method_label,
-    metric_label,
-)
+from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, with_interval
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls
