@@ -4,8 +4,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pretrace.models.api.client import connected
-from pretrace.models.settings import torch_settings
-from pretrace.models.target import load_checkpoint
 from pretrace.passes.echo import echo_target
 from pretrace.passes.job import run
 from pretrace.runtime.files import read_parquet
@@ -26,12 +24,15 @@ def behind_api():
         store=Path(snakemake.params.answers),
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
     ) as client:
-        tokenizer = load_checkpoint(Path(checkpoint), dtype="float32", device="cpu") if checkpoint else None
-        yield echo_target(client, tokenizer, entry.get("max_length"))
+        yield echo_target(client, Path(checkpoint) if checkpoint else None, entry.get("max_length"))
 
 
 @contextmanager
 def loaded():
+    # here, so that models behind APIs need no torch
+    from pretrace.models.settings import torch_settings
+    from pretrace.models.target import load_checkpoint
+
     placement = {"device": snakemake.params.device, "gpus": snakemake.resources.gpu}
     with torch_settings(threads):
         yield load_checkpoint(Path(checkpoint), **placement, **entry)

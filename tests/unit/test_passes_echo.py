@@ -49,7 +49,8 @@ def run(tiny_checkpoint, tmp_path):
     """Runs passes of a kind of model, here or by an API at `url`; `known`: whether its tokenizer is."""
 
     def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, **keys):
-        local = target_of(kind if isinstance(kind, Path) else tiny_checkpoint(kind))
+        record = kind if isinstance(kind, Path) else tiny_checkpoint(kind)
+        target = target_of(record)
         where = tmp_path / ("api" if url else "local") / str(known)
         with AnswerStore(tmp_path / "answers.sqlite") as store:
             if url:
@@ -57,9 +58,9 @@ def run(tiny_checkpoint, tmp_path):
                 api = {"base_url": url, "model": "m", "endpoint": "completions", "price": free}
                 api |= keys or {"echo": True}
                 client = ApiClient(Endpoint(name="echoing", **api), store, budget_usd=0)
-                local = echo_target(client, local if known else None)
+                target = echo_target(client, record if known else None)
             manifest = job.run(
-                requests, benchmark=benchmark_of(texts), names=NAMES, target=local, store=where / "store",
+                requests, benchmark=benchmark_of(texts), names=NAMES, target=target, store=where / "store",
                 manifest=where / "manifest.json", batch_tokens=64, threads=1, shots=some_shots,
             )  # fmt: skip
         return manifest, where / "store"

@@ -20,6 +20,7 @@ WORDS = "the state of a nation is strong and Congress must see that Lincoln spok
 SHARES = {"A": 0.2, "B": 0.4, "C": 0.3, "D": 0.1}
 FAULTS = ("429", "500", "cut", "malformed")
 DOCUMENTS, PASSAGES = 6, 2
+WINDOWS = {"suffix": 2, "context": 3}
 
 
 class Server:
@@ -73,16 +74,19 @@ def write_study(project, url) -> None:
             "tiny": {"source": "local", "path": "tiny", "dtype": "float32"},
             "scoring": {"source": "openai", "tokenizer": "tiny",
                         "api": api | {"endpoint": "completions", "echo": True}},
+            "telling": {"source": "openai", "tokenizer": "tiny",
+                        "api": api | {"endpoint": "completions", "top40": "prompt_logprobs"}},
             "chatting": {"source": "openai", "api": api | {"endpoint": "chat", "top_logprobs": 5}},
         },
         "benchmarks": {"books": {"source": "local", "path": "texts.jsonl", "question": "book"}},
         "runs": [
-            {"model": "tiny", "benchmark": "books", "methods": gray},
+            {"model": "tiny", "benchmark": "books", "methods": gray, "extraction": WINDOWS},
+            {"model": "telling", "benchmark": "books", "methods": ["loss"], "extraction": WINDOWS},
             {"model": "scoring", "benchmark": "books", "methods": gray},
             {"model": "chatting", "benchmark": "books", "paraphraser": "paraphrase_by_chatting",
              "methods": ["de_cop", {"completion": {"k": 5}}, "name_cloze"]},
         ],
-        "artifacts": ["results_auc"],
+        "artifacts": ["results_auc", "extraction"],
     }  # fmt: skip
     project.write_study(study, "mine/mine.yaml")
 
@@ -111,6 +115,10 @@ def test_a_study_behind_an_api(served):
     assert set(scored["method"]) == {"loss", "zlib", "lowercase", "min_k"}
     local = local[local["method"].isin(set(scored["method"]))].reset_index(drop=True)
     pd.testing.assert_frame_equal(scored, local, check_exact=False, rtol=0, atol=1e-4)
+
+    windows = project.path / "results" / "mine" / "windows"
+    near, far = (pd.read_parquet(windows / model / "books.parquet") for model in ("tiny", "telling"))
+    pd.testing.assert_frame_equal(far, near, check_exact=False, rtol=0, atol=1e-4)
 
     answers = pd.read_parquet(project.path / "results/answers/mine~chatting/mine~books/mine.parquet")
     counts = answers["task"].value_counts()

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.models.speeds import MEASURABLE, attention, faster, products
-from pretrace.models.tokens import load_tokenizer
+from pretrace.models.tokens import load_config, load_tokenizer
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import log
 
@@ -143,43 +143,23 @@ def load_checkpoint(
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
-    with explain_failure(f"transformers cannot read {checkpoint.path / 'config.json'}"):
-        config = transformers.AutoConfig.from_pretrained(
-            checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-        )
-    if config.is_encoder_decoder:
-        raise InputError(
-            f"{checkpoint.path} is an encoder-decoder model ({config.model_type}); a causal one is needed"
-        )
-    text = config.get_text_config()
-    _check_vocabulary(checkpoint.path, tokenizer, text.vocab_size)
+    config = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
-    limits = [getattr(text, key) for key in _CONTEXT_KEYS if getattr(text, key, None)][:1]
+    limits = [getattr(config, key) for key in _CONTEXT_KEYS if getattr(config, key, None)][:1]
     limits += [max_length] if max_length else []
     return Target(
         checkpoint=checkpoint,
         tokenizer=tokenizer,
         dtype=_dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device),
         device=device,
-        vocabulary=text.vocab_size,
+        vocabulary=config.vocab_size,
         context=min(limits, default=None),
         measured=folder,
-        heads=_heads(text),
+        heads=_heads(config),
         device_map=device_map,
         gpus=max(gpus, 1),
     )
-
-
-def _check_vocabulary(path: Path, tokenizer: Any, size: int) -> None:
-    """Tokens added to a tokenizer, as a [PAD], may lack a place in the model: no text holds them."""
-    added = tokenizer.get_added_vocab()
-    highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
-    if highest >= size:
-        raise InputError(
-            f"{path}: the tokenizer has tokens up to number {highest}, and the model's vocabulary has {size}: they "
-            "are not of one model. Put the tokenizer there that the model was trained with."
-        )
 
 
 def _device(device: str, gpus: int) -> str:

@@ -29,6 +29,31 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
         )
 
 
+def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
+    """Load the configuration of a checkpoint's text model.
+
+    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know;
+    tokens added to a tokenizer, as a [PAD], may lack a place in the model, because no text holds them.
+    """
+    import transformers
+
+    path = checkpoint.path
+    with explain_failure(f"transformers cannot read {path / 'config.json'}"):
+        config = transformers.AutoConfig.from_pretrained(
+            path, local_files_only=True, trust_remote_code=checkpoint.remote_code
+        )
+    if config.is_encoder_decoder:
+        raise InputError(f"{path} is an encoder-decoder model ({config.model_type}); a causal one is needed")
+    config, added = config.get_text_config(), tokenizer.get_added_vocab()
+    highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
+    if highest >= config.vocab_size:
+        raise InputError(
+            f"{path}: the tokenizer has tokens up to number {highest}, and the model's vocabulary has "
+            f"{config.vocab_size}: they are not of one model. Put the tokenizer there that the model was trained with."
+        )
+    return config
+
+
 def load_encoder(checkpoint_json: Path) -> Any:
     """Load a fast tokenizer without importing transformers, which takes seconds.
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ import numpy as np
 from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.target import ApiTarget, CodePoints
-from pretrace.models.target import Target
-from pretrace.models.tokens import SERVER_START
+from pretrace.models.checkpoint import read_checkpoint
+from pretrace.models.tokens import SERVER_START, load_config, load_tokenizer
 from pretrace.passes import likeliest
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import STATISTICS, Request
@@ -229,20 +230,23 @@ class Probe:
         )
 
 
-def echo_target(client: ApiClient, tokenizer: Target | None, max_length: int | None = None) -> ApiTarget:
+def echo_target(client: ApiClient, checkpoint_json: Path | None, max_length: int | None = None) -> ApiTarget:
     """Return the target of passes by an API.
 
-    `tokenizer`: the local model that has the same one. Where none is known, a probe finds out whether the server
-    puts a start token first.
+    `checkpoint_json`: the record of a local model that has the same tokenizer. If none is known, a probe finds out
+    whether the server puts a start token first.
     """
-    if tokenizer is None:
+    if checkpoint_json is None:
         starts = Probe(client, None).check()
         return ApiTarget(
             client, CodePoints(client.endpoint.name, starts), f"none, starts {starts}", None, None
         )
     # one token is generated, and thrown away, with every text that is scored
     context = None if max_length is None else max_length - 1
-    return ApiTarget(client, tokenizer.tokenizer, tokenizer.digest, tokenizer.vocabulary, context)
+    checkpoint = read_checkpoint(checkpoint_json)
+    tokenizer = load_tokenizer(checkpoint)
+    vocabulary = load_config(checkpoint, tokenizer).vocab_size
+    return ApiTarget(client, tokenizer, checkpoint.digest, vocabulary, context)
 
 
 class EchoScorer:
