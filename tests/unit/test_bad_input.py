@@ -21,6 +21,7 @@ from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
 from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check as check_answers
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
@@ -77,6 +78,40 @@ def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
         load(config, STUDY)
     finally:
         path.write_text(good, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "complaint"),
+    [
+        ("benchmarks", {"path": ""}, r"mine\.path: '' is not valid"),
+        ("benchmarks", {"path": "folder"}, r"benchmarks\.mine\.path: .*folder is a folder; give a file"),
+        (
+            "benchmarks",
+            {"path": "a" * 300},
+            r"benchmarks\.mine\.path: .*cannot be read \(File name too long\)",
+        ),
+        ("benchmarks", {"path": "t.txt", "source": "dataset"}, r"path: .*t\.txt is a file; give a folder"),
+        (
+            "benchmarks",
+            {"path": "t.txt", "views": {"paraphrase": "folder"}},
+            r"views\.paraphrase: .* give a file",
+        ),
+        (
+            "benchmarks",
+            {"path": "t.txt", "language": "zz"},
+            r"mine\.language: 'zz' is no language of ISO 639-1",
+        ),
+        ("corpora", {"path": "folder"}, r"corpora\.mine\.path: .*folder is a folder; give a file"),
+        ("corpora", {"path": ""}, r"mine\.path: '' is not valid"),
+    ],
+)
+def test_a_path_or_language_that_no_job_could_use_is_refused_when_planning(tmp_path, kind, entry, complaint):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "t.txt").write_text("a text")
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump(STUDY | {kind: {"mine": {"source": "local"} | entry}}))
+    with pytest.raises(InputError, match=complaint):
+        load_study(CONFIG | {"study": str(path)}, ROOT / "config")
 
 
 GOOD_STUDY = yaml.safe_dump(STUDY).encode()

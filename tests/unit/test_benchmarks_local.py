@@ -92,6 +92,14 @@ MISTAKES = {
         (GOOD + '{"input": " \\n", "label": 1}', r"t\.jsonl:2: input is empty; fill it, or drop the row"),
         ('{"text": null, "label": 1}', r"t\.jsonl:1: text is None; it must be a text with at least one word"),
         ('{"text": ["a"], "label": 1}', r"t\.jsonl:1: text is \['a'\]; it must be a text"),
+        ('{"text": "a", "text": "b", "label": 1}', r"t\.jsonl:1: .*key 'text' is given twice"),
+        (
+            '{"text": "a", "subset": ' + "[" * 3000 + "]" * 3000 + "}",
+            r"t\.jsonl:1: values are nested too deep",
+        ),
+        ('{"text": "\\u200b\\ufeff", "label": 1}', r"t\.jsonl:1: text shows nothing, it holds .* zero-width"),
+        ('{"text": "a", "id": "' + "x" * 501 + '"}', r"t\.jsonl:1: id has 501 characters, more than 500"),
+        ('{"text": "a", "length": 1' + "0" * 400 + "}", r"t\.jsonl:1: length is 10000.* 1 to 10\^9"),
         ('{"text": "a\\u0000b", "label": 1}', r"t\.jsonl:1: text holds a NUL character"),
         ('{"text": "a\\ud800b", "label": 1}', r"t\.jsonl:1: text holds half a surrogate pair"),
         ('{"text": "a", "label": 2}', r"t\.jsonl:1: label is 2; it must be 1 \(member\), 0 \(non-member\)"),
@@ -162,6 +170,7 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
     for path, said in (
         (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv, "),
         (tmp_path, "is a folder; give a file"),
+        (tmp_path / ("a" * 300), r"File name too long; give a file: \.jsonl"),
         (tmp_path / "texts.json", r"texts\.json: the file name must end in \.jsonl"),
     ):
         with pytest.raises(InputError, match=said):

@@ -213,7 +213,7 @@ def _short(name: str) -> str:
 
 Number = BeforeValidator(_number)
 Label = Annotated[int, Number, Field(ge=0, le=1)] | None
-Length = Annotated[int, Number, Field(ge=1)] | None
+Length = Annotated[int, Number, Field(ge=1, le=10**9)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""
 Named = Annotated[str, AfterValidator(_words), AfterValidator(_short)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -75,6 +75,8 @@ Wording = Literal["book", "book_llama", "book_authors", "paper", "speech"]
 class BenchmarkEntry(Keys):
     """Keys of every benchmark. A loader with further keys has a class of its own."""
 
+    path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
+
     source: str
     """The loader in `scripts/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
     and labels."""
@@ -91,13 +93,13 @@ class BenchmarkEntry(Keys):
     """Lengths in words. A run can choose some of them."""
     subsets: Some[Unique[str]] = []
     """Names of the subsets. A run can choose some of them."""
-    path: Maybe[str] = None
+    path: Maybe[Some[str]] = None
     """Your own file or folder, relative to this file."""
     question: Maybe[Wording] = None
     """Makes the texts passages of documents that questions are asked about, with this wording in
     `prompts/de_cop.yaml`. `book_authors` uses the format sentence of the authors' code and reads the letter at the
     second token."""
-    views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], str]] = {}
+    views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], Some[str]]] = {}
     """Views in files of your own, as `{paraphrase: paraphrases.jsonl}`. The columns are `id` (of the text), `text`
     and optionally `variant` (0, 1, ...). Relative to this file."""
     split: Maybe[str] = None

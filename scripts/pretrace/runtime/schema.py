@@ -133,7 +133,23 @@ Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
 """An id on the Hugging Face hub, as EleutherAI/pythia-70m."""
 Url = Annotated[str, Field(pattern="^https?://")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
-Language = Annotated[str, Field(pattern="^[a-z]{2,3}$")]
+_LANGUAGES = """
+aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de
+dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id
+ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu
+lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu
+rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr
+ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""  # ISO 639-1
+
+
+def _language(code: str) -> str:
+    if len(code) == 2 and code not in _LANGUAGES.split():
+        raise ValueError(f"{code!r} is no language of ISO 639-1; write en for English, zh for Chinese")
+    return code
+
+
+Language = Annotated[str, Field(pattern="^[a-z]{2,3}$"), AfterValidator(_language)]
 Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 

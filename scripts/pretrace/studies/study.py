@@ -237,14 +237,24 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
                 hint = nearest(download, downloads)
                 raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
         path = path_of(entry)
-        if path is not None and not Path(path).exists():
+        if path is not None:
             place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
-            raise InputError(f"{place}: {path} does not exist; paths are relative to that file.")
+            _check_path(place, path, getattr(entry, "path_is", "either"))
         for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
-            if not Path(path).exists():
-                raise InputError(
-                    f"{where}.views.{view}: {path} does not exist; paths are relative to the file."
-                )
+            _check_path(f"{where}.views.{view}", path, "file")
+
+
+def _check_path(where: str, path: str, needed: str) -> None:
+    """Raise `InputError` unless the path leads to a `file` or a `folder`, whichever is needed."""
+    try:
+        exists, is_folder = Path(path).exists(), Path(path).is_dir()
+    except OSError as error:  # a name of 300 letters
+        raise InputError(f"{where}: {path:.80}... cannot be read ({error.strerror}).") from None
+    if not exists:
+        raise InputError(f"{where}: {path} does not exist; paths are relative to that file.")
+    if needed in ("file", "folder") and is_folder != (needed == "folder"):
+        actual = "a folder" if is_folder else "a file"
+        raise InputError(f"{where}: {path} is {actual}; give a {needed}.")
 
 
 def _check_training(training: Training, where: str, registries: _Registries) -> None:

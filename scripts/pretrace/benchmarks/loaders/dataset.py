@@ -66,6 +66,8 @@ class Columns(Keys):
 class DataSet(FromHub):
     """Any data set of the hub."""
 
+    path_is = "folder"
+
     hub_config: Maybe[str] = None
     """The configuration (default, the only one, or the one named `default`)."""
     files: Maybe[Some[str]] = None

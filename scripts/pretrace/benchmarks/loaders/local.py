@@ -14,14 +14,16 @@ from pathlib import Path
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, Words, checked_row, rows
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Maybe
+from pretrace.runtime.schema import Maybe, Some
 
 
 class LocalEntry(BenchmarkEntry):
     """Keys of a benchmark of your own texts."""
 
-    path: str
-    known: Maybe[str] = None
+    path_is = "file"
+
+    path: Some[str]
+    known: Maybe[Some[str]] = None
     """A second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
 
 
@@ -94,7 +96,7 @@ class LocalText(Columns):
     subset: Name = None
     """a name, in quotes, or null"""
     length: Length = None
-    """a whole number of words, 1 or more, or null"""
+    """a whole number of words, 1 to 10^9, or null"""
     document: Name = None
     """a name, in quotes, or null"""
     id: Named = ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from pretrace.benchmarks.rows import jsonl_rows, lines
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Some
 
 _JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 
@@ -13,7 +14,9 @@ _JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 class LocalCorpus(CorpusEntry):
     """A file of the user's."""
 
-    path: str
+    path_is = "file"
+
+    path: Some[str]
 
 
 @corpus_source("local", entry=LocalCorpus)

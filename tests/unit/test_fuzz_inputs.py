@@ -1,0 +1,214 @@
+"""Seeded mutations of files of texts: each is refused with file and place, or read with every text that it holds.
+
+A traceback, a hang and a text that is missing without a word fail the test.
+"""
+
+import csv
+import gzip
+import io
+import json
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spoiling import damaged, refuses, seeds, spoiled
+
+import hub_datasets as made
+from pretrace import benchmarks
+from pretrace.benchmarks.audit_checks import check_audit, check_corpus
+from pretrace.benchmarks.loaders.local import check
+from pretrace.corpora.readers.local import LocalCorpus, local
+
+pytestmark = pytest.mark.full
+
+SECONDS = 20
+"""A file of a few rows that takes longer hangs."""
+
+VALUES: tuple[Any, ...] = (
+    "\u200b\u200d\ufeff", "\u202eabc", "=HYPERLINK(1)", "+1", "@SUM(A1)", "-1", "a\0b", "\ud800", "", " \n\t ",
+    "x" * 600, "word " * 20_000, "a\nb,c\"d", "NaN", "null", "true", "-0", "1e999", 1e308, 10**400, float("nan"),
+    True, None, 2, -1, 0.5, "0", "1", "yes", [], {}, [["a"]], {"text": "b"}, "../../x", "a" * 40 + "\u0301" * 400,
+)  # fmt: skip
+KEYS = (
+    "input",
+    "text",
+    "label",
+    "subset",
+    "length",
+    "document",
+    "id",
+    "title",
+    "author",
+    "",
+    "Input",
+    "\ufeffid",
+)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Fail what takes longer than SECONDS."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"longer than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def good_rows(label: int | None = None) -> list[dict[str, Any]]:
+    """Rows of two classes in twelve documents, or of one class."""
+    return [
+        {"id": f"t{n}", "input": f"text number {n} of {n * n} in all", "label": n % 2 if label is None else label,
+         "subset": "a", "length": 7, "document": f"d{n % 12}"} for n in range(24)
+    ]  # fmt: skip
+
+
+def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
+    """The rows with one to three mistakes."""
+    for _ in range(draw.randint(1, 3)):
+        row = draw.choice([row for row in rows if isinstance(row, dict)])
+        match draw.randrange(6):
+            case 0:
+                rows = spoiled(rows, draw)
+            case 1:
+                row[draw.choice(KEYS)] = draw.choice(VALUES)
+            case 2:
+                row.pop(draw.choice(list(row) or ["id"]), None)
+            case 3:
+                rows.insert(draw.randrange(len(rows)), draw.choice((dict(row), {}, [], "text", 3, None)))
+            case 4:
+                column, value = draw.choice(KEYS), draw.choice(VALUES)
+                rows = [{**row, column: value} if isinstance(row, dict) else row for row in rows]
+            case 5:
+                row["id"] = draw.choice(good_rows())["id"]
+    return rows
+
+
+def as_lines(rows: list[Any], draw: random.Random) -> bytes:
+    """JSON lines, one of them perhaps with a key twice, deeply nested, or with blanks around it."""
+    lines = [json.dumps(row) for row in rows]
+    place = draw.randrange(len(lines))
+    lines[place] = draw.choice((
+        lines[place], lines[place], lines[place].replace("{", '{"input": "another", ', 1), "[" * 3000 + "]" * 3000,
+        lines[place].replace('"subset": "a"', '"subset": ' + "[" * 3000 + "]" * 3000), f"  {lines[place]}\t", "",
+    ))  # fmt: skip
+    return ("\n".join(lines) + "\n").encode()
+
+
+def as_csv(rows: list[Any], draw: random.Random) -> bytes:
+    columns = list(
+        dict.fromkeys(key for row in rows if isinstance(row, dict) for key in row if key is not None)
+    )
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=draw.choice(",,,,;\t"), lineterminator=draw.choice(("\n", "\r\n")))
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([row.get(column) for column in columns] if isinstance(row, dict) else [row])
+    return out.getvalue().encode(draw.choice(("utf-8", "utf-8", "utf-8-sig", "utf-16")), "surrogatepass")
+
+
+def as_parquet(rows: list[Any], draw: random.Random) -> bytes:
+    """Parquet of the rows; values that one column cannot hold together become texts."""
+    tables = [row for row in rows if isinstance(row, dict)]
+    try:
+        return made.parquet(tables)
+    except (pa.ArrowException, OverflowError, ValueError, TypeError):
+        texts = [{str(key): json.dumps(value) for key, value in row.items()} for row in tables]
+        return made.parquet(texts)
+
+
+WRITERS: dict[str, Callable[[list[Any], random.Random], bytes]] = {
+    "t.jsonl": as_lines,
+    "t.jsonl.gz": lambda rows, draw: gzip.compress(as_lines(rows, draw), mtime=0),
+    "t.csv": as_csv,
+    "t.parquet": as_parquet,
+}
+
+
+def texts_in(path: Path) -> int:
+    """Number of rows of a file, counted without the library."""
+    if path.suffix == ".parquet":
+        return int(pq.read_metadata(path).num_rows)
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    if path.suffix == ".csv":
+        return sum(bool(row) for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))) - 1
+    return sum(bool(line.strip()) for line in content.decode("utf-8-sig").split("\n"))
+
+
+def read(path: Path, *, metrics: bool, known: Path | None = None) -> str:
+    """Check and build a benchmark of the files as a study does; the refusal, or "" if every text is there."""
+    files = [path] if known is None else [path, known]
+    tables: list[Any] = []
+    entry = {"source": "local", "path": path.name} | ({} if known is None else {"known": known.name})
+    with limited():
+        refused = refuses(lambda: check(*files, metrics=metrics))
+        job_refused = refuses(lambda: tables.append(benchmarks.build("mine", entry, files)))
+    assert refused or not job_refused, f"the job refuses what the check let pass: {job_refused}"
+    assert not refused or any(file.name in refused for file in files), refused
+    assert len(refused) < 2000, "a refusal fits on a screen"
+    if not refused:
+        assert len(tables[0]) == sum(map(texts_in, files)), "every row is a text"
+        assert tables[0]["text_id"].is_unique
+    return refused
+
+
+def written(folder: Path, name: str, rows: list[dict[str, Any]], draw: random.Random) -> Path:
+    """A file with mistakes in its rows, or in its bytes."""
+    path = folder / name
+    if draw.randrange(4):
+        path.write_bytes(WRITERS[name](changed(rows, draw), draw))
+    else:
+        path.write_bytes(damaged(WRITERS[name](rows, random.Random(0)), draw))
+    return path
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@seeds(300)
+def test_a_changed_file_of_texts_is_refused_or_read_whole(tmp_path_factory, name, seed):
+    draw = random.Random(seed)
+    read(written(tmp_path_factory.mktemp("texts"), name, good_rows(), draw), metrics=draw.random() < 0.5)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@seeds(100)
+def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path_factory, name, seed):
+    draw, folder = random.Random(seed), tmp_path_factory.mktemp("audit")
+    suspects = [row | {"label": None, "id": f"s{row['id']}"} for row in good_rows()]
+    paths = folder / name, folder / f"known_{name}"
+    for path, rows in zip(paths, (suspects, good_rows(0)), strict=True):
+        path.write_bytes(WRITERS[name](changed(rows, draw), draw))
+    if not read(paths[0], metrics=False, known=paths[1]):
+        with limited():
+            refuses(lambda: check_audit(*paths))
+
+
+@seeds(100)
+def test_a_changed_file_of_a_corpus_test_is_refused_or_checked(tmp_path_factory, seed):
+    path = written(tmp_path_factory.mktemp("corpus_test"), "t.jsonl", good_rows(), random.Random(seed))
+    with limited():
+        refuses(lambda: check_corpus(path))
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
+@seeds(100)
+def test_a_changed_corpus_is_refused_or_read_whole(tmp_path_factory, name, seed):
+    path = written(tmp_path_factory.mktemp("corpus"), name, good_rows(), random.Random(seed))
+    documents: list[str] = []
+    entry = LocalCorpus(source="local", path="mine", field="input")
+    with limited():
+        if not refuses(lambda: documents.extend(local(entry, [path]))):
+            assert len(documents) == texts_in(path)
