@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 from made_up_results import IndexOf
 
-from pretrace.evaluation.codec import hurt_texts, is_hurt
 from pretrace.evaluation.scores import EvaluationSet
-from pretrace.evaluation.tokens import Passes
+from pretrace.evaluation.tokens import Passes, hurt_texts, is_hurt
 from pretrace.views.readings import PassKey
 
 ALONE = [-3, -2.5, -2, -1.8, -1.5, -1.2, -2.2, -1, -0.9, -0.8, -0.5, -0.4, -2]

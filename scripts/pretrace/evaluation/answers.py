@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import percentile_interval, wilson
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
@@ -20,17 +21,16 @@ def accuracies(answers: pd.DataFrame, names: tuple[str, str], resamples: int, po
 
     A row for each paraphraser, subset and length; `pooled`: and of all subsets, as "". `names`: model and benchmark.
     """
-    for place, answered in _places(_right_or_wrong(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged(answers), pooled):
         own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
         for document, rows in own.groupby("document"):
-            correct, passages = rows["correct"].to_numpy(np.float64), rows["passage"].to_numpy()
-            about = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
-            yield place | about | mean_of_groups(correct, passages, resamples, seed_of(*names, document))
+            named = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
+            yield keys | named | _accuracy(rows, "passage", resamples, seed_of(*names, document))
         for control in CONTROLS:
             rows = answered[answered["task"] == control]
             if len(rows):
                 mean = float(rows.groupby("document")["correct"].mean().mean())
-                yield place | {"method": control, "n": rows["document"].nunique(), "value": mean}
+                yield keys | {"method": control, "n": rows["document"].nunique(), "value": mean}
 
 
 def accuracies_by_order(
@@ -40,17 +40,16 @@ def accuracies_by_order(
 
     Of each class (document "") by bootstrap of its documents, and of each document by bootstrap of its passages.
     """
-    for place, answered in _places(_right_or_wrong(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged(answers), pooled):
         own = answered[answered["task"] == "de_cop"]
         for document in ["", *sorted(own["document"].unique())]:
             chosen = own[own["document"] == document] if document else own
             for (order, label), rows in chosen.groupby(["permutation", "label"]):
-                letters_of = "".join(sorted(rows["true_answer"].unique()))
-                groups = rows["passage" if document else "document"].to_numpy(str)
+                letter = "".join(sorted(rows["true_answer"].unique()))
+                named = {"document": document, "label": label, "order": order, "letter": letter}
                 seed = seed_of(*names, int(str(order)), int(str(label)))
-                about = {"method": "de_cop", "document": document, "label": label}
-                mean = mean_of_groups(rows["correct"].to_numpy(np.float64), groups, resamples, seed)
-                yield place | about | {"order": order, "letter": letters_of} | mean
+                accuracy = _accuracy(rows, "passage" if document else "document", resamples, seed)
+                yield keys | {"method": "de_cop"} | named | accuracy
 
 
 def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool) -> Iterator[Row]:
@@ -61,20 +60,21 @@ def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool
     in_range            share of documents whose letters all are in `calibration.RANGE`, Wilson's interval; of classes
     """
     lengths = calibrations["length"].where(calibrations["length"] >= 0, None).astype("Int64")
-    for place, rows in _places(calibrations.assign(length=lengths), pooled):
-        yield from (place | row for row in _letters(rows, model, resamples))
+    for keys, rows in _by_paraphraser(calibrations.assign(length=lengths), pooled):
+        yield from (keys | row for row in _letters(rows, model, resamples))
 
 
-def _right_or_wrong(answers: pd.DataFrame) -> pd.DataFrame:
+def _judged(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the answers that are right or wrong."""
     return answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
 
 
-def _places(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFrame]]:
+def _by_paraphraser(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFrame]]:
+    """Yield the rows of each paraphraser (`reference`), subset and length; `pooled`: and of all subsets ("")."""
     wholes = [frame, frame.assign(subset="")] if pooled and frame["subset"].ne("").any() else [frame]
     for whole in wholes:
-        for (paraphraser, subset, length), rows in whole.groupby(
-            ["paraphraser", "subset", "length"], dropna=False, sort=True
-        ):
+        groups = whole.groupby(["paraphraser", "subset", "length"], dropna=False, sort=True)
+        for (paraphraser, subset, length), rows in groups:
             yield {"reference": paraphraser, "subset": subset, "length": length}, rows
 
 
@@ -84,29 +84,34 @@ def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator
     documents = [(str(name), rows["label"].iloc[0], rows) for name, rows in calibrations.groupby(names)]
     for document, label, chosen in [*classes, *documents]:
         for calibration, rows in chosen.groupby("calibration"):
-            about = {"document": document, "label": label, "calibration": calibration}
+            keys = {"document": document, "label": label, "calibration": calibration}
             deltas = rows[DELTAS].to_numpy(np.float64)
             after = rows[MEANS].to_numpy(np.float64) + deltas
             for letter, values, added in zip(LETTERS, after.T, deltas.T, strict=True):
                 seed = seed_of(model, calibration, letter)
                 mean = mean_of_groups(values, rows["id"].to_numpy(str), resamples, seed)
-                yield {"quantity": "letter_probability", "letter": letter} | about | mean
+                yield {"quantity": "letter_probability", "letter": letter} | keys | mean
                 if not document:
                     mean_added = {"n": len(rows), "value": float(added.mean())}
-                    yield {"quantity": "letter_added", "letter": letter} | about | mean_added
+                    yield {"quantity": "letter_added", "letter": letter} | keys | mean_added
             if not document:
                 in_range = wilson(int(well_calibrated(rows).sum()), len(rows))
                 share = dict(zip(("value", "low", "high"), in_range, strict=True))
-                yield {"quantity": "in_range", "n": len(rows)} | share | about
+                yield {"quantity": "in_range", "n": len(rows)} | share | keys
 
 
-def mean_of_groups(values: np.ndarray, groups: np.ndarray, resamples: int, seed: int) -> Row:
+def _accuracy(answers: pd.DataFrame, groups: str, resamples: int, seed: int) -> Row:
+    correct, names = answers["correct"].to_numpy(np.float64), answers[groups].to_numpy()
+    return mean_of_groups(correct, names, resamples, seed)
+
+
+def mean_of_groups(values: Floats, groups: np.ndarray, resamples: int, seed: int) -> Row:
     """Return `n` groups, the mean of their means (`value`), and its 95 % interval by bootstrap of the groups.
 
     `values` and `groups` (any labels) have shape (answers,); `answers` says how many. One group has no interval.
     """
     _, codes = np.unique(groups, return_inverse=True)
-    means = np.bincount(codes, weights=values.astype(np.float64)) / np.bincount(codes)
+    means = np.bincount(codes, weights=values) / np.bincount(codes)
     row = {"n": len(means), "answers": len(values), "value": float(means.mean())}
     if len(means) < 2:
         return row

@@ -225,8 +225,8 @@ def corpus_power(inputs: StatisticInputs) -> Rows:
     "codec", reads=("passes", "prefixes"), columns=[*PLACE, "start_token", "label", "shots", "n", *INTERVAL]
 )
 def codec(inputs: StatisticInputs) -> Rows:
-    """Compute the share of each class's texts that context of their class makes less likely: see `codec.hurt_texts`."""
-    from pretrace.evaluation.codec import hurt_texts
+    """Compute the share of each class's texts that texts of their class before them make less likely."""
+    from pretrace.evaluation.tokens import hurt_texts
 
     return hurt_texts(inputs.passes)
 

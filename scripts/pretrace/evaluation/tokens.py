@@ -1,16 +1,16 @@
-"""Results read from passes: how far a prefix shifts log-likelihoods, and which tokens are surprising."""
+"""Results read from passes: how far shots shift log-likelihoods, what context hurts, which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.slices import Slice, slices_of
 from pretrace.evaluation.resampling import text_weights
-from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.roc import Floats, Whole
 from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import percentile_interval
 from pretrace.methods.settings import parse_setting
@@ -19,7 +19,7 @@ from pretrace.methods.surp import surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
-from pretrace.views.readings import KINDS, PassKey, Reading, Shots
+from pretrace.views.readings import KINDS, PassKey, Prefix, Reading, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -29,6 +29,11 @@ FEWEST = 20
 
 HEXAGONS = (34, 17)
 """How many hexagons cover all tokens, across and up."""
+
+CODEC = "codec"
+
+LEFT_OUT = 10
+"""First tokens of a text that CoDeC does not compare, as in the authors' code; neither is the last one."""
 
 Row = dict[str, Any]
 
@@ -43,20 +48,18 @@ class Passes:
     resamples: int
     name: str
 
-    def places(self) -> Iterator[tuple[Row, pd.DataFrame]]:
-        """Yield subset and length of each part of the benchmark, with its texts; all of several subsets are "" too."""
+    def slices(self) -> Iterator[tuple[Slice, pd.DataFrame]]:
+        """Yield each slice of the benchmark and its texts; of several subsets, each length of all ("") too."""
         tables = [self.benchmark]
         if self.benchmark["subset"].nunique() > 1:
             tables.append(self.benchmark.assign(subset=""))
         for table in tables:
-            for (subset, length), texts in table.groupby(["subset", "length"], dropna=False, sort=True):
-                yield {"subset": subset, "length": length}, self.benchmark.loc[texts.index]
+            for part in slices_of(table):
+                yield part, self.benchmark[part.rows(table)]
 
     def keys(self, texts: pd.DataFrame) -> list[PassKey]:
-        """Return the passes over the texts as their views have them, one for each of their subsets and readings."""
-        first = texts["length"].iloc[0]
-        length = None if pd.isna(first) else int(first)
-        slices = {Slice(str(subset), length) for subset in set(texts["subset"])}
+        """Return the passes over the slices of the texts as their views have them."""
+        slices = set(slices_of(texts))
         return [
             key
             for key in self.index.rows
@@ -64,7 +67,7 @@ class Passes:
         ]
 
     def complete(self, texts: pd.DataFrame) -> list[Reading]:
-        """Return the readings of every subset of the texts that the model read in any way."""
+        """Return the readings of every slice of the texts that the model read in any way."""
         slices: dict[Reading, set[Slice]] = {}
         for key in self.keys(texts):
             slices.setdefault(key.reading, set()).add(key.slice)
@@ -75,6 +78,15 @@ class Passes:
         """Return the complete readings without shots, by view and start token."""
         plain = [reading for reading in self.complete(texts) if reading.shots is None]
         return sorted(plain, key=lambda reading: (reading.view, reading.start_token))
+
+    def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
+        """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
+        given = [other.shots for other in self.complete(texts) if replace(other, shots=None) == reading]
+        drawn = [shots for shots in given if shots and shots.prefix.kind in KINDS]
+        plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
+        return sorted(
+            plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
+        )
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         """Return the stored rows of the passes over the texts that have tokens; raises if there is no pass."""
@@ -91,50 +103,36 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def shifts(passes: Passes) -> Iterator[Row]:
-    """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
-
-    A row for each place, view, start token, prefix (kind, separator, draw and number of shots), evaluation set and
-    label. Log-likelihoods are means over a text's tokens, in nats. Intervals resample texts (documents where texts
-    share one), both of a text's log-likelihoods together.
-    """
-    for place, texts in passes.places():
-        seed = seed_of("shift", passes.name, place["subset"], str(place["length"]))
-        evaluated = [(chosen, _labelled(texts, chosen)) for chosen in passes.sets]
-        weights = {
-            (chosen.name, chosen.draw): text_weights(own, passes.resamples, seed) for chosen, own in evaluated
-        }
-        for reading in passes.readings(texts):
-            plain = passes.log_likelihoods(texts, reading)
-            for shots in drawn_shots(passes, texts, reading):
-                given = passes.log_likelihoods(texts, replace(reading, shots=shots))
-                prefix: Row = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
-                prefix |= {"draw": shots.draw, "shots": shots.count}
-                for chosen, own in evaluated:
-                    if chosen.draw in (None, shots.draw):
-                        about = place | condition(reading) | prefix | {"evaluation_set": chosen.name}
-                        for row in _distances(own, plain, given, weights[chosen.name, chosen.draw]):
-                            yield about | row
-
-
 def condition(reading: Reading) -> Row:
     """Return the columns of a statistic that say how texts without shots are read."""
     return {"view": reading.view, "start_token": reading.start_token}
 
 
-def _labelled(texts: pd.DataFrame, chosen: EvaluationSet) -> pd.DataFrame:
-    labelled = texts[texts["label"].notna()]
-    return labelled if chosen.ids is None else labelled[labelled["text_id"].isin(chosen.ids)]
+def shifts(passes: Passes) -> Iterator[Row]:
+    """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
 
-
-def drawn_shots(passes: Passes, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
-    """Return the shots that are drawn from the benchmark and that all the texts are read after, in a fixed order."""
-    given = [other.shots for other in passes.complete(texts) if replace(other, shots=None) == reading]
-    drawn = [shots for shots in given if shots and shots.prefix.kind in KINDS]
-    plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
-    return sorted(
-        plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
-    )
+    A row for each slice, view, start token, prefix (kind, separator, draw and number of shots), evaluation set and
+    label. Log-likelihoods are means over a text's tokens, in nats. Intervals resample texts (documents where texts
+    share one), both of a text's log-likelihoods together.
+    """
+    for part, texts in passes.slices():
+        seed = seed_of("shift", passes.name, part.subset, str(pd.NA if part.length is None else part.length))
+        labelled = texts[texts["label"].notna()]
+        evaluated = []
+        for chosen in passes.sets:
+            own = labelled if chosen.ids is None else labelled[labelled["text_id"].isin(chosen.ids)]
+            evaluated.append((chosen, own, text_weights(own, passes.resamples, seed)))
+        for reading in passes.readings(texts):
+            plain = passes.log_likelihoods(texts, reading)
+            for shots in passes.drawn_shots(texts, reading):
+                given = passes.log_likelihoods(texts, replace(reading, shots=shots))
+                prefix: Row = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
+                prefix |= {"draw": shots.draw, "shots": shots.count}
+                for chosen, own, weights in evaluated:
+                    if chosen.draw in (None, shots.draw):
+                        for row in _distances(own, plain, given, weights):
+                            keys = asdict(part) | condition(reading) | prefix
+                            yield keys | {"evaluation_set": chosen.name} | row
 
 
 def _distances(
@@ -178,6 +176,68 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
     return np.array(distances)
 
 
+def hurt_texts(passes: Passes) -> Iterator[Row]:
+    """Yield CoDeC's share: the `n` texts of a label that `shots` of their label make less likely, without a p.
+
+    A row for each slice, start token and label; length missing stands for all of several lengths. Shots are the fewest
+    of the first draw that passes of both labels have. Without such passes there is no row. Texts that the context cuts,
+    or that have no token to compare, do not take part.
+    Zawalski et al., Detecting Data Contamination in LLMs via In-Context Learning, ICLR 2026 (arXiv 2510.27055), who put
+    one text of the data set before each.
+    """
+    of_subset: dict[str, list[tuple[Slice, pd.DataFrame]]] = {}
+    for part, texts in passes.slices():
+        of_subset.setdefault(part.subset, []).append((part, texts))
+    for subset, parts in of_subset.items():
+        groups = [(part, [texts]) for part, texts in parts]
+        if len(parts) > 1:
+            groups.append((Slice(subset, None), [texts for _, texts in parts]))
+        for part, tables in groups:
+            shared = set.intersection(*(set(passes.readings(texts)) for texts in tables))
+            original = [reading for reading in shared if reading.view == "original"]
+            for reading in sorted(original, key=lambda reading: reading.start_token):
+                for row in _hurt_of(passes, tables, reading):
+                    yield asdict(part) | {"start_token": reading.start_token} | row
+
+
+def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Row]:
+    """Yield a row for each label, if passes over all the texts have shots of both."""
+    stored = []
+    for texts in tables:
+        drawn = passes.drawn_shots(texts, reading)
+        for kind in KINDS:
+            first = [shots for shots in drawn if shots.prefix.kind == kind and shots.draw == 0]
+            stored.append({(shots.count, shots.prefix.separator) for shots in first})
+    common = set.intersection(*stored)
+    if not common:
+        return
+    count, separator = min(common)
+    for kind, label in KINDS.items():
+        given = replace(reading, shots=Shots(Prefix(kind, separator), draw=0, count=count))
+        hurt = [value for texts in tables for value in _hurt(passes, texts, label, (reading, given))]
+        if hurt:
+            yield {"label": label, "shots": count, "n": len(hurt), "value": sum(hurt) / len(hurt)}
+
+
+def _hurt(
+    passes: Passes, texts: pd.DataFrame, label: int, readings: tuple[Reading, Reading]
+) -> Iterator[bool]:
+    """Yield `is_hurt` of each text of this label; the second of the readings has its shots."""
+    frames = [passes.rows(texts, reading) for reading in readings]
+    whole = [frame[~frame["truncated"]].set_index("text_id")["logprobs"] for frame in frames]
+    pairs = pd.concat(whole, axis=1, join="inner")
+    labelled = texts.loc[texts["label"].eq(label).fillna(False), "text_id"]
+    for alone, given in pairs[pairs.index.isin(labelled)].to_numpy():
+        if len(alone) > LEFT_OUT + 1:
+            # without a start token, a text's first token has a probability only after the prefix
+            yield is_hurt(np.asarray(alone, np.float64), np.asarray(given, np.float64)[-len(alone) :])
+
+
+def is_hurt(alone: Floats, given: Floats) -> bool:
+    """Tell whether the tokens compared have a lower mean log-probability after the context; both of shape (tokens,)."""
+    return bool(given[LEFT_OUT:-1].mean() < alone[LEFT_OUT:-1].mean())
+
+
 @dataclass(frozen=True)
 class Tokens:
     """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`.
@@ -186,7 +246,7 @@ class Tokens:
     """
 
     frame: pd.DataFrame
-    weights: np.ndarray
+    weights: Floats
 
     @property
     def surprising(self) -> pd.DataFrame:
@@ -194,7 +254,7 @@ class Tokens:
 
 
 def token_curves(passes: Passes) -> pd.DataFrame:
-    """Compute the tokens that SURP calls surprising at its default setting, of each place, view and start token.
+    """Compute the tokens that SURP calls surprising at its default setting, of each slice, view and start token.
 
     A row is a point of a `curve`, by entropy `x` and log-probability `y` (nats) of a token:
 
@@ -203,13 +263,19 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     mean        mean log-probability of the surprising tokens around an entropy, with its 95 % interval
     """
     frames = [pd.DataFrame()]
-    for place, texts in passes.places():
+    for part, texts in passes.slices():
         for reading in passes.readings(texts):
             rows = [passes.index.rows[key] for key in passes.keys(texts) if key.reading == reading]
             if all(row["statistics"] != "logprobs" for row in rows):
                 tokens = tokens_of(passes, texts, reading)
-                parts = [*_shares(tokens), *_points(tokens), *_means(tokens)]
-                frames += [part.assign(**place, **condition(reading)) for part in parts]
+                points = [
+                    own.surprising[["entropy", "logprob"]]
+                    .set_axis(["x", "y"], axis=1)
+                    .assign(curve="token", label=label)
+                    for label, own in tokens.items()
+                ]
+                curves = [*_shares(tokens), *points, *_means(tokens)]
+                frames += [curve.assign(**asdict(part), **condition(reading)) for curve in curves]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -236,13 +302,15 @@ def tokens_of(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int
 
 
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
-    logprobs = [np.asarray(values, dtype=np.float64) for values in texts["logprobs"]]
-    entropies = [np.asarray(values, dtype=np.float64) for values in texts["entropies"]]
-    pairs = zip(logprobs, entropies, strict=True)
-    statistics = [
-        TokenStatistics(ABSENT, np.arange(len(logprob)), logprob, entropy) for logprob, entropy in pairs
+    logprobs, entropies = (
+        [np.asarray(values, dtype=np.float64) for values in texts[name]] for name in ("logprobs", "entropies")
+    )
+    flags = [
+        surprising(
+            TokenStatistics(ABSENT, np.arange(len(own)), own, entropy), setting["eps"], setting["percentile"]
+        )
+        for own, entropy in zip(logprobs, entropies, strict=True)
     ]
-    flags = [surprising(text, setting["eps"], setting["percentile"]) for text in statistics]
     return pd.DataFrame(
         {
             "text": np.repeat(np.arange(len(logprobs)), [len(values) for values in logprobs]),
@@ -282,12 +350,6 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
     return x, y
 
 
-def _points(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    for label, own in tokens.items():
-        points = own.surprising[["entropy", "logprob"]].set_axis(["x", "y"], axis=1)
-        yield points.assign(curve="token", label=label)
-
-
 def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """Yield the mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
     tokens = {label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST}
@@ -307,7 +369,7 @@ def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
         yield frame.assign(curve="mean", label=label).dropna(subset="y")
 
 
-def resampled_means(tokens: Tokens, groups: np.ndarray, count: int) -> np.ndarray:
+def resampled_means(tokens: Tokens, groups: Whole, count: int) -> Floats:
     """Return the mean log-probability of surprising tokens by group: as they are, then resampling documents (or texts).
 
     `groups` gives each surprising token's group, 0..count-1. Shape (1 + resamples, count), NaN where a

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pretrace.evaluation.averages import Record, estimate, number
-from pretrace.evaluation.codec import CODEC
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
 from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.tokens import CODEC
 from pretrace.render.names import joined, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, Panel
