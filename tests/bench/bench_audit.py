@@ -21,7 +21,7 @@ import pandas as pd
 from pretrace.evaluation.audit import COMBINED, audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.document_test import ScoredTexts, comparisons
-from pretrace.evaluation.evidence import LEVEL, empirical_p
+from pretrace.evaluation.significance import LEVEL, empirical_p
 from pretrace.evaluation.verdict import verdict
 
 TEXTS, SHIFT = 200, 0.8
@@ -43,8 +43,8 @@ def documents(
 
 
 def this_test(known: np.ndarray, code: np.ndarray, suspect: np.ndarray) -> float:
-    group = ScoredTexts(suspect[:, None], np.full(len(suspect), -1))
-    (result,) = comparisons([ScoredTexts(known[:, None], code)], [group], [])
+    group = ScoredTexts(suspect[:, None], np.full(len(suspect), code.max() + 1), np.zeros(len(suspect), int))
+    (result,) = comparisons(ScoredTexts(known[:, None], code, np.zeros_like(code)), group, [])
     return 1.0 if result is None else result.p
 
 

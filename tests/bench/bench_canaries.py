@@ -12,7 +12,7 @@ import numpy as np
 
 from pretrace.evaluation.corpus_test import p_values
 from pretrace.evaluation.corpus_units import Units
-from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.significance import LEVEL
 
 TWINS = (1, 4, 19)
 COUNTS = (5, 10, 20, 50, 100)
@@ -25,7 +25,10 @@ def drawn(canaries: int, twins: int, effect: float, rng: np.random.Generator, co
     document = np.repeat(np.arange(canaries), twins + 1)
     scores = rng.normal(size=(len(suspect), columns)) + effect * suspect[:, None]
     names = tuple(f"model{number}" for number in range(columns))
-    return Units(suspect, document, document, document % 2 == 0, names, scores)
+    return Units(
+        suspect=suspect, stratum=document, document=document, second=document % 2 == 0, texts=np.ones_like(document),
+        names=names, scores=scores, within=np.zeros((columns, columns)),
+    )  # fmt: skip
 
 
 def power(

@@ -10,10 +10,9 @@ import argparse
 
 import numpy as np
 
-from pretrace.evaluation.corpus_test import p_values
-from pretrace.evaluation.corpus_unequal import t_p_values
+from pretrace.evaluation.corpus_test import p_values, t_p_values
 from pretrace.evaluation.corpus_units import Units
-from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.significance import LEVEL
 
 Design = tuple[int, int, int, int]
 """Suspected documents, texts of each, held-out documents, texts of each."""

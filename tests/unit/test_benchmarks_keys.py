@@ -19,8 +19,11 @@ import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.audit_checks import check_corpus
 from pretrace.benchmarks.keys import draw_canaries, draw_wordings, words_of_text, write_key
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_test import corpus_test
+from pretrace.evaluation.corpus_units import prepared
+from pretrace.methods.bag_of_words import word_counts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 
@@ -193,12 +196,14 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     return ScoredBenchmark("key", frame, table)
 
 
-PLACE = {"subset": "", "length": None, "start_token": "none", "references": []}
+CONDITIONS = {"start_token": "none", "references": []}
 
 
 def p_of(path: Path, effect: float = 0.0) -> float:
-    found = corpus_test(scored(path, effect), PLACE, "en", 199)
-    return next(row["value"] for row in found if (row["quantity"], row["method"]) == ("p", "loss"))
+    key = scored(path, effect)
+    words = word_counts(key.benchmark["text"].tolist(), "en")
+    rows = corpus_test(prepared(key, CONDITIONS, Slice("", None)), words, 199)
+    return next(row["value"] for row in rows if (row["quantity"], row["method"]) == ("p", "loss"))
 
 
 def canaries(folder: Path, seed: int, count: int = 8, twins: int = 4) -> Path:

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
+from test_evaluation_document_test import of_slice
 
 from bench.bench_audit import real_audits
-from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares
+from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares, power
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
-from pretrace.evaluation.audit_power import power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.document_test import ScoredTexts, comparisons
-from pretrace.evaluation.evidence import empirical_p
+from pretrace.evaluation.document_test import comparisons
+from pretrace.evaluation.significance import empirical_p
 from pretrace.evaluation.verdict import verdict
 from pretrace.runtime.errors import InputError
 
@@ -87,14 +87,13 @@ def test_each_unit_is_compared_with_the_known_documents_by_the_document_test():
     scored = made_up(8, 60, methods=2, seed=5)
     frame = audited(scored)
     wide = scored.scores.pivot(index="id", columns="method", values="score").to_numpy()
-    known = ScoredTexts(wide[8:], np.arange(8, 68) // 4)
+    known = of_slice(wide[8:], np.arange(8, 68) // 4)
     for unit, id, inside in (
         ("document", "d0", slice(0, 4)),
         ("text", "t00005", slice(5, 6)),
         ("all", "", slice(0, 8)),
     ):
-        codes = -1 - np.arange(8)[inside] // 4
-        expected = comparisons([known], [ScoredTexts(wide[inside], codes)], [0, 1])
+        expected = comparisons(known, of_slice(wide[inside], np.arange(8)[inside] // 4), [0, 1])
         for method, result in zip(("loss", "zlib", COMBINED), expected, strict=True):
             row = rows(frame, unit, method).loc[id]
             assert row["p"] == pytest.approx(result.p)
@@ -102,11 +101,8 @@ def test_each_unit_is_compared_with_the_known_documents_by_the_document_test():
             assert row["n"] == 15
     q = rows(frame, "document", "loss")
     assert q["q"].to_numpy() == pytest.approx(false_discovery_control(q["p"]))
-    others = np.arange(8, 68) // 4 != 2
     (expected,) = comparisons(
-        [ScoredTexts(wide[8:, :1][others], known.document[others])],
-        [ScoredTexts(wide[8:12, :1], np.zeros(4, int))],
-        [],
+        of_slice(wide[8:, :1], known.document), of_slice(wide[8:12, :1], np.full(4, 2)), []
     )
     assert rows(frame, "known_document", "loss").loc["d2", "p"] == pytest.approx(expected.p)
 
@@ -117,8 +113,8 @@ def test_known_texts_of_a_suspect_document_take_no_part():
     frame = audited(ScoredBenchmark("texts", scored.scores, mixed))
     assert rows(frame, "document", "loss")["n"].to_dict() == {"d0": 15, "d1": 15}
     wide = scored.scores["score"].to_numpy()[:, None]
-    known = ScoredTexts(wide[12:], np.arange(12, 68) // 4)
-    (expected,) = comparisons([known], [ScoredTexts(wide[:4], np.zeros(4, int))], [])
+    known = of_slice(wide[12:], np.arange(12, 68) // 4)
+    (expected,) = comparisons(known, of_slice(wide[:4], np.zeros(4, int)), [])
     assert rows(frame, "document", "loss").loc["d0", "p"] == pytest.approx(expected.p)
 
 
@@ -269,8 +265,8 @@ def test_an_audit_that_cannot_reach_a_low_p_says_so():
     near = scored.scores.assign(score=rng.normal(size=40))
     frame = audited(ScoredBenchmark("texts", near, scored.benchmark))
     numbers = design(frame)
-    highest = ScoredTexts(np.full((1, 1), 9e9), np.full(1, -1))
-    (best,) = comparisons([ScoredTexts(near["score"].to_numpy()[30:, None], np.arange(10))], [highest], [])
+    known = of_slice(near["score"].to_numpy()[30:, None], np.arange(10))
+    (best,) = comparisons(known, of_slice(np.full((1, 1), 9e9), np.full(1, 10)), [])
     assert numbers["least_p"] == pytest.approx(best.p)
     assert numbers["documents"] == 30
 

@@ -7,64 +7,67 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, binomtest
+from evaluation_tables import scores, texts
+from scipy.stats import binom, binomtest, t
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_power import corpus_power
 from pretrace.evaluation.corpus_test import (
+    SHARES,
+    corpus_power,
     corpus_test,
     documents_needed,
     effects,
+    fit,
     p_values,
     sizes,
     smallest_effects,
+    t_p_values,
 )
-from pretrace.evaluation.corpus_unequal import SHARES, fit, t_p_values
-from pretrace.evaluation.corpus_units import RANK, Units, ensemble, standardised_ranks
+from pretrace.evaluation.corpus_units import RANK, Compared, Units, ensemble, prepared, standardised_ranks
+from pretrace.methods.bag_of_words import word_counts
 from pretrace.runtime.errors import InputError
 
-PLACE = {"subset": "", "length": 64, "start_token": "none", "references": []}
+CONDITIONS = {"start_token": "none", "references": ["other"]}
 OLD, NEW = ([f"{kind}{n}" for n in range(200)] for kind in ("old", "new"))
 
 
 def side(
-    documents: int = 40, texts: int = 4, *, effect: float = 0.0, within: bool = False, dated: float = 0.0, seed: int = 0
+    documents: int = 40, of_each: int = 4, *, effect: float = 0.0, within: bool = False, dated: float = 0.0,
+    seed: int = 0,
 ) -> ScoredBenchmark:  # fmt: skip
-    """Documents of `texts` texts, suspected ones (or, `within`, half of each one's texts) by `effect` more familiar.
+    """Documents of `of_each` texts, suspected ones (or, `within`, half of each one's texts) by `effect` more familiar.
 
     `dated`: by so much also under the reference model, and in their words.
     """
     rng = np.random.default_rng(seed)
-    document = np.repeat(np.arange(documents), texts)
-    suspect = (np.tile(np.arange(texts), documents) if within else document) % 2 == 0
-    ids = [f"t{n:04d}" for n in range(len(document))]
+    document = np.repeat(np.arange(documents), of_each)
+    count = len(document)
+    suspect = (np.tile(np.arange(of_each), documents) if within else document) % 2 == 0
     style = rng.normal(size=documents)[document] + dated * suspect
-    reference = style + rng.normal(size=len(ids))
-    found = effect * suspect
-    scores = {
-        "loss": style + rng.normal(size=len(ids)) + found,
-        "min_k": style + rng.normal(size=len(ids)) + found,
-    }
-    scores["ref"] = scores["loss"] - reference
-    words = [rng.choice(NEW if old else OLD, 20) for old in suspect & (dated > 0)]
-    frames = [
-        pd.DataFrame({"unit": "text", "id": ids, "method": method, "setting": "k=0.2" if method == "min_k" else "",
-                      "view": "original", "start_token": "none", "draw": pd.array([pd.NA] * len(ids), "Int64"),
-                      "reference": "other" if method == "ref" else "", "score": values})
-        for method, values in scores.items()
-    ]  # fmt: skip
-    benchmark = pd.DataFrame(
-        {"text_id": ids, "text": [" ".join(of) for of in words], "label": pd.array(suspect.astype(int), "Int64"),
-         "subset": "", "length": pd.array([64] * len(ids), "Int64"),
-         "document": [f"d{n:03d}" for n in document], "fold": document % 5}
-    )  # fmt: skip
-    return ScoredBenchmark("speeches", pd.concat(frames, ignore_index=True), benchmark)
+    reference = style + rng.normal(size=count)
+    loss, min_k = (style + rng.normal(size=count) + effect * suspect for _ in range(2))
+    words = [" ".join(rng.choice(NEW if new else OLD, 20)) for new in suspect & (dated > 0)]
+    benchmark = texts(suspect, fold=document % 5, document=[f"d{n:03d}" for n in document], text=words)
+    benchmark["text_id"] = [f"t{n:04d}" for n in range(count)]
+    own = scores(benchmark, {("loss", ""): loss, ("min_k", "k=0.2"): min_k}, start_token="none")
+    ref = scores(benchmark, {("ref", ""): loss - reference}, start_token="none", reference="other")
+    return ScoredBenchmark("speeches", pd.concat([own, ref], ignore_index=True), benchmark)
 
 
-def numbers(of: ScoredBenchmark, quantity: str = "p") -> dict[str, float]:
+def compared(scored: ScoredBenchmark, subset: str = "", length: int | None = 64) -> Compared:
+    return prepared(scored, CONDITIONS, Slice(subset, length))
+
+
+def rows_of(scored: ScoredBenchmark, resamples: int = 100) -> pd.DataFrame:
+    words = word_counts(scored.benchmark["text"].tolist(), "en")
+    return pd.DataFrame(corpus_test(compared(scored), words, resamples))
+
+
+def numbers(scored: ScoredBenchmark, quantity: str = "p") -> dict[str, float]:
     """By score."""
-    rows = corpus_test(of, PLACE | {"references": ["other"]}, "en", 400)
-    return {row["method"]: row["value"] for row in rows if row["quantity"] == quantity}
+    rows = rows_of(scored, 400).query(f"quantity == '{quantity}'")
+    return dict(zip(rows["method"], rows["value"], strict=True))
 
 
 def units(
@@ -77,35 +80,36 @@ def units(
     document = stratum if strata > 1 else np.arange(len(label))
     names, shown = [f"method{n}" for n in range(scores)], values + effect * label[:, None]
     return Units(
-        label,
-        stratum,
-        document,
-        document % 2 == 0 if strata > 1 else document // 2 % 2 == 0,
-        np.ones(len(label), dtype=int),
-        (*names, *(RANK + name for name in names)),
-        np.concatenate([shown, standardised_ranks(pd.DataFrame(shown)).to_numpy()], axis=1),
-        np.zeros((2 * scores, 2 * scores)),
+        suspect=label,
+        stratum=stratum,
+        document=document,
+        second=document % 2 == 0 if strata > 1 else document // 2 % 2 == 0,
+        texts=np.ones(len(label), dtype=int),
+        names=(*names, *(RANK + name for name in names)),
+        scores=np.concatenate([shown, standardised_ranks(pd.DataFrame(shown)).to_numpy()], axis=1),
+        within=np.zeros((2 * scores, 2 * scores)),
     )
 
 
 def test_a_p_value_is_that_of_all_relabellings():
-    of = units(np.random.default_rng(0), 1, 4, 5, scores=1, effect=0.7)
+    drawn = units(np.random.default_rng(0), 1, 4, 5, scores=1, effect=0.7)
+    score = drawn.scores[:, 0]
     gaps = []
     for chosen in combinations(range(9), 4):
         ours = np.isin(np.arange(9), chosen)
-        gaps.append(of.scores[ours, 0].mean() - of.scores[~ours, 0].mean())
-    observed = of.scores[of.suspect, 0].mean() - of.scores[~of.suspect, 0].mean()
+        gaps.append(score[ours].mean() - score[~ours].mean())
+    observed = score[drawn.suspect].mean() - score[~drawn.suspect].mean()
     exact = np.mean(np.array(gaps) >= observed - 1e-9)
-    assert p_values(of, 19_999, seed=1)[0] == pytest.approx(exact, abs=0.012)
-    spread = of.scores[~of.suspect, 0].std(ddof=1)
-    assert effects(of, np.ones((9, 1)))[0, 0] == pytest.approx(observed / spread)
+    assert p_values(drawn, 19_999, seed=1)[0] == pytest.approx(exact, abs=0.012)
+    spread = score[~drawn.suspect].std(ddof=1)
+    assert effects(drawn, np.ones((9, 1)))[0, 0] == pytest.approx(observed / spread)
 
 
 def test_a_canary_has_its_rank_among_its_twins():
-    of = units(np.random.default_rng(0), 1, 1, 19, scores=1)
-    of.scores[0] = np.sort(of.scores[:, 0])[-2] + 1e-6  # the second highest of twenty
-    of.scores[np.argmax(of.scores[1:]) + 1] += 1
-    assert p_values(of, 20_000, seed=1)[0] == pytest.approx(2 / 20, abs=0.01)
+    drawn = units(np.random.default_rng(0), 1, 1, 19, scores=1)
+    drawn.scores[0] = np.sort(drawn.scores[:, 0])[-2] + 1e-6  # the second highest of twenty
+    drawn.scores[np.argmax(drawn.scores[1:]) + 1] += 1
+    assert p_values(drawn, 20_000, seed=1)[0] == pytest.approx(2 / 20, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -118,19 +122,18 @@ def test_where_there_is_nothing_to_find_about_one_in_twenty_is_found(
     rng = np.random.default_rng(strata)
     p = []
     for seed in range(300):
-        of = units(rng, strata, suspected, held_out)
-        fitted = ensemble(of)
-        assert fitted is not None or min(of.of(of.second).counts) < 10
-        p.append([p_values(one, 99, seed)[0] for one in (of, fitted) if one is not None])
-    most = binom.ppf(0.999, len(p), 0.05)
-    assert (np.array(p) <= 0.05).sum(axis=0).max() <= most
-    assert (np.array(p) <= 0.05).sum(axis=0).min() > 0, "it is not merely silent"
+        drawn = units(rng, strata, suspected, held_out)
+        fitted = ensemble(drawn)
+        assert fitted is not None or min(drawn.where(drawn.second).counts) < 10
+        p.append([p_values(scored, 99, seed)[0] for scored in (drawn, fitted) if scored is not None])
+    low = (np.array(p) <= 0.05).sum(axis=0)
+    assert 0 < low.min() <= low.max() <= binom.ppf(0.999, len(p), 0.05)
 
 
 @pytest.mark.parametrize("effect", [0.0, 2.0])
 def test_the_size_is_nominal_whatever_the_labels_are(effect: float):
-    of = units(np.random.default_rng(5), 30, 3, 3, effect=effect)
-    rows = {row["method"]: row for row in sizes(of, ["method0", "method1"], 300, seed=1)}
+    drawn = units(np.random.default_rng(5), 30, 3, 3, effect=effect)
+    rows = {row["method"]: row for row in sizes(drawn, ["method0", "method1"], 300, seed=1)}
     assert set(rows) == {"method0", "method1", "ensemble"}
     least, most = binom.ppf([0.001, 0.999], 300, 0.05) / 300
     for row in rows.values():
@@ -145,8 +148,8 @@ def test_a_p_that_cannot_be_low_has_size_0():
     nine_twins = units(rng, 1, 1, 9, scores=1)  # p is about 0.1 at least
     tied = units(rng, 30, 1, 1, scores=1)
     tied.scores[:] = 1.0
-    for of in (nine_twins, tied):
-        [row] = sizes(of, ["method0"], 100, seed=1)
+    for drawn in (nine_twins, tied):
+        [row] = sizes(drawn, ["method0"], 100, seed=1)
         assert row["value"] <= 0.02
     assert sizes(tied, ["method0"], 0, seed=1) == []
 
@@ -154,44 +157,36 @@ def test_a_p_that_cannot_be_low_has_size_0():
 @pytest.mark.parametrize(("strata", "size"), [(1, 60), (30, 2)])
 def test_the_smallest_effect_is_found_four_times_in_five(strata: int, size: int):
     rng = np.random.default_rng(3)
-    least = float(
-        np.mean([smallest_effects(units(rng, strata, size // 2, size // 2, 1))[0] for _ in range(50)])
-    )
-    found = []
+    effect = [smallest_effects(units(rng, strata, size // 2, size // 2, 1))[0] for _ in range(50)]
+    p = []
     for seed in range(200):
-        of = units(rng, strata, size // 2, size // 2, 1)
-        shift = least * of.scores[~of.suspect, 0].std(ddof=1)
-        found.append(
-            p_values(of.scored("loss", of.scores[:, 0] + shift * of.suspect, 0.0), 199, seed)[0] <= 0.05
-        )
-    assert np.mean(found) == pytest.approx(0.8, abs=0.1)
+        drawn = units(rng, strata, size // 2, size // 2, 1)
+        shift = np.mean(effect) * drawn.scores[~drawn.suspect, 0].std(ddof=1)
+        shifted = drawn.scored("loss", drawn.scores[:, 0] + shift * drawn.suspect, 0.0)
+        p.append(p_values(shifted, 199, seed)[0])
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.8, abs=0.1)
 
 
 @pytest.mark.parametrize("within", [False, True])
 def test_training_is_found_and_nothing_is_not(within: bool):
     p = numbers(side(effect=1.5, within=within))
-    assert p["loss"] < 0.01
-    assert p["ensemble"] < 0.01
-    assert min(p["blind"], p["reference"]) > 0.01
+    assert max(p["loss"], p["ensemble"]) < 0.01 < min(p["blind"], p["reference"])
     effect = numbers(side(effect=1.5, within=within), "effect")
     assert effect["difference"] == pytest.approx(effect["loss"] - effect["reference"])
     assert numbers(side(within=within))["loss"] > 0.05
 
 
 def test_a_shift_of_date_shows_in_the_words_and_leaves_the_difference_of_both_models():
-    dated = side(dated=1.5)
-    p = numbers(dated)
-    assert p["loss"] < 0.01, "the date alone is enough"
-    assert p["blind"] < 0.01
-    rows = pd.DataFrame(corpus_test(dated, PLACE | {"references": ["other"]}, "en", 400))
-    row = rows[(rows["method"] == "difference") & (rows["quantity"] == "effect")].iloc[0]
-    assert row["low"] < 0 < row["high"]
+    rows = rows_of(side(dated=1.5), 400).set_index(["method", "quantity"])
+    assert rows.loc[("loss", "p"), "value"] < 0.01, "the date alone is enough"
+    assert rows.loc[("blind", "p"), "value"] < 0.01
+    assert rows.loc[("difference", "effect"), "low"] < 0 < rows.loc[("difference", "effect"), "high"]
 
 
 @pytest.mark.parametrize("within", [False, True])
 def test_power_grows_with_documents_and_false_alarms_do_not(within: bool):
     def curve(effect: float) -> pd.Series:
-        rows = pd.DataFrame(corpus_power(side(80, effect=effect, within=within), PLACE))
+        rows = pd.DataFrame(corpus_power(compared(side(80, effect=effect, within=within))))
         return rows[rows["method"] == "loss"].set_index("documents")["value"]
 
     power = curve(1.2)
@@ -204,7 +199,7 @@ def test_power_grows_with_documents_and_false_alarms_do_not(within: bool):
 def test_documents_of_one_class_do_not_take_part_where_others_have_both(caplog: pytest.LogCaptureFixture):
     mixed = side(within=True)
     mixed.benchmark.loc[mixed.benchmark["document"] == "d003", "label"] = 1
-    rows = pd.DataFrame(corpus_test(mixed, PLACE, "en", 100))
+    rows = rows_of(mixed)
     assert set(rows.loc[rows["quantity"].eq("effect") & rows["method"].eq("loss"), "n"]) == {39}
     assert "4 texts take no part in the corpus test: their document has one class" in caplog.text
 
@@ -212,11 +207,9 @@ def test_documents_of_one_class_do_not_take_part_where_others_have_both(caplog: 
 def test_documents_without_a_counterpart_are_counted_and_left_out(caplog: pytest.LogCaptureFixture):
     scored = side(effect=1.5)
     alone = scored.benchmark["document"].isin(["d000", "d002"])
-    whole = corpus_test(
-        ScoredBenchmark("speeches", scored.scores, scored.benchmark[~alone]), PLACE, "en", 100
-    )
+    without = rows_of(replace(scored, benchmark=scored.benchmark[~alone]))
     scored.benchmark.loc[alone, "subset"] = "elsewhere"
-    assert corpus_test(scored, PLACE, "en", 100) == whole
+    pd.testing.assert_frame_equal(rows_of(scored), without)
     assert "2 of 40 units take no part in the corpus test" in caplog.text
 
 
@@ -226,13 +219,15 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(
         InputError, match=r"at several lengths, 32, 64.*Name one length in the artifact's panel"
     ):
-        corpus_test(several, PLACE | {"length": None}, "en", 100)
+        compared(several, length=None)
     apart = side()
     apart.benchmark["subset"] = np.where(apart.benchmark["label"] == 1, "ours", "theirs")
     with pytest.raises(InputError, match=r"no suspected text .* has a held-out one"):
-        corpus_test(apart, PLACE, "en", 100)
-    with pytest.raises(InputError, match="no score of a labelled text of subset 'x', length 64"):
-        corpus_test(side(), PLACE | {"subset": "x"}, "en", 100)
+        compared(apart)
+    with pytest.raises(
+        InputError, match="no score of a labelled text of subset 'x', length 64 and start token none"
+    ):
+        compared(side(), "x")
 
 
 def unequal(
@@ -242,41 +237,36 @@ def unequal(
     texts = np.repeat([suspected[1], held_out[1]], [suspected[0], held_out[0]])
     document = np.arange(len(texts))
     of_text = np.repeat(document, texts)
-    values = alike**0.5 * rng.normal(size=len(texts))[of_text] + (1 - alike) ** 0.5 * rng.normal(
-        size=len(of_text)
-    )
+    values = alike**0.5 * rng.normal(size=len(texts))[of_text]
+    values += (1 - alike) ** 0.5 * rng.normal(size=len(of_text))
     means = np.bincount(of_text, values) / texts
     within = ((values - means[of_text]) ** 2).sum() / (len(of_text) - len(texts))
-    suspect = document < suspected[0]
-    stratum = np.zeros(len(texts), dtype=int)
     return Units(
-        suspect, stratum, document, document % 2 == 0, texts, ("loss",), means[:, None], np.array([[within]])
-    )
+        suspect=document < suspected[0], stratum=np.zeros_like(document), document=document, second=document % 2 == 0,
+        texts=texts, names=("loss",), scores=means[:, None], within=np.array([[within]]),
+    )  # fmt: skip
 
 
 def test_where_texts_of_a_document_have_nothing_in_common_p_is_that_of_a_weighted_regression():
     """Where the likeliest correlation is 0, a document of m texts weighs m: statsmodels' WLS, within its class."""
-    from scipy.stats import t
-
-    rng = np.random.default_rng(1)
-    of = unequal(rng, (14, 2), (30, 20), 0.0)
-    found = fit(of)
-    ours, theirs = (of.scores[of.suspect == kind, 0] for kind in (True, False))
+    drawn = unequal(np.random.default_rng(1), (14, 2), (30, 20), 0.0)
+    fitted = fit(drawn)
+    ours, theirs = (drawn.scores[drawn.suspect == kind, 0] for kind in (True, False))
     residual = 2 * ((ours - ours.mean()) ** 2).sum() + 20 * ((theirs - theirs.mean()) ** 2).sum()
     error = (residual / 42 * (1 / 14 / 2 + 1 / 30 / 20)) ** 0.5
-    assert found.error[0, 0] == pytest.approx(error)
-    assert found.freedom == 42
-    assert found.difference[0] == pytest.approx(ours.mean() - theirs.mean())
-    only = replace(found, likely=np.arange(len(SHARES))[:, None] == 0)
+    assert fitted.error[0, 0] == pytest.approx(error)
+    assert fitted.freedom == 42
+    assert fitted.difference[0] == pytest.approx(ours.mean() - theirs.mean())
+    only = replace(fitted, likely=np.arange(len(SHARES))[:, None] == 0)
     assert only.largest_error[0] == pytest.approx(error)
-    assert t_p_values(of)[0] >= t.sf((ours.mean() - theirs.mean()) / error, 42) * found.likely[0, 0]
+    assert t_p_values(drawn)[0] >= t.sf((ours.mean() - theirs.mean()) / error, 42) * fitted.likely[0, 0]
 
 
 @pytest.mark.parametrize("alike", [0.0, 0.1, 0.7])
 def test_the_likely_correlations_hold_the_true_one_about_two_times_in_three(alike: float):
     rng = np.random.default_rng(2)
-    at = SHARES.index(alike)
-    held = np.mean([fit(unequal(rng, (30, 3), (60, 10), alike)).likely[at, 0] for _ in range(300)])
+    true = SHARES.index(alike)
+    held = np.mean([fit(unequal(rng, (30, 3), (60, 10), alike)).likely[true, 0] for _ in range(300)])
     assert 0.55 < held < 0.9
 
 
@@ -289,60 +279,55 @@ def test_documents_with_different_numbers_of_texts_have_no_more_false_alarms_tha
 ):
     rng = np.random.default_rng(suspected[1])
     drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(600)]
-    p = np.array([p_values(of, 99, 1)[0] for of in drawn])
+    p = np.array([p_values(own, 99, 1)[0] for own in drawn])
     least, most = binom.ppf([0.0005, 0.9995], 600, 0.05) / 600
     assert 0.5 * least <= (p <= 0.05).mean() <= most
-    effect = [smallest_effects(of)[0] * of.scores[~of.suspect, 0].std(ddof=1) for of in drawn[:200]]
-    shifted = [of.scored_all(of.scores + np.median(effect) * of.suspect[:, None]) for of in drawn]
-    assert np.mean([p_values(of, 99, 1)[0] <= 0.05 for of in shifted]) == pytest.approx(0.8, abs=0.09)
+    effect = [smallest_effects(own)[0] * own.scores[~own.suspect, 0].std(ddof=1) for own in drawn[:200]]
+    shifted = [replace(own, scores=own.scores + np.median(effect) * own.suspect[:, None]) for own in drawn]
+    assert np.mean([p_values(own, 99, 1)[0] <= 0.05 for own in shifted]) == pytest.approx(0.8, abs=0.09)
 
 
 def test_relabelling_such_documents_would_have_three_times_as_many():
     """What the test protects from: the same documents with their labels exchanged."""
     rng = np.random.default_rng(3)
     drawn = [unequal(rng, (20, 1), (100, 20), 0.1) for _ in range(300)]
-    p = [p_values(replace(of, texts=np.ones_like(of.texts)), 99, 1)[0] for of in drawn]
+    p = [p_values(replace(own, texts=np.ones_like(own.texts)), 99, 1)[0] for own in drawn]
     assert np.mean(np.array(p) <= 0.05) > 0.1
 
 
 def test_the_size_of_unequal_documents_is_that_of_scores_drawn_anew():
-    of = unequal(np.random.default_rng(4), (20, 1), (100, 20), 0.1)
-    for scored in (of, of.scored_all(of.scores + 2.0 * of.suspect[:, None])):
+    drawn = unequal(np.random.default_rng(4), (20, 1), (100, 20), 0.1)
+    for scored in (drawn, replace(drawn, scores=drawn.scores + 2.0 * drawn.suspect[:, None])):
         [row] = sizes(scored, ["loss"], 400, seed=1)
-        assert row["value"] <= binom.ppf(0.999, 400, 0.05) / 400
-        assert row["value"] > 0.01
+        assert 0.01 < row["value"] <= binom.ppf(0.999, 400, 0.05) / 400
 
 
 def test_too_few_documents_with_different_numbers_of_texts_have_no_p():
-    few = unequal(np.random.default_rng(5), (9, 3), (40, 5), 0.1)
-    assert documents_needed(few) == 10
+    few, enough = (unequal(np.random.default_rng(5), (count, 3), (40, 5), 0.1) for count in (9, 10))
+    assert (documents_needed(few), documents_needed(enough)) == (10, 0)
     assert documents_needed(replace(few, texts=np.full(49, 3))) == 0, "relabelling is exact at any number"
-    assert documents_needed(unequal(np.random.default_rng(5), (10, 3), (40, 5), 0.1)) == 0
 
 
 def short_of_texts(documents: int, **given: Any) -> ScoredBenchmark:
     """A side whose suspected documents lack a text."""
     whole = side(documents, **given)
     last = whole.benchmark["text_id"].str[1:].astype(int) % 4 == 3
-    return ScoredBenchmark(
-        whole.name, whole.scores, whole.benchmark[~(last & whole.benchmark["label"].eq(1))]
-    )
+    return replace(whole, benchmark=whole.benchmark[~(last & whole.benchmark["label"].eq(1))])
 
 
 def test_a_missing_p_says_how_many_documents_are_needed():
-    rows = pd.DataFrame(corpus_test(short_of_texts(12), PLACE, "en", 100))
-    of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
-    assert np.isnan(of_loss[["p", "smallest_effect"]]).all()
-    assert of_loss["needed"] == 10
-    assert of_loss["unequal"] == 1
-    rows = pd.DataFrame(corpus_test(short_of_texts(40, effect=1.5), PLACE, "en", 100))
-    of_loss = rows[rows["method"] == "loss"].set_index("quantity")["value"]
-    assert of_loss["p"] < 0.01
-    assert "needed" not in of_loss
+    few, enough = (
+        rows_of(scored).query("method == 'loss'").set_index("quantity")["value"]
+        for scored in (short_of_texts(12), short_of_texts(40, effect=1.5))
+    )
+    assert few[["p", "smallest_effect"]].isna().all()
+    assert (few["needed"], few["unequal"]) == (10, 1)
+    assert enough["p"] < 0.01
+    assert "needed" not in enough
 
 
 def test_power_of_unequal_documents_begins_where_they_have_a_p():
-    rows = pd.DataFrame(corpus_power(short_of_texts(80, effect=1.2), PLACE))
+    rows = pd.DataFrame(corpus_power(compared(short_of_texts(80, effect=1.2))))
     power = rows[rows["method"] == "loss"].set_index("documents")["value"]
     assert list(power.index) == [16]
     assert power.loc[16] > 0.8

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.evaluation.document_test import (
-    ScoredTexts,
-    compare,
-    comparisons,
-    normal_scores,
-)
+from pretrace.evaluation.document_test import ScoredTexts, compare, comparisons, normal_scores
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 
 ONE = np.zeros(1, dtype=int)
+
+
+def of_slice(scores, document):
+    """Texts of one slice, with scores of shape (texts, methods), or (texts,) of one method."""
+    return ScoredTexts(scores.reshape(len(document), -1), document, np.zeros_like(document))
 
 
 def documents(sizes, icc, rng, *, shift=0.0):
@@ -97,8 +97,8 @@ def test_methods_are_compared_one_by_one_and_together():
     both = np.stack([known, rng.normal(size=80)], axis=1)
     both[::7, 1] = np.nan
     group = np.full(4, 99)
-    given = comparisons([ScoredTexts(both, code)], [ScoredTexts(suspect, group)], [0, 1])
-    alone = comparisons([ScoredTexts(both[:, :1], code)], [ScoredTexts(suspect[:, :1], group)], [])
+    given = comparisons(of_slice(both, code), of_slice(suspect, group), [0, 1])
+    alone = comparisons(of_slice(known, code), of_slice(suspect[:, 0], group), [])
     assert len(given) == 3
     assert len(alone) == 1
     assert given[0] == alone[0]
@@ -109,9 +109,7 @@ def test_fewer_than_ten_known_documents_have_no_p():
     rng = np.random.default_rng(5)
     for count in (LEAST_DOCUMENTS - 1, LEAST_DOCUMENTS):
         known, code = documents([20] * count, 0.1, rng)
-        (result,) = comparisons(
-            [ScoredTexts(known[:, None], code)], [ScoredTexts(np.ones((1, 1)), ONE + 99)], []
-        )
+        (result,) = comparisons(of_slice(known, code), of_slice(np.ones(1), ONE + 99), [])
         assert (result is None) == (count < LEAST_DOCUMENTS)
 
 
@@ -125,8 +123,6 @@ def test_false_alarms_stay_at_their_level(count, texts, own, icc):
     for _ in range(times):
         known, code = documents([texts] * count, icc, rng)
         suspect, _ = documents([own], icc, rng)
-        (result,) = comparisons(
-            [ScoredTexts(known[:, None], code)], [ScoredTexts(suspect[:, None], np.full(own, -1))], []
-        )
+        (result,) = comparisons(of_slice(known, code), of_slice(suspect, np.full(own, count)), [])
         alarms += result.p <= 0.05
     assert stats.binom.ppf(0.001, times, 0.035) <= alarms <= stats.binom.ppf(0.999, times, 0.055)

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import test_render_golden as golden
 
-from pretrace.evaluation.audit import COMBINED
-from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.audit import COMBINED, power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.render.tables.audit import first_words, lines
 from pretrace.runtime.errors import InputError
@@ -50,7 +49,7 @@ def test_chinese_passages_are_called_by_their_first_characters():
 def test_too_few_documents_have_no_power_to_show(tmp_path: Path):
     few = golden.side(2)
     assert isinstance(few, ScoredBenchmark)
-    assert not list(power(few, golden.PLACE))
+    assert not list(power(few, golden.CONDITIONS))
     for renderer, said in (
         ("audit_power", "too few documents of members"),
         ("corpus_power", "needs two of each class"),

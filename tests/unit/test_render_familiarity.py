@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import test_render_golden as golden
 
-from pretrace.evaluation.ranking import at_top
+from pretrace.evaluation.significance import at_top
 from pretrace.methods import METHODS, LabelledTexts
 from pretrace.render.figures.familiarity import lines, reading
 from pretrace.render.results import Results

@@ -19,14 +19,12 @@ import pytest
 import test_evaluation_audit
 import yaml
 from made_up_results import BENCHMARK, LENGTH, MODEL
-from test_evaluation_corpus import PLACE, short_of_texts, side
+from test_evaluation_corpus import CONDITIONS, compared, rows_of, short_of_texts, side
 from test_extraction import EXTRACTION, texts_of, windows_table
 
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_power import power
+from pretrace.evaluation.audit import audit, power
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_power import corpus_power
-from pretrace.evaluation.corpus_test import coordinates, corpus_sizes, corpus_test
+from pretrace.evaluation.corpus_test import corpus_power, corpus_sizes
 from pretrace.evaluation.extraction import summary
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.results import Results
@@ -68,16 +66,17 @@ def corpus_tested(
     folder: Path, scored: ScoredBenchmark, *, size: bool = False, codec: Iterable[Any] = (), **entry: Any
 ) -> Results:
     """A corpus test, the power of both kinds of tests, and on demand its size and CoDeC."""
-    place = PLACE | {"references": ["other"]}
+    tested = compared(scored)
     computed = {
-        "corpus": corpus_test(scored, place, "en", 200),
-        "corpus_power": corpus_power(scored, place),
-        "power": power(scored, place),
-        "corpus_size": corpus_sizes(scored, place) if size else [],
+        "corpus": rows_of(scored, 200),
+        "corpus_power": corpus_power(tested),
+        "power": power(scored, CONDITIONS),
+        "corpus_size": corpus_sizes(tested) if size else [],
         "codec": codec,
     }
+    keys = {"subset": "", "length": 64, "start_token": "none", "reference": "other"}
     frames = {
-        name: made_up_results.statistic(name, pd.DataFrame([coordinates(place) | row for row in rows]))
+        name: made_up_results.statistic(name, pd.DataFrame(rows).assign(**keys))
         for name, rows in computed.items()
     }
     return results_of(folder, frames, **entry)

@@ -1,39 +1,27 @@
 """Audit of unlabelled texts: documents and texts against known non-members, with power and controls."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
 from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, own_documents, shown
-from pretrace.evaluation.document_test import Comparison, ScoredTexts, comparisons
-from pretrace.evaluation.evidence import LEVEL
+from pretrace.evaluation.document_test import ScoredTexts, comparisons
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.roc import Flags, Floats
-from pretrace.evaluation.significance import wilson
+from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.significance import LEVEL, wilson
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
 
 COLUMNS = [
-    "unit",
-    "id",
-    "document",
-    "method",
-    "setting",
-    "texts",
-    "score",
-    "effect",
-    "p",
-    "q",
-    "flagged",
-    "n",
-]
+    "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n",
+]  # fmt: skip
 """A row of an audit.
 
 unit             what is compared: a `document` or a `text` without a label, `all` of them together; a `known_document`
@@ -50,7 +38,7 @@ UNITS = ("all", "document", "text", "known_document", "control", "positive", "de
 COMBINED = "combined"
 """All methods that see the model together: the mean of a text's normal scores. Conclusions rest on it."""
 
-CELL = ["subset", "length"]
+SLICE = ["subset", "length"]
 """Texts are ranked with texts of their own subset and length."""
 
 SOUGHT = 0.5
@@ -60,28 +48,40 @@ SOUGHT = 0.5
 MOST_CHECKED = 200
 """Known documents that are compared with the others, at most; more tell nothing new."""
 
+AUDITED = ("min_k", "min_k_pp", "gap_k")
+"""Methods of the audit whose power is computed, where a run scores them: those of config/studies/audit.yaml."""
+
+TIMES = 3
+"""How often a document's texts are drawn to see the power."""
+
+FEWEST = 20
+"""A share of fewer documents says little."""
+
+TEXTS = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Texts of a document that an audit is given."""
+
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of texts, or of documents that questions were asked about, as a matrix of scores by method.
+class Side:
+    """The audited or the known units: texts, or documents that questions were asked about.
 
-    `frame` has `id, document, subset, length`; its index numbers the rows of `scores`.
+    `frame` has `id, document, subset, length`, a row for each of `texts`; `methods`: method and setting of each score.
     """
 
     frame: pd.DataFrame
     methods: tuple[tuple[str, str], ...]
-    scores: Floats
+    texts: ScoredTexts
 
-    def where(self, rows: "pd.Series[bool] | Flags") -> "Rows":
-        inside = np.asarray(rows, dtype=bool)
-        return Rows(self.frame[inside].reset_index(drop=True), self.methods, self.scores[inside])
+    def where(self, rows: Flags | Whole) -> "Side":
+        return Side(self.frame.iloc[rows], self.methods, self.texts.where(rows))
 
-    def column(self, name: str) -> NDArray[Any]:
-        return self.frame[name].to_numpy()
+    @cached_property
+    def documents(self) -> int:
+        return len(np.unique(self.texts.document))
 
-    def is_at(self, place: tuple[str, int]) -> Flags:
-        """Return which rows are of this subset and length."""
-        return np.asarray((self.column("subset") == place[0]) & (self.column("length") == place[1]))
+    def by_document(self) -> dict[str, Whole]:
+        """Return the rows of each document by its name."""
+        return {str(name): np.asarray(rows) for name, rows in self.frame.groupby("document").indices.items()}
 
 
 def audit(
@@ -113,120 +113,153 @@ def audit(
     ours = _comparable(ours, theirs, audited, known)
     rows: list[dict[str, Any]] = []
     for unit in ("text", "document"):
-        suspects, others = (rows_by_method(side[side["unit"] == unit]) for side in (ours, theirs))
-        if len(suspects.frame):
-            rows += _compared(suspects, others, unit)
-    frame = pd.DataFrame(rows)
-    texts = (_texts(audited, ours), _texts(known, theirs))
-    parts = [frame, _controls(*texts, language)]
+        of_unit = [side[side["unit"] == unit] for side in (ours, theirs)]
+        if len(of_unit[0]):
+            rows += _compared(*_sides(*of_unit), texts=unit == "text")
+    rows += _controls(_texts(audited, ours), _texts(known, theirs), language)
     if positive is not None:
-        parts.append(_positive(positive, chosen))
-    frame = pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+        own = audit_scores(positive, chosen)
+        own = own[own["unit"] == "text"]
+        read, others = (own[own["label"].eq(label).fillna(False)] for label in (1, 0))
+        if len(read):
+            rows += _unit_rows("positive", positive.name, *_sides(read, others))
+    frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
     frame["q"] = _adjusted(frame)
     frame["flagged"] = frame["q"].le(LEVEL)
     control = frame["unit"] == "control"
     level = LEVEL / max(1, frame.loc[control, "p"].count())
     frame.loc[control, "flagged"] = frame["p"].le(level) & frame["effect"].abs().ge(MATERIAL)
-    frame = pd.concat([frame, verdict_rows(frame)], ignore_index=True)
+    frame = pd.concat([frame, pd.DataFrame([_design_row("verdict_p", _verdict_p(frame))])], ignore_index=True)
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
     frame["flagged"] = frame["flagged"].eq(True)
     return frame.astype({"unit": object})[COLUMNS]
 
 
-def verdict_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the `design` row `verdict_p`: the one p of the whole audit.
+def _verdict_p(frame: pd.DataFrame) -> float:
+    """Return the one p of the whole audit.
 
     Of one document it is its own. Of several it is twice the lower of two: that of all of them together, and the least
     q of the documents (Simes). Either is valid, and their double is valid for both.
     """
     together = frame[frame["method"] == COMBINED]
     documents = together[together["unit"] == "document"]
+    if len(documents) == 1:
+        return float(documents["p"].iloc[0])
     least = [documents["q"].min(), together.loc[together["unit"] == "all", "p"].min()]
-    p = documents["p"].min() if len(documents) == 1 else min(1.0, 2 * np.nanmin([*least, 1.0]))
-    return pd.DataFrame([{"unit": "design", "id": "verdict_p", "method": "", "setting": "", "score": p}])
+    return min(1.0, float(2 * np.nanmin([*least, 1.0])))
 
 
-def rows_by_method(rows: pd.DataFrame) -> Rows:
-    """Return rows of `audit_scores` as a matrix; a text without a document is a document of its own."""
-    keys = ["id", "document", *CELL]
-    wide = rows.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
-    frame = wide.index.to_frame(index=False)
-    frame["document"] = own_documents(frame["document"], frame["id"])
-    # selected thousands of times: strings of Arrow are slow there
-    frame = frame.astype(dict.fromkeys(("id", "document", "subset"), object))
+def _design_row(id: str, score: float) -> dict[str, Any]:
+    return {"unit": "design", "id": id, "method": "", "setting": "", "score": score}
+
+
+def _comparable(
+    ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
+) -> pd.DataFrame:
+    """Return our rows that have known non-members in their slice; the log counts the units that have none."""
+    keys = ["unit", *OF_METHOD, *SLICE]
+    there = pd.MultiIndex.from_frame(theirs[keys])
+    comparable = ours[pd.MultiIndex.from_frame(ours[keys]).isin(there)]
+    lost = ours.loc[~ours["id"].isin(comparable["id"]), ["id", *SLICE]].drop_duplicates()
+    if len(lost):
+        slices = lost[SLICE].drop_duplicates()
+        sizes = [f"{length} words" if length >= 0 else "texts" for length in slices["length"]]
+        named = sorted(map("{} of subset '{}'".format, sizes, slices["subset"]))
+        log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
+                    audited.name, len(lost), known.name, ", ".join(named))  # fmt: skip
+    if comparable.empty:
+        raise InputError(
+            f"audit of {audited.name}: of {int(audited.benchmark['label'].isna().sum())} texts without a label, none "
+            f"has a known non-member (label 0) of {known.name} with its subset and length, scored by the same methods. "
+            "Non-members are comparable where subset and length are the same: give some such texts label 0, or name a "
+            "benchmark that has them under the run's key calibrate_on."
+        )
+    return comparable
+
+
+def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the texts behind the rows: the texts that were scored, or all texts of the documents that were."""
+    ids, documents = rows.loc[rows["unit"] == "text", "id"], rows.loc[rows["unit"] == "document", "document"]
+    table = scored.benchmark
+    return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]
+
+
+def _sides(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[Side, Side]:
+    """Return rows of `audit_scores`, of audited and of known units, as matrices of scores by our methods."""
+    keys = ["id", "document", *SLICE]
+    wide, other = (
+        rows.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
+        for rows in (ours, theirs)
+    )
+    other = other.reindex(columns=wide.columns)
     methods = tuple((str(column[0]), str(column[1])) for column in wide.columns.tolist())
-    return Rows(frame, methods, wide.to_numpy(np.float64))
+    frames = [side.index.to_frame(index=False) for side in (wide, other)]
+    return _with_codes(methods, frames, [side.to_numpy(np.float64) for side in (wide, other)])
 
 
-def _compared(suspects: Rows, known: Rows, unit: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of every unit, of the known documents, and of the design; `unit` is what was scored."""
-    known = _aligned(known, suspects.methods)
-    own = {
-        name: suspects.where(suspects.frame["document"] == name)
-        for name in suspects.frame["document"].unique()
-    }
-    groups = {("all", ""): suspects} | {("document", name.lstrip("\0")): rows for name, rows in own.items()}
-    if unit == "text":
-        groups |= {("text", id): suspects.where(suspects.frame["id"] == id) for id in suspects.frame["id"]}
-    for (kind, id), rows in groups.items():
-        yield from _unit_rows(kind, id, rows, known)
-    names = sorted(known.frame["document"].unique(), key=lambda name: seed_of("known document", name))
+def _with_codes(
+    methods: tuple[tuple[str, str], ...], frames: Sequence[pd.DataFrame], scores: Sequence[Floats]
+) -> tuple[Side, Side]:
+    """Return two sides by slice; a text without a document is a document of its own."""
+    frames = [frame.assign(document=own_documents(frame["document"], frame["id"])) for frame in frames]
+    both = pd.concat(frames[::-1], ignore_index=True)
+    documents = np.asarray(pd.factorize(both["document"])[0], dtype=np.intp)
+    slices = np.asarray(both.groupby(SLICE, sort=True).ngroup(), dtype=np.intp)
+    sides = []
+    for frame, own, rows in zip(
+        frames, scores, (slice(len(frames[1]), None), slice(len(frames[1]))), strict=True
+    ):
+        order = np.argsort(slices[rows], kind="stable")
+        texts = ScoredTexts(own, documents[rows], slices[rows]).where(order)
+        sides.append(Side(frame.iloc[order].reset_index(drop=True), methods, texts))
+    return sides[0], sides[1]
+
+
+def _compared(suspects: Side, known: Side, *, texts: bool) -> Iterator[dict[str, Any]]:
+    """Yield the rows of every unit, of the known documents, and of the design."""
+    yield from _unit_rows("all", "", suspects, known)
+    documents = {name: suspects.where(rows) for name, rows in suspects.by_document().items()}
+    for name, own in documents.items():
+        yield from _unit_rows("document", name.lstrip("\0"), own, known)
+    if texts:
+        for row, id in enumerate(suspects.frame["id"]):
+            yield from _unit_rows("text", id, suspects.where(np.array([row])), known)
+    of_known = known.by_document()
+    names = sorted(of_known, key=lambda name: seed_of("known document", name))
     for name in names[:MOST_CHECKED] if len(names) > LEAST_DOCUMENTS else []:
-        inside = known.frame["document"] == name
-        yield from _unit_rows("known_document", name.lstrip("\0"), known.where(inside), known.where(~inside))
-    yield from _design(suspects, known, list(own.values()))
+        own = known.where(of_known[name])
+        others = known.where(known.texts.document != own.texts.document[0])
+        yield from _unit_rows("known_document", name.lstrip("\0"), own, others)
+    yield from _design(suspects, known, list(documents.values()))
 
 
-def _aligned(known: Rows, methods: tuple[tuple[str, str], ...]) -> Rows:
-    """Return the known rows with the suspects' methods in their order; NaN where a method has none."""
-    place = {method: index for index, method in enumerate(known.methods)}
-    columns = [
-        known.scores[:, place[method]] if method in place else np.full(len(known.frame), np.nan)
-        for method in methods
-    ]
-    return Rows(known.frame, methods, np.stack(columns, axis=1))
-
-
-def _unit_rows(kind: str, id: str, rows: Rows, known: Rows) -> Iterator[dict[str, Any]]:
+def _unit_rows(kind: str, id: str, rows: Side, known: Side) -> Iterator[dict[str, Any]]:
     """Yield a row for each method and one for `COMBINED`."""
-    results = unit_comparisons(rows, known, combined_methods(known))
-    documents = sorted(rows.frame["document"].unique())
-    about = {
-        "unit": kind, "id": id, "document": documents[0] if len(documents) == 1 and documents[0][0] != "\0" else "",
-        "texts": len(rows.frame),
-    }  # fmt: skip
-    named = [*rows.methods, (COMBINED, "")][: len(results)]
-    scores = [*map(_mean, rows.scores.T), np.nan]
-    for (method, setting), score, result in zip(named, scores, results, strict=False):
-        yield about | {"method": method, "setting": setting, "score": score} | _numbers(result, known)
+    results = comparisons(known.texts, rows.texts, combined_methods(known))
+    documents = rows.frame["document"].unique()
+    document = documents[0] if len(documents) == 1 and documents[0][0] != "\0" else ""
+    named = [*rows.methods, (COMBINED, "")]
+    columns = [*rows.texts.scores.T, np.empty(0)]
+    for (method, setting), scores, result in zip(named, columns, results, strict=False):
+        known_scores = scores[~np.isnan(scores)]
+        yield {
+            "unit": kind, "id": id, "document": document, "method": method, "setting": setting,
+            "texts": len(rows.frame), "score": float(known_scores.mean()) if len(known_scores) else np.nan,
+            "effect": result.effect if result else np.nan, "p": result.p if result else np.nan,
+            "n": known.documents,
+        }  # fmt: skip
 
 
-def unit_comparisons(rows: Rows, known: Rows, combined: Sequence[int]) -> list[Comparison | None]:
-    """Compare a unit with the known documents other than its own, by each method, then by those at `combined`."""
-    return comparisons(*_places(rows, known), combined)
-
-
-def _numbers(result: Comparison | None, known: Rows) -> dict[str, Any]:
-    count = known.frame["document"].nunique()
-    if result is None:
-        return {"effect": np.nan, "p": np.nan, "n": count}
-    return {"effect": result.effect, "p": result.p, "n": count}
-
-
-def _mean(scores: Floats) -> float:
-    return float(np.nanmean(scores)) if not np.isnan(scores).all() else np.nan
-
-
-def combined_methods(known: Rows) -> list[int]:
+def combined_methods(known: Side) -> list[int]:
     """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
 
     Without methods in which more than `LEVEL` of the known texts tie at the highest score, such as SURP where many
     texts have no surprising token: no suspect can exceed them.
     """
-    places = [index for index, (method, _) in enumerate(known.methods) if not is_control(method)]
-    places = [index for index in places if not is_question(known.methods[index][0])] or places
-    return [index for index in places if _tied(known.scores[:, index]) <= LEVEL]
+    places = [place for place, (method, _) in enumerate(known.methods) if not is_control(method)]
+    places = [place for place in places if not is_question(known.methods[place][0])] or places
+    return [place for place in places if _tied(known.texts.scores[:, place]) <= LEVEL]
 
 
 def _tied(scores: Floats) -> float:
@@ -236,23 +269,7 @@ def _tied(scores: Floats) -> float:
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _places(rows: Rows, known: Rows) -> tuple[list[ScoredTexts], list[ScoredTexts]]:
-    """Return known and suspect texts by the suspects' places, without known texts of the suspects' own documents."""
-    documents = pd.factorize(np.concatenate([known.column("document"), rows.column("document")]))[0]
-    theirs, ours = documents[: len(known.scores)], documents[len(known.scores) :]
-    outside = ~np.isin(theirs, ours)
-    pairs = []
-    for place in sorted(set(zip(rows.column("subset"), rows.column("length"), strict=True))):
-        there = outside & known.is_at(place)
-        if there.any():
-            here = rows.is_at(place)
-            pairs.append(
-                (ScoredTexts(known.scores[there], theirs[there]), ScoredTexts(rows.scores[here], ours[here]))
-            )
-    return [first for first, _ in pairs], [second for _, second in pairs]
-
-
-def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[dict[str, Any]]:
+def _design(suspects: Side, known: Side, documents: Sequence[Side]) -> Iterator[dict[str, Any]]:
     """Yield the audit's design: numbers of documents and texts, smallest effects, the least p."""
     seen = combined_methods(known)
     if not seen:
@@ -260,7 +277,7 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
     sizes = [len(rows.frame) for rows in documents]
     typical = sorted(documents, key=lambda rows: len(rows.frame))[(len(documents) - 1) // 2]
     numbers: dict[str, float] = {
-        "known_documents": known.frame["document"].nunique(),
+        "known_documents": known.documents,
         "known_texts": len(known.frame),
         "documents": len(documents),
         "texts": len(suspects.frame),
@@ -271,55 +288,41 @@ def _design(suspects: Rows, known: Rows, documents: Sequence[Rows]) -> Iterator[
         ("", typical, level),
         ("_all", suspects, LEVEL if len(documents) == 1 else LEVEL / 2),
     ):
-        result = unit_comparisons(rows, known, seen)[-1]
+        result = comparisons(known.texts, rows.texts, seen)[-1]
         if result is None:
             continue
         numbers[f"smallest_effect{name}"] = result.smallest_effect(threshold)
         if not name:
             numbers["icc"] = result.icc
             numbers["texts_needed"] = result.texts_needed(SOUGHT, threshold) or np.inf
-        highest = replace(rows, scores=np.full_like(rows.scores, np.inf))
-        best = unit_comparisons(highest, known, seen)[-1]
+        highest = replace(rows.texts, scores=np.full_like(rows.texts.scores, np.inf))
+        best = comparisons(known.texts, highest, seen)[-1]
         numbers[f"least_p{name}"] = best.p if best else np.nan
-    for id, score in numbers.items():
-        yield {"unit": "design", "id": id, "method": "", "setting": "", "score": score}
+    yield from (_design_row(id, score) for id, score in numbers.items())
 
 
-def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> pd.DataFrame:
+def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> list[dict[str, Any]]:
     """Compare all audited texts with the known documents by scores that see no model."""
     from scipy.special import ndtri
 
+    of_all = {"unit": "control", "id": "", "setting": "", "texts": len(audited)}
+    frames = [
+        table.rename(columns={"text_id": "id"})[["id", "document", *SLICE]].assign(
+            length=table["length"].fillna(-1).astype(int)
+        )
+        for table in (audited, known)
+    ]
     rows = []
-    for method, side_scores in control_scores(audited, known, language).items():
-        sides = []
-        for table, scores in zip((audited, known), side_scores, strict=True):
-            frame = table.rename(columns={"text_id": "id"})[["id", "document", *CELL]].reset_index(drop=True)
-            frame["document"] = own_documents(frame["document"], frame["id"])
-            frame["length"] = frame["length"].fillna(-1).astype(int)
-            sides.append(Rows(frame, ((method, ""),), scores[:, None]))
-        result = unit_comparisons(sides[0], sides[1], [])[0]
-        about = {"unit": "control", "id": "", "method": method, "setting": "", "texts": len(audited)}
-        p = np.nan if result is None else (result.p if method in ONE_SIDED else result.two_sided)
-        effect = np.nan if result is None else result.effect
-        rows.append(about | {"effect": effect, "p": p, "n": sides[1].frame["document"].nunique()})
+    for method, scores in control_scores(audited, known, language).items():
+        sides = _with_codes(((method, ""),), frames, [own[:, None] for own in scores])
+        [result] = comparisons(sides[1].texts, sides[0].texts, [])
+        row = of_all | {"method": method, "n": sides[1].documents}
+        if result is not None:
+            row |= {"effect": result.effect, "p": result.p if method in ONE_SIDED else result.two_sided}
+        rows.append(row)
     learned = classifier_row(audited, known, language)
-    effect = np.sqrt(2) * ndtri(learned["score"])  # of two normal distributions of equal spread with this AUC
-    rows.append(
-        {**learned, "unit": "control", "id": "", "setting": "", "texts": len(audited), "effect": effect}
-    )
-    return pd.DataFrame(rows)
-
-
-def _positive(scored: ScoredBenchmark, chosen: Mapping[str, Any]) -> pd.DataFrame:
-    """Compare the passages that a model surely read (label 1) with the others of their book (label 0)."""
-    rows = audit_scores(scored, chosen)
-    rows = rows[rows["unit"] == "text"]
-    sides = [rows_by_method(rows[rows["label"].eq(label).fillna(False)]) for label in (1, 0)]
-    if not len(sides[0].frame):
-        return pd.DataFrame()
-    return pd.DataFrame(
-        list(_unit_rows("positive", scored.name, sides[0], _aligned(sides[1], sides[0].methods)))
-    )
+    # of two normal distributions of equal spread with this AUC
+    return [*rows, of_all | learned | {"effect": np.sqrt(2) * ndtri(learned["score"])}]
 
 
 def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
@@ -331,40 +334,7 @@ def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
     return q.reindex(frame.index)
 
 
-def _comparable(
-    ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
-) -> pd.DataFrame:
-    """Return our rows that have known non-members in their place; the log counts the units that have none."""
-    places = ["unit", *OF_METHOD, *CELL]
-    there = pd.MultiIndex.from_frame(theirs[places])
-    comparable = ours[pd.MultiIndex.from_frame(ours[places]).isin(there)]
-    lost = ours.loc[~ours["id"].isin(comparable["id"]), ["id", *CELL]].drop_duplicates()
-    if len(lost):
-        named = ", ".join(sorted(map(_place, *lost[CELL].drop_duplicates().T.to_numpy())))
-        log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
-                    audited.name, len(lost), known.name, named)  # fmt: skip
-    if comparable.empty:
-        raise InputError(
-            f"audit of {audited.name}: of {int(audited.benchmark['label'].isna().sum())} texts without a label, none "
-            f"has a known non-member (label 0) of {known.name} with its subset and length, scored by the same methods. "
-            "Non-members are comparable where subset and length are the same: give some such texts label 0, or name a "
-            "benchmark that has them under the run's key calibrate_on."
-        )
-    return comparable
-
-
-def _place(subset: str, length: int) -> str:
-    return " of ".join([*([f"{length} words"] if length >= 0 else ["texts"]), f"subset '{subset}'"])
-
-
-def _texts(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the texts behind the rows: the texts that were scored, or all texts of the documents that were."""
-    ids, documents = rows.loc[rows["unit"] == "text", "id"], rows.loc[rows["unit"] == "document", "document"]
-    table = scored.benchmark
-    return table[table["text_id"].isin(ids) | (table["document"].isin(documents) & (table["document"] != ""))]
-
-
-def low_shares(frame: pd.DataFrame) -> Iterable[dict[str, Any]]:
+def low_shares(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return, for `COMBINED`, how many known documents have p <= `LEVEL` (`low_p`), of how many (`n`).
 
     Their share with Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`); nothing
@@ -378,3 +348,50 @@ def low_shares(frame: pd.DataFrame) -> Iterable[dict[str, Any]]:
     return [
         {"low_p": count, "n": len(own), "value": value, "low": low, "high": high, "too_many": low > LEVEL}
     ]
+
+
+def power(scored: ScoredBenchmark, conditions: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the power of an audit on a benchmark with known labels: the share of documents (`n`) with p <= `LEVEL`.
+
+    With Wilson's interval; a row for each `length`, `method`, number of `texts` and `label` (1 member, 0 non-member):
+    an audit gets this number of a document's texts, and compares them with the non-members of all other documents, as
+    `audit` does. A document's members and non-members count as two documents. If a document has more texts, some are
+    drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are left out.
+    `conditions` hold `start_token` and `references`.
+    """
+    audited = scored.scores["method"].isin(AUDITED)
+    if audited.any():
+        scored = replace(scored, scores=scored.scores[audited])
+    chosen = {**conditions, "references": {*conditions["references"], ""}, "paraphraser": None}
+    rows = audit_scores(scored, chosen)
+    rows = rows[(rows["unit"] == "text") & rows["label"].notna() & (rows["document"] != "")]
+    read = {"start_token": conditions["start_token"], "reference": ", ".join(conditions["references"])}
+    for length, own in rows.groupby("length"):
+        sides = _sides(*(own[own["label"] == label] for label in (1, 0)))
+        for row in _powers(dict(zip((1, 0), sides, strict=True))):
+            yield read | {"length": None if length == -1 else length} | row
+
+
+def _powers(sides: Mapping[int, Side]) -> Iterator[dict[str, Any]]:
+    seen = combined_methods(sides[0])
+    names = [*(method for method, _ in sides[0].methods), *([COMBINED] if seen else [])]
+    rows_of = {label: sides[label].by_document() for label in (0, 1)}
+    for texts in TEXTS:
+        enough = {
+            label: {name: rows for name, rows in own.items() if len(rows) >= texts}
+            for label, own in rows_of.items()
+        }
+        if min(map(len, enough.values())) < FEWEST:
+            return
+        for label, documents in enough.items():
+            low = []
+            for name, rows in documents.items():
+                rng = np.random.default_rng(seed_of("audit_power", name, label, texts))
+                for _ in range(TIMES if len(rows) > texts else 1):
+                    drawn = sides[label].texts.where(np.sort(rng.permutation(rows)[:texts]))
+                    results = comparisons(sides[0].texts, drawn, seen)
+                    low.append([result is not None and result.p <= LEVEL for result in results])
+            for method, value in zip(names, np.mean(low, axis=0).tolist(), strict=True):
+                _, least, most = wilson(round(value * len(documents)), len(documents))
+                numbers = {"n": len(documents), "value": value, "low": least, "high": most}
+                yield {"method": method, "texts": texts, "label": label} | numbers

@@ -1,4 +1,4 @@
-"""The scores that an audit rests on: one of each unit and method, with the unit's label and place."""
+"""The scores that an audit rests on: one of each unit and method, with the unit's label and slice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.selection import variant_of
+from pretrace.evaluation.selection import preference, variant_of
 from pretrace.methods.registry import INPUTS
+from pretrace.questions import known
 from pretrace.questions.documents import document_units
-from pretrace.questions.known import METHODS, is_control, is_question, parse_setting
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import excluded
 
@@ -52,7 +52,9 @@ def audit_scores(scored: ScoredBenchmark, chosen: Mapping[str, Any], *, same: bo
     shots. If not `same` (the units compared are of two benchmarks), methods that learn from labels or shots are left
     out.
     """
-    rows = scored.scores.assign(asks=scored.scores["method"].map(is_question).astype(bool))
+    methods = scored.scores["method"].unique()
+    asks = scored.scores["method"].isin([method for method in methods if known.is_question(method)])
+    rows = scored.scores.assign(asks=asks)
     rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
     rows = rows[rows["start_token"].isin([chosen["start_token"], ""])]
     if chosen["paraphraser"] is not None:
@@ -60,41 +62,35 @@ def audit_scores(scored: ScoredBenchmark, chosen: Mapping[str, Any], *, same: bo
     rows = rows[rows["asks"] | rows["reference"].isin(list(chosen["references"]))]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
-        bound = rows["draw"].notna() | (rows["method"].map(is_control).astype(bool) & ~rows["asks"])
+        controls = [method for method in methods if known.is_control(method)]
+        bound = rows["draw"].notna() | (rows["method"].isin(controls) & ~rows["asks"])
         if bound.any():
             log.info("%s: left out of the audit, because they use the labels or shots of their own benchmark: %s",
                      scored.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
         rows = rows[~bound]
-    rows = _without_shots(scored, rows)
+    prefixed = rows["draw"].notna()
+    if scored.prefixes is not None and prefixed.any():
+        draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
+        out = set().union(*(excluded(scored.prefixes, scored.benchmark, draw) for draw in draws))
+        log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
+                 scored.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
+        rows = rows[~(prefixed & rows["id"].isin(out))]
     scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)["score"].mean()
     return scores.merge(_units(scored.benchmark), on=["unit", "id"])
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return `method, setting`: each method's default or, if the run leaves it out, the setting nearest in order."""
-    nearest: dict[str, tuple[Any, str]] = {}
-    for method, setting in rows[OF_METHOD].drop_duplicates().itertuples(index=False):
-        known = METHODS[method]
-        if variant_of(setting, known.grid):
-            continue
-        parsed = parse_setting(method, setting)
-        values = {name: parsed[name] for name in known.grid}
-        preference = (values != {name: known.defaults[name] for name in known.grid}, tuple(values.values()))
-        if method not in nearest or preference < nearest[method][0]:
-            nearest[method] = (preference, setting)
-    chosen = [(method, setting) for method, (_, setting) in sorted(nearest.items())]
-    return pd.DataFrame(chosen, columns=OF_METHOD)
-
-
-def _without_shots(scored: ScoredBenchmark, rows: pd.DataFrame) -> pd.DataFrame:
-    prefixed = rows["draw"].notna()
-    if scored.prefixes is None or not prefixed.any():
-        return rows
-    draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
-    out = set().union(*(excluded(scored.prefixes, scored.benchmark, draw) for draw in draws))
-    log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
-             scored.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
-    return rows[~(prefixed & rows["id"].isin(out))]
+    """Return `method, setting`: each method's default or, if the run leaves it out, its first setting in order."""
+    written = rows[OF_METHOD].drop_duplicates().to_numpy().tolist()
+    plain = [
+        (method, setting)
+        for method, setting in written
+        if not variant_of(setting, known.METHODS[method].grid)
+    ]
+    first: dict[str, str] = {}
+    for method, setting in sorted(plain, key=lambda pair: (pair[0], preference(pair[0], pair[1], known))):
+        first.setdefault(method, setting)
+    return pd.DataFrame(first.items(), columns=OF_METHOD)
 
 
 def _units(benchmark: pd.DataFrame) -> pd.DataFrame:

@@ -1,36 +1,32 @@
-"""A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores."""
+"""A test of a corpus: were these documents trained on? Suspected documents against held-out ones, by stored scores.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+Where all units of a stratum have as many texts, labels are exchanged. The mean score of a document of many texts varies
+less than that of a document of few: where the classes differ in these numbers, documents cannot be exchanged, a count
+of relabellings would reject without a difference, and Student's t compares them (`Fit`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_unequal import detected, drawn_anew, t_p_values
 from pretrace.evaluation.corpus_units import (
     CHARACTERS,
+    RANK,
     REFERENCE,
+    Compared,
+    Row,
     Units,
     blind,
     ensemble,
-    model_scores,
-    of_methods,
-    prepared,
 )
-from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.permutation import relabellings
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, resample, resampling_groups
-from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import percentile_interval, wilson
-from pretrace.runtime.errors import InputError
+from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.significance import LEVEL, percentile_interval, wilson
 from pretrace.runtime.files import seed_of
-from pretrace.runtime.logs import log
-
-Row = dict[str, Any]
-Place = Mapping[str, Any]
-"""`subset` ("": all), `length` (None: all), `start_token` and `references`."""
 
 DIFFERENCE = "difference"
 """The effect on the target's loss less that on the reference model's."""
@@ -47,49 +43,26 @@ REDRAWS = 300
 RELABELLINGS = 99
 """Of each redraw of the labels."""
 
+RELABELLINGS_OF_POWER = 399
+
+DRAWS = 400
+"""How often documents are drawn for a point of the curve of power."""
+
 SUMMING = 1e-9
 """Sums of scores of variance 1 that differ by less are equal."""
 
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+"""Intraclass correlations that are tried: the share of a text's variance that its document's texts have in common."""
 
-def of_places(
-    scored: ScoredBenchmark,
-    conditions: Sequence[Place],
-    compute: Callable[[ScoredBenchmark, Place], list[Row]],
-    *,
-    every: bool,
-) -> list[Row]:
-    """Return what `compute` gives at each place, under each of the `conditions`.
+LIKELY = 0.5
+"""A correlation counts where its log-likelihood is at most this much below the greatest: within one standard error.
 
-    The places are the whole benchmark ("") and each subset, at each length and at all of them (None). Not `every`:
-    subsets only at all of their lengths, for what takes long. A place whose texts cannot be compared is logged and left
-    out; raises its InputError if there is no other.
-    """
-    # a table of scores has hundreds of settings, and every place looks through it
-    scored = of_methods(scored)
-    rows: list[Row] = []
-    errors: list[InputError] = []
-    for chosen in conditions:
-        texts = model_scores(scored, chosen)
-        subsets, lengths = (
-            sorted({*texts["subset"]}),
-            sorted({int(length) for length in texts["length"]} - {-1}),
-        )
-        together = lengths if len(lengths) == 1 else [None]
-        whole = [("", length) for length in dict.fromkeys([*together, *lengths])]
-        parts = product(subsets * (len(subsets) > 1), dict.fromkeys([*together, *lengths * every]))
-        for subset, length in [*whole, *parts]:
-            place = {**chosen, "subset": subset, "length": length}
-            try:
-                rows += [coordinates(place) | row for row in compute(scored, place)]
-            except InputError as error:
-                log.info("subset '%s', length %s: %s", subset, length, error)
-                errors.append(error)
-    if errors and not rows:
-        raise errors[0]
-    return rows
+Of normal and heavy-tailed scores, in classes of ten documents or more, 0.2 to 0.8 all keep the level within simulation
+error; the least keeps it less well below ten documents, and the greatest loses up to four points of power.
+"""
 
 
-def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples: int) -> list[Row]:
+def corpus_test(compared: Compared, words: Any, resamples: int) -> list[Row]:
     """Return rows for each score: its effect, p, the smallest effect, and the units of each class.
 
     Members (label 1) are the suspected texts, non-members the held-out ones. Texts of one document are one unit, its
@@ -105,19 +78,16 @@ def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples:
     `p_values` is Student's.
 
     The first of `METHODS` is the score fixed beforehand, all together are the `ENSEMBLE`. Its weights and those of the
-    words of `BLIND` are fitted on one half of the documents and tested on the other alone.
-    `REFERENCE` and `DIFFERENCE` are there where `loss` and `ref` are scored; the latter has no p.
+    words of `BLIND` are fitted on one half of the documents and tested on the other alone; `words` holds the counts
+    of words in the benchmark's texts. `REFERENCE` and `DIFFERENCE` are there where `loss` and `ref` are scored; the
+    latter has no p.
     """
-    texts, units, fixed = prepared(scored, place)
-    seed = seed_of("corpus_test", scored.name, place["subset"], place["length"] or 0)
-    names = _tested_alone(units, fixed)
-    tested = [units.of_scores(names)]
-    if fitted := [half for half in (ensemble(units), blind(texts, units, language)) if half is not None]:
-        scores = np.concatenate([half.scores for half in fitted], axis=1)
-        tested.append(replace(fitted[0], names=tuple(half.names[0] for half in fitted), scores=scores))
+    units, seed = compared.units, compared.seed("corpus_test")
     rows: list[Row] = []
     effect_of: dict[str, Floats] = {}
-    for group in tested:
+    for group in (units.of_scores(compared.tested_alone), ensemble(units), blind(compared, words)):
+        if group is None:
+            continue
         documents = len(np.unique(group.document))
         drawn = _resampled(group, resamples, seed)
         effect_of |= dict(zip(group.names, drawn, strict=True))
@@ -148,89 +118,17 @@ def corpus_test(scored: ScoredBenchmark, place: Place, language: str, resamples:
     return rows
 
 
-def _tested_alone(units: Units, fixed: str) -> list[str]:
-    """Return the scores that are not fitted: the one fixed beforehand, the reference's and the number of characters."""
-    return [name for name in (fixed, REFERENCE, CHARACTERS) if name in units.names]
+def _resampled(units: Units, resamples: int, seed: int) -> Floats:
+    """Return the effects, then those of resampled documents: shape (scores, 1 + resamples)."""
+    groups = resampling_groups(np.arange(len(units.stratum)), units.document, units.suspect)
+    parts = [np.ones((len(units.stratum), 1)), *resample(groups, resamples, seed)]
+    return np.concatenate([effects(units, weights) for weights in parts], axis=1)
 
 
-def coordinates(place: Place) -> Row:
-    """Return the columns of a place: subset, length, start token, and all references in one."""
-    return {key: place[key] for key in ("subset", "length", "start_token")} | {
-        "reference": ", ".join(place["references"])
-    }
-
-
-def corpus_sizes(scored: ScoredBenchmark, place: Place) -> list[Row]:
-    """Return `sizes` of the scores of `corpus_test`, of `REDRAWS` redraws."""
-    _, units, fixed = prepared(scored, place)
-    seed = seed_of("corpus_test", scored.name, place["subset"], place["length"] or 0)
-    return sizes(units, _tested_alone(units, fixed), REDRAWS, seed)
-
-
-def documents_needed(units: Units) -> int:
-    """Return how many documents of each class a p needs if there are fewer, else 0.
-
-    Documents with different numbers of texts are compared by Student's t, which holds from `LEAST_DOCUMENTS` on. In
-    strata that leave as few degrees of freedom there are too few as well.
-    """
-    if units.exchangeable:
-        return 0
-    freedom = len(units.stratum) - 2 * len(np.unique(units.stratum))
-    return LEAST_DOCUMENTS if min(*units.counts, freedom) < LEAST_DOCUMENTS else 0
-
-
-def p_values(units: Units, count: int, seed: int) -> Floats:
-    """Return each score's p: the chance of at least its effect (`CHARACTERS`: as far from 0) without a difference.
-
-    Where all units of a stratum have as many texts: (1 + b) / (1 + count), the share of relabellings within strata
-    whose effect is at least that of the labels, these among them. Exact where units of a stratum are exchangeable
-    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). With weights n1 n0 / (n1 +
-    n0) an effect is the sum of the suspected units' centred scores, up to a factor that no relabelling changes.
-    Elsewhere `t_p_values`.
-    """
-    if not units.exchangeable:
-        return t_p_values(units)
-    parts = relabellings(units.suspect, units.stratum, count, seed)
-    sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
-    sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
-    return share_as_high(sums)
-
-
-def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[Row]:
-    """Return the size of the test by each of `names` and the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
-
-    There is nothing to find in a redraw: labels are redrawn within strata or, where units have different numbers of
-    texts, scores are (`drawn_anew`). Each redraw is tested as the labels are, by `RELABELLINGS` relabellings, with
-    weights of the `ENSEMBLE` that are fitted again. The interval is Wilson's.
-    """
-    p: dict[str, list[float]] = {}
-    for number, redrawn in enumerate(_redrawn(units, redraws, seed)):
-        for scored in (redrawn.of_scores(names), ensemble(redrawn)):
-            if scored is not None and not documents_needed(scored):
-                values = p_values(scored, RELABELLINGS, seed_of("corpus_size", seed, number))
-                for name, value in zip(scored.names, values, strict=True):
-                    p.setdefault(name, []).append(value)
-    rows = []
-    for name, values_of in p.items():
-        share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
-        estimate = {"value": share, "low": low, "high": high}
-        rows.append({"method": name, "n": len(values_of)} | estimate)
-    return rows
-
-
-def _redrawn(units: Units, redraws: int, seed: int) -> Iterator[Units]:
-    if not units.exchangeable:
-        for number in range(redraws):
-            yield drawn_anew(units, seed_of("corpus_redraw", seed, number))
-        return
-    drawn = np.concatenate(list(relabellings(units.suspect, units.stratum, redraws, seed)), axis=1)[:, 1:]
-    for labels in drawn.T:
-        yield replace(units, suspect=labels == 1)
-
-
-def share_as_high(sums: Floats) -> Floats:
-    """Return the share of each row's numbers that are at least its first number."""
-    return np.asarray((sums >= sums[:, :1] - SUMMING).mean(axis=1))
+def _interval(drawn: Floats) -> dict[str, float]:
+    """Return `value`, `low` and `high` of an effect: the first number, and the interval of the others."""
+    low, high = percentile_interval(drawn[None, 1:])
+    return {"value": float(drawn[0]), "low": float(low[0]), "high": float(high[0])}
 
 
 def effects(units: Units, weights: Floats) -> Floats:
@@ -260,16 +158,54 @@ def effects(units: Units, weights: Floats) -> Floats:
     return np.stack(effect_of_scores)
 
 
+def documents_needed(units: Units) -> int:
+    """Return how many documents of each class a p needs if there are fewer, else 0.
+
+    Documents with different numbers of texts are compared by Student's t, which holds from `LEAST_DOCUMENTS` on. In
+    strata that leave as few degrees of freedom there are too few as well.
+    """
+    if units.exchangeable:
+        return 0
+    freedom = len(units.stratum) - 2 * len(np.unique(units.stratum))
+    return LEAST_DOCUMENTS if min(*units.counts, freedom) < LEAST_DOCUMENTS else 0
+
+
+def p_values(units: Units, count: int, seed: int) -> Floats:
+    """Return each score's p: the chance of at least its effect (`CHARACTERS`: as far from 0) without a difference.
+
+    Where all units of a stratum have as many texts: (1 + b) / (1 + count), the share of relabellings within strata
+    whose effect is at least that of the labels, these among them. Exact where units of a stratum are exchangeable
+    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). With weights n1 n0 / (n1 +
+    n0) an effect is the sum of the suspected units' centred scores, up to a factor that no relabelling changes.
+    Elsewhere `t_p_values`.
+    """
+    if not units.exchangeable:
+        return t_p_values(units)
+    parts = relabellings(units.suspect, units.stratum, count, seed)
+    sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
+    sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
+    return _share_as_high(sums)
+
+
+def _share_as_high(sums: Floats) -> Floats:
+    """Return the share of each row's numbers that are at least its first number."""
+    return np.asarray((sums >= sums[:, :1] - SUMMING).mean(axis=1))
+
+
 def smallest_effects(units: Units) -> Floats:
     """Return the effect of each score that is found at `LEVEL` with a probability of `POWER`: `DETECTED` standard
     errors under relabelling within strata, the effect itself taken out, or those of Student's t.
     """
+    from scipy.special import stdtrit
+
     if units.counts[0] < 2:
         return np.full(len(units.names), np.nan)
     held_out = units.scores[~units.suspect].std(axis=0, ddof=1)
     if not units.exchangeable:
+        fitted = fit(units)
+        errors = stdtrit(fitted.freedom, 1 - LEVEL) + stdtrit(fitted.freedom, POWER)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(detected(units, LEVEL, POWER) / held_out)
+            return np.asarray(fitted.largest_error * errors / held_out)
     shift = effects(units, np.ones((len(units.stratum), 1)))[:, 0] * held_out
     left = replace(units, scores=units.scores - units.suspect[:, None] * shift).centred
     shared, sizes = units.shared, np.bincount(units.stratum)
@@ -278,14 +214,188 @@ def smallest_effects(units: Units) -> Floats:
         return np.asarray(DETECTED * np.sqrt(spread @ shared) / shared.sum() / held_out)
 
 
-def _resampled(units: Units, resamples: int, seed: int) -> Floats:
-    """Return the effects, then those of resampled documents: shape (scores, 1 + resamples)."""
-    groups = resampling_groups(np.arange(len(units.stratum)), units.document, units.suspect)
-    parts = [np.ones((len(units.stratum), 1)), *resample(groups, resamples, seed)]
-    return np.concatenate([effects(units, weights) for weights in parts], axis=1)
+@dataclass(frozen=True)
+class Fit:
+    """The `difference` of the classes (scores,), and its standard `error` (correlations, scores) of `freedom` degrees.
+
+    `likely` (correlations, scores): the correlations that the scores leave likely.
+    """
+
+    difference: Floats
+    error: Floats
+    likely: Flags
+    freedom: int
+
+    @property
+    def largest_error(self) -> Floats:
+        return np.asarray(np.where(self.likely, self.error, 0).max(axis=0))
 
 
-def _interval(drawn: Floats) -> dict[str, float]:
-    """Return `value`, `low` and `high` of an effect: the first number, and the interval of the others."""
-    low, high = percentile_interval(drawn[None, 1:])
-    return {"value": float(drawn[0]), "low": float(low[0]), "high": float(high[0])}
+def fit(units: Units) -> Fit:
+    """Return the difference of `effects`, not divided by a spread, with its error at each correlation r.
+
+    A document's mean of m texts has the variance s (r + (1 - r) / m). s is estimated at each r from the documents'
+    residuals within stratum and class. The likelihood of r is the restricted one, with the texts' residuals within
+    their documents (Patterson and Thompson, Biometrika 1971).
+    """
+    groups = np.unique(2 * units.stratum + units.suspect, return_inverse=True)[1]
+    of_group = groups[None, :] == np.arange(groups.max() + 1)[:, None]
+    weight = np.where(units.suspect, 1, -1) * units.shared[units.stratum] / of_group.sum(axis=1)[groups]
+    weight /= units.shared.sum()
+    freedom, within = len(groups) - len(of_group), int((units.texts - 1).sum())
+    squares = within * np.diag(units.within)
+    errors, likelihoods = [], []
+    for share in SHARES:
+        variance = share + (1 - share) / units.texts
+        precision = of_group / variance
+        means = (precision @ units.scores) / precision.sum(axis=1)[:, None]
+        between = ((units.scores - means[groups]) ** 2 / variance[:, None]).sum(axis=0)
+        errors.append(np.sqrt(between / freedom * (weight**2 * variance).sum()))
+        scale = (between + squares / (1 - share)) / (freedom + within)
+        constant = np.log(variance).sum() + np.log(precision.sum(axis=1)).sum() + within * np.log(1 - share)
+        with np.errstate(divide="ignore"):
+            likelihoods.append(-0.5 * ((freedom + within) * np.log(scale) + constant))
+    likelihood = np.stack(likelihoods)
+    likely = likelihood >= likelihood.max(axis=0) - LIKELY
+    return Fit(weight @ units.scores, np.stack(errors), likely, freedom)
+
+
+def t_p_values(units: Units) -> Floats:
+    """Return each score's one-sided p, the greatest over the likely correlations; two-sided for `CHARACTERS`."""
+    from scipy.special import stdtr
+
+    fitted = fit(units)
+    error = np.maximum(fitted.error, np.finfo(float).tiny)
+    both = np.array(units.names) == CHARACTERS
+    ratio = np.where(both, -np.abs(fitted.difference), -fitted.difference) / error
+    p = np.where(both, 2, 1) * stdtr(fitted.freedom, ratio)
+    return np.asarray(np.where(fitted.likely, p, 0).max(axis=0))
+
+
+def corpus_sizes(compared: Compared) -> list[Row]:
+    """Return `sizes` of the scores of `corpus_test`, of `REDRAWS` redraws."""
+    return sizes(compared.units, compared.tested_alone, REDRAWS, compared.seed("corpus_test"))
+
+
+def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[Row]:
+    """Return the size of the test by each of `names` and the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
+
+    There is nothing to find in a redraw: labels are redrawn within strata or, where units have different numbers of
+    texts, scores are (`drawn_anew`). Each redraw is tested as the labels are, by `RELABELLINGS` relabellings, with
+    weights of the `ENSEMBLE` that are fitted again. The interval is Wilson's.
+    """
+    p: dict[str, list[float]] = {}
+    for number, redrawn in enumerate(_redrawn(units, redraws, seed)):
+        for scored in (redrawn.of_scores(names), ensemble(redrawn)):
+            if scored is not None and not documents_needed(scored):
+                values = p_values(scored, RELABELLINGS, seed_of("corpus_size", seed, number))
+                for name, value in zip(scored.names, values, strict=True):
+                    p.setdefault(name, []).append(value)
+    rows = []
+    for name, values_of in p.items():
+        share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
+        rows.append({"method": name, "n": len(values_of), "value": share, "low": low, "high": high})
+    return rows
+
+
+def _redrawn(units: Units, redraws: int, seed: int) -> Iterator[Units]:
+    if not units.exchangeable:
+        for number in range(redraws):
+            yield drawn_anew(units, seed_of("corpus_redraw", seed, number))
+        return
+    drawn = np.concatenate(list(relabellings(units.suspect, units.stratum, redraws, seed)), axis=1)[:, 1:]
+    for labels in drawn.T:
+        yield replace(units, suspect=labels == 1)
+
+
+def drawn_anew(units: Units, seed: int) -> Units:
+    """Return scores without a difference between the classes: each document has the deviation of one drawn at random.
+
+    A deviation is that from the stratum's mean, in standard deviations of a document of as many texts at the likeliest
+    correlation; the document that gets it scales it to its own number of texts.
+    """
+    rng = np.random.default_rng(seed)
+    fitted = fit(units)
+    shift = units.suspect[:, None] * fitted.difference
+    share = np.where(fitted.likely, np.array(SHARES)[:, None], 0).sum(axis=0) / fitted.likely.sum(axis=0)
+    spread = np.sqrt(share + (1 - share) / units.texts[:, None])
+    left = replace(units, scores=units.scores - shift).centred / spread
+    taken = np.empty(len(left), dtype=np.intp)
+    for stratum in np.unique(units.stratum):
+        rows = np.flatnonzero(units.stratum == stratum)
+        taken[rows] = rng.choice(rows, len(rows))
+    return replace(units, scores=left[taken] * spread)
+
+
+def corpus_power(compared: Compared) -> list[Row]:
+    """Return the power of the corpus test: the share of `n` draws of `documents` of each class with p <= 5 %.
+
+    A row for each score of `corpus_test` (each of `METHODS` alone, and the ensemble) and number of documents:
+    powers of two, up to half of the documents. Labels are exchanged within a document that has both classes. Other
+    documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs;
+    where their numbers of texts differ, they are drawn in pairs and tested by `t_p_values`, from `LEAST_DOCUMENTS` on.
+    """
+    units, seed = compared.units, compared.seed("corpus_power")
+    methods = [name for name in units.names if RANK + name in units.names]
+    rows: list[Row] = []
+    for scores in (units.of_scores(methods), ensemble(units)):
+        if scores is not None:
+            power = _power_by_exchange if scores.exchangeable else _power_by_pairs
+            shares = {documents: (p <= LEVEL).mean(axis=0) for documents, p in power(scores, seed)}
+            rows += [
+                {"method": name, "documents": documents, "value": float(share[index]), "n": DRAWS}
+                for index, name in enumerate(scores.names)
+                for documents, share in shares.items()
+            ]
+    return rows
+
+
+def _power_by_exchange(units: Units, seed: int) -> Iterator[tuple[int, Floats]]:
+    """Yield a number of documents and the p of each draw of as many by each score: shape (draws, scores)."""
+    from scipy.sparse import csr_matrix
+
+    within = set(units.document[units.suspect]) & set(units.document[~units.suspect])
+    if not within:
+        units, pair = _paired(units, seed)
+        units = replace(units, stratum=pair)
+    block = np.unique(units.document if within else units.stratum, return_inverse=True)[1]
+    labels = relabellings(units.suspect, units.stratum, RELABELLINGS_OF_POWER, seed)
+    relabelled = np.concatenate(list(labels), axis=1)
+    places = (block, np.arange(len(block)))
+    # the part of each document (or pair) in an effect, under each labelling: (documents, 1 + count) for each score
+    parts = [csr_matrix((score, places)) @ relabelled for score in units.centred.T]
+    order = _orders(len(parts[0]), seed)
+    for documents in _powers_of_two(len(parts[0])):
+        drawn = (order < documents).astype(float)
+        yield documents, np.stack([_share_as_high(drawn @ part) for part in parts], axis=1)
+
+
+def _power_by_pairs(units: Units, seed: int) -> Iterator[tuple[int, Floats]]:
+    """Yield as `_power_by_exchange`, of documents with different numbers of texts."""
+    units, pair = _paired(units, seed)
+    available = int(pair.max()) + 1
+    order = _orders(available, seed)
+    for documents in _powers_of_two(available):
+        if documents >= LEAST_DOCUMENTS:
+            drawn = (units.where((places < documents)[pair]) for places in order)
+            yield documents, np.stack([p_values(draw, RELABELLINGS_OF_POWER, seed) for draw in drawn])
+
+
+def _paired(units: Units, seed: int) -> tuple[Units, Whole]:
+    """Pair units at random with one of the other class and of their stratum; return those in pairs, and the pairs."""
+    table = pd.DataFrame({"stratum": units.stratum, "suspect": units.suspect})
+    shuffled = table.sample(frac=1, random_state=np.random.default_rng(seed))
+    place = shuffled.groupby(["stratum", "suspect"]).cumcount().sort_index()
+    pair = np.asarray(table.assign(place=place).groupby(["stratum", "place"]).ngroup())
+    whole = np.bincount(pair)[pair] == 2
+    return units.where(whole), np.unique(pair[whole], return_inverse=True)[1]
+
+
+def _orders(available: int, seed: int) -> Whole:
+    """Return the places of documents in `DRAWS` random orders: the first few of an order are a draw."""
+    return np.random.default_rng(seed).random((DRAWS, available)).argsort(axis=1).argsort(axis=1)
+
+
+def _powers_of_two(available: int) -> list[int]:
+    """Return 1, 2, 4, ... up to half of the documents that are available."""
+    return [2**exponent for exponent in range(available.bit_length() - 1)]

@@ -1,16 +1,17 @@
 """The units of a corpus test: documents, or texts within documents, with scores that are stored or fitted here."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions.known import is_control
@@ -29,23 +30,17 @@ CHARACTERS, REFERENCE = "characters", "reference"
 RANK = "rank of "
 """Before the name of a method: the texts' ranks by it, which the ensemble combines."""
 
-
 RIDGE = 0.1
 """The penalty on the weights of standardised ranks: methods are alike, and documents few."""
 
 FEWEST = 10
 """Fewer units of a class teach nothing: nothing is fitted on them."""
 
+KEYS = ["id", "document", "subset", "length", "label"]
 
-def standardised_ranks(scores: pd.DataFrame) -> pd.DataFrame:
-    """Rank each column, with mean near 0 and variance near 1: a rare extreme score cannot outweigh the others."""
-    return (scores.rank(pct=True) - 0.5) * np.sqrt(12)
-
-
-def fitted_weights(ranks: Floats, labels: Floats) -> Floats:
-    """Fit a ridge regression of centred `labels` (texts,) on centred `ranks` (texts, methods): shape (methods,)."""
-    penalty = RIDGE * len(ranks) * np.eye(ranks.shape[1])
-    return np.asarray(np.linalg.solve(ranks.T @ ranks + penalty, ranks.T @ labels))
+Row = dict[str, Any]
+Conditions = Mapping[str, Any]
+"""`start_token` and `references`: which scores are compared."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ class Units:
     scores: Floats
     within: Floats
 
-    def of(self, rows: Flags) -> "Units":
+    def where(self, rows: Flags) -> "Units":
         return replace(self, **{
             name: getattr(self, name)[rows]
             for name in ("suspect", "stratum", "document", "second", "texts", "scores")
@@ -83,21 +78,16 @@ class Units:
         """Return the units with another score, shape (units,), whose texts have the variance `within` a unit."""
         return replace(self, names=(name,), scores=scores[:, None], within=np.array([[within]]))
 
-    def scored_all(self, scores: Floats) -> "Units":
-        """Return the units with other values of their scores, shape (units, names)."""
-        return replace(self, scores=scores)
-
-    @property
+    @cached_property
     def exchangeable(self) -> bool:
         """Tell whether all units of a stratum have as many texts, so that their labels can be exchanged."""
-        numbers = np.unique(np.stack([self.stratum, self.texts]), axis=1)
-        return numbers.shape[1] == len(np.unique(self.stratum))
+        pairs = self.stratum * (self.texts.max(initial=0) + 1) + self.texts
+        return len(np.unique(pairs)) == len(np.unique(self.stratum))
 
     @cached_property
     def centred(self) -> Floats:
         """Return the scores less their mean in the stratum."""
-        means = pd.DataFrame(self.scores).groupby(self.stratum).transform("mean")
-        return np.asarray(self.scores - means)
+        return _centred(self.scores, self.stratum)
 
     @property
     def shared(self) -> Floats:
@@ -111,29 +101,126 @@ class Units:
         return int((~self.suspect).sum()), int(self.suspect.sum())
 
 
-def prepared(scored: ScoredBenchmark, place: Mapping[str, Any]) -> tuple[pd.DataFrame, Units, str]:
-    """Return the texts compared (`id`, `text`, `label`, `unit`: the row of `Units`), the units, and the fixed score."""
-    table = _scored_texts(scored, place)
+def _centred(scores: Floats, groups: Whole) -> Floats:
+    """Return scores (rows, names) less their mean in the group of their row."""
+    # called thousands of times; a groupby of pandas takes ten times as long
+    sizes = np.maximum(np.bincount(groups), 1)
+    means = np.stack([np.bincount(groups, score) / sizes for score in scores.T], axis=1)
+    return np.asarray(scores - means[groups])
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The texts of a slice that a corpus test compares, and their units.
+
+    `texts` has a row a text: `id`, `label`, `unit` (the row of `units`) and `row` (that of the benchmark's table).
+    `fixed`: the score fixed beforehand. `name`: the benchmark.
+    """
+
+    name: str
+    slice: Slice
+    texts: pd.DataFrame
+    units: Units
+    fixed: str
+
+    def seed(self, word: str) -> int:
+        return seed_of(word, self.name, self.slice.subset, self.slice.length or 0)
+
+    @property
+    def tested_alone(self) -> list[str]:
+        """Return the scores that are not fitted: the fixed one, the reference's and the number of characters."""
+        return [name for name in (self.fixed, REFERENCE, CHARACTERS) if name in self.units.names]
+
+
+def of_slices(
+    scored: ScoredBenchmark,
+    conditions: Sequence[Conditions],
+    compute: Callable[[Compared], list[Row]],
+    *,
+    every: bool,
+) -> list[Row]:
+    """Return what `compute` gives for each slice, under each of the `conditions`.
+
+    Slices are the whole benchmark ("") and each subset, at each length and at all of them (None). Not `every`: subsets
+    only at all of their lengths, for what takes long. A slice whose texts cannot be compared is logged and left out;
+    raises its InputError if there is no other.
+    """
+    rows: list[Row] = []
+    errors: list[InputError] = []
+    for chosen in conditions:
+        scores = model_scores(scored, chosen)
+        read = {"start_token": chosen["start_token"], "reference": ", ".join(chosen["references"])}
+        lengths = sorted({int(length) for length in scores["length"]} - {-1})
+        subsets = sorted({*scores["subset"]})
+        together = lengths if len(lengths) == 1 else [None]
+        whole = product([""], dict.fromkeys([*together, *lengths]))
+        parts = product(subsets * (len(subsets) > 1), dict.fromkeys([*together, *lengths * every]))
+        for subset, length in [*whole, *parts]:
+            texts = Slice(subset, length)
+            try:
+                compared = prepared(scored, chosen, texts, scores)
+                rows += [asdict(texts) | read | row for row in compute(compared)]
+            except InputError as error:
+                log.info("subset '%s', length %s: %s", subset, length, error)
+                errors.append(error)
+    if errors and not rows:
+        raise errors[0]
+    return rows
+
+
+def model_scores(scored: ScoredBenchmark, conditions: Conditions) -> pd.DataFrame:
+    """Return the scores of labelled texts by `METHODS`; if there are none, by all methods that see the model."""
+    own = scored.scores["method"].isin(METHODS)
+    if own.any():
+        scored = replace(scored, scores=scored.scores[own])
+    chosen = {"start_token": conditions["start_token"], "references": {*conditions["references"], ""}}
+    rows = audit_scores(scored, chosen | {"paraphraser": None})
+    controls = [method for method in rows["method"].unique() if is_control(method)]
+    return rows[(rows["unit"] == "text") & rows["label"].notna() & ~rows["method"].isin(controls)]
+
+
+def prepared(
+    scored: ScoredBenchmark, conditions: Conditions, texts: Slice, scores: pd.DataFrame | None = None
+) -> Compared:
+    """Return what a corpus test compares of a slice; subset "" and length None stand for all.
+
+    `scores`: `model_scores` under the conditions, if they are known. Raises InputError where suspected texts have no
+    counterpart among held-out ones.
+    """
+    rows = model_scores(scored, conditions) if scores is None else scores
+    if texts.subset:
+        rows = rows[rows["subset"] == texts.subset]
+    if texts.length is not None:
+        rows = rows[rows["length"] == texts.length]
+    if rows.empty:
+        raise InputError(
+            f"corpus test of {scored.name}: there is no score of a labelled text of subset '{texts.subset}', "
+            f"length {texts.length} and start token {conditions['start_token']}; check the artifact's panel"
+        )
+    rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
+    table = rows.pivot(index=KEYS, columns="method", values="score").reset_index().rename_axis(columns=None)
     methods = [name for name in METHODS if name in table] or [str(name) for name in table if name not in KEYS]
     names = [*methods, *(["ref"] if "ref" in table else [])]
     complete = table[[*KEYS, *dict.fromkeys(names)]].dropna(subset=names)
     if len(complete) < len(table):
         log.warning("%s: %d of %d texts take no part in the corpus test: they lack a score of one of %s",
                     scored.name, len(table) - len(complete), len(table), ", ".join(names))  # fmt: skip
-    table = complete.merge(scored.benchmark.rename(columns={"text_id": "id"})[["id", "text"]], on="id")
-    table[CHARACTERS] = table["text"].str.len().astype(float)
+    sizes = scored.benchmark["text"].str.len().astype(float)
+    numbered = pd.DataFrame(
+        {"id": scored.benchmark["text_id"], CHARACTERS: sizes, "row": np.arange(len(sizes))}
+    )
+    table = complete.merge(numbered, on="id")
     if {"loss", "ref"} <= {*table}:
         table[REFERENCE] = table["loss"] - table["ref"]
     named = [*methods, *(name for name in (REFERENCE, CHARACTERS) if name in table)]
-    cells = table.groupby(["subset", "length"])
+    groups = table.groupby(["subset", "length"])
     for name in named:
-        spread = cells[name].transform("std").replace(0, np.nan)
-        table[name] = ((table[name] - cells[name].transform("mean")) / spread).fillna(0)
+        spread = groups[name].transform("std").replace(0, np.nan)
+        table[name] = ((table[name] - groups[name].transform("mean")) / spread).fillna(0)
     if not table[CHARACTERS].any():
         named.remove(CHARACTERS)
     table = table.join(standardised_ranks(table[methods]).add_prefix(RANK))
-    named += [RANK + name for name in methods]
-    table, units = _units(scored.name, table, named)
+    table, units = _units(scored.name, table, [*named, *(RANK + name for name in methods)])
     compared = units.shared[units.stratum] > 0
     if not compared.any():
         raise InputError(
@@ -145,49 +232,18 @@ def prepared(scored: ScoredBenchmark, place: Mapping[str, Any]) -> tuple[pd.Data
                     "subsets and lengths", scored.name, (~compared).sum(), len(compared))  # fmt: skip
         table = table[compared[table["unit"]]]
         table = table.assign(unit=(np.cumsum(compared) - 1)[table["unit"]])
-        units = units.of(compared)
-    return table, units, methods[0]
+        units = units.where(compared)
+    return Compared(scored.name, texts, table, units, methods[0])
 
 
-KEYS = ["id", "document", "subset", "length", "label"]
-
-
-def of_methods(scored: ScoredBenchmark) -> ScoredBenchmark:
-    """Return the benchmark with the scores of `METHODS` alone, or with all if none of them is there."""
-    own = scored.scores["method"].isin(METHODS)
-    return replace(scored, scores=scored.scores[own]) if own.any() and not own.all() else scored
-
-
-def model_scores(scored: ScoredBenchmark, conditions: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the scores of labelled texts by the methods of `METHODS`, or if there are none by all that see the model.
-
-    `conditions` hold `start_token` and `references`.
-    """
-    chosen = {"start_token": conditions["start_token"], "references": {*conditions["references"], ""}}
-    rows = audit_scores(of_methods(scored), chosen | {"paraphraser": None})
-    rows = rows[(rows["unit"] == "text") & rows["label"].notna()]
-    return rows[~rows["method"].map(is_control).astype(bool)]
-
-
-def _scored_texts(scored: ScoredBenchmark, place: Mapping[str, Any]) -> pd.DataFrame:
-    """Return `KEYS` and a column a method: the labelled texts of a place's subset ("" for all) and length (None)."""
-    rows = model_scores(scored, place)
-    if place["subset"]:
-        rows = rows[rows["subset"] == place["subset"]]
-    if place["length"] is not None:
-        rows = rows[rows["length"] == place["length"]]
-    if rows.empty:
-        raise InputError(
-            f"corpus test of {scored.name}: there is no score of a labelled text of subset '{place['subset']}', "
-            f"length {place['length']} and start token {place['start_token']}; check the artifact's panel"
-        )
-    rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
-    return rows.pivot(index=KEYS, columns="method", values="score").reset_index().rename_axis(columns=None)
+def standardised_ranks(scores: pd.DataFrame) -> pd.DataFrame:
+    """Rank each column, with mean near 0 and variance near 1: a rare extreme score cannot outweigh the others."""
+    return (scores.rank(pct=True) - 0.5) * np.sqrt(12)
 
 
 def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, Units]:
     """Return the texts that take part, with the row of their `unit`, and these units."""
-    place = texts["subset"] + "/" + texts["length"].astype(str)
+    slices = texts["subset"] + "/" + texts["length"].astype(str)
     classes = texts.groupby("document")["label"].transform("nunique")
     within = bool((classes == 2).any())
     if within and (left := int((classes == 1).sum())):
@@ -199,12 +255,12 @@ def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.Dat
             f"{', '.join(map(str, sorted(texts['length'].unique())))}: shorter texts may be parts of longer ones. Name "
             "one length in the artifact's panel"
         )
-    texts = texts.assign(place=place)[(classes == 2) | (not within)]
-    grouped = texts.groupby(["document", "label", *(["place", "id"] if within else [])], sort=True)
+    texts = texts.assign(slice=slices)[(classes == 2) | (not within)]
+    grouped = texts.groupby(["document", "label", *(["slice", "id"] if within else [])], sort=True)
     table = grouped[list(names)].mean().reset_index()
-    places = grouped["place"].agg(lambda cell_places: "|".join(sorted(set(cell_places)))).to_numpy()
-    stratum = table["document"] + "/" + places if within else places
-    alike = "" if within else table["label"].astype(str) + places
+    slices_of_unit = grouped["slice"].agg(lambda own: "|".join(sorted(set(own)))).to_numpy()
+    stratum = table["document"] + "/" + slices_of_unit if within else slices_of_unit
+    alike = "" if within else table["label"].astype(str) + slices_of_unit
     texts = texts.assign(unit=grouped.ngroup())
     units = Units(
         suspect=table["label"].eq(1).to_numpy(bool),
@@ -214,15 +270,15 @@ def _units(name: str, texts: pd.DataFrame, names: Sequence[str]) -> tuple[pd.Dat
         texts=np.asarray(grouped.size(), dtype=np.intp),
         names=tuple(names),
         scores=table[list(names)].to_numpy(np.float64),
-        within=_covariance_within(texts["unit"], texts[list(names)]),
+        within=_covariance_within(texts["unit"].to_numpy(), texts[list(names)].to_numpy(np.float64)),
     )
     return texts, units
 
 
-def _covariance_within(unit: "pd.Series[int]", scores: pd.DataFrame) -> Floats:
+def _covariance_within(unit: Whole, scores: Floats) -> Floats:
     """Return the covariance of the texts' scores around the mean of their unit; 0 if no unit has two texts."""
-    left = (scores - scores.groupby(unit).transform("mean")).to_numpy(np.float64)
-    return np.asarray(left.T @ left / max(len(unit) - unit.nunique(), 1))
+    left = _centred(scores, unit)
+    return np.asarray(left.T @ left / max(len(unit) - len(np.unique(unit)), 1))
 
 
 def _second_half(units: pd.DataFrame) -> Flags:
@@ -243,28 +299,37 @@ def ensemble(units: Units) -> Units | None:
     ranked = units.of_scores([name for name in units.names if name.startswith(RANK)])
     if len(ranked.names) < 2 or not _enough(units):
         return None
-    ranks, labels = ranked.centred, units.scored_all(units.suspect[:, None].astype(float)).centred
-    weights = fitted_weights(ranks[~units.second], labels[~units.second, 0])
+    ranks, first = ranked.centred, ~units.second
+    labels = _centred(units.suspect[:, None].astype(float), units.stratum)[first, 0]
+    penalty = RIDGE * len(labels) * np.eye(ranks.shape[1])
+    weights = np.linalg.solve(ranks[first].T @ ranks[first] + penalty, ranks[first].T @ labels)
     within = float(weights @ ranked.within @ weights)
-    return units.of(units.second).scored(ENSEMBLE, ranks[units.second] @ weights, within)
+    return units.where(units.second).scored(ENSEMBLE, ranks[units.second] @ weights, within)
 
 
-def blind(texts: pd.DataFrame, units: Units, language: str) -> Units | None:
-    """Score the second half by the method `blind`, fitted on the words of the first half's texts."""
+def blind(compared: Compared, words: Any) -> Units | None:
+    """Score the second half by the method `blind`, fitted on the words of the first half's texts.
+
+    `words`: the counts of words in the benchmark's texts, as `word_counts` gives them.
+    """
+    texts, units = compared.texts, compared.units
     if not _enough(units):
         return None
     labels: list[int | None] = [int(label) for label in texts["label"]]
-    labelled = LabelledTexts(texts["id"].tolist(), texts["text"].tolist(), labels, [], language)
-    tested = units.second[texts["unit"].to_numpy()]
-    counts = word_counts(labelled.texts, language)
+    labelled = LabelledTexts(texts["id"].tolist(), [], labels, [], "")
+    unit = texts["unit"].to_numpy()
+    tested = units.second[unit]
+    counts = words[texts["row"].to_numpy()]
     scores = decision_values(labelled, counts, np.flatnonzero(tested), np.flatnonzero(~tested))
     if not scores:
         return None
-    learned = texts["id"].map(scores)[tested].to_frame()
-    of_unit = learned.groupby(texts["unit"][tested]).mean()
-    within = float(_covariance_within(texts["unit"][tested], learned)[0, 0])
-    return units.of(units.second).scored(BLIND, of_unit["id"].to_numpy(), within)
+    learned = texts["id"].map(scores)[tested].to_numpy(np.float64)
+    second = np.unique(unit[tested], return_inverse=True)[1]
+    within = float(_covariance_within(second, learned[:, None])[0, 0])
+    means = np.bincount(second, learned) / np.bincount(second)
+    return units.where(units.second).scored(BLIND, means, within)
 
 
 def _enough(units: Units) -> bool:
-    return min(*units.of(units.second).counts, *units.of(~units.second).counts) >= FEWEST
+    """Tell whether both halves have at least `FEWEST` units of each class."""
+    return np.bincount(2 * units.second + units.suspect, minlength=4).min() >= FEWEST

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.roc import Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Whole
 
 DETECTED = 0.8
 """How often the smallest effect is found."""
@@ -116,65 +116,77 @@ def compare(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> C
     """Compare normal scores of a group's texts with those of known texts; `of_*` are the codes of their documents."""
     texts, means = _document_means(known, of_known)
     group_texts, group_means = _document_means(group, of_group)
-    freedom = len(known) - len(means)
+    there, group_there = texts > 0, group_texts > 0
+    documents = int(there.sum())
+    freedom = len(known) - documents
     within = ((known - means[of_known]) ** 2).sum() / freedom if freedom else 0.0
     return Comparison(
-        effect=float(group_means.mean() - means.mean()),
-        known=len(means),
-        groups=len(group_means),
-        between=float(means.var(ddof=1)),
+        effect=float(group_means[group_there].mean() - means[there].mean()),
+        known=documents,
+        groups=int(group_there.sum()),
+        between=float(means[there].var(ddof=1)),
         within=float(within),
         freedom=freedom,
-        known_inverse=float((1 / texts).mean()),
-        group_inverse=float((1 / group_texts).mean()),
+        known_inverse=float((1 / texts[there]).mean()),
+        group_inverse=float((1 / group_texts[group_there]).mean()),
     )
 
 
 def _document_means(scores: Floats, document: Whole) -> tuple[Floats, Floats]:
-    """Return the number of texts and the mean score of each document."""
+    """Return the number of texts and the mean score of each document by its code."""
     texts = np.bincount(document).astype(np.float64)
-    return texts, np.bincount(document, scores) / texts
+    return texts, np.bincount(document, scores) / np.maximum(texts, 1)
 
 
 @dataclass(frozen=True)
 class ScoredTexts:
-    """Texts of one place (a subset and a length): `scores` (texts, methods), NaN where a method has none; `document`,
-    a code that is unique over all places.
+    """Texts with their `scores` (texts, methods), NaN where a method has none.
+
+    `document` and `slice` (texts,) are codes, counted from 0, that the texts compared with each other share.
     """
 
     scores: Floats
     document: Whole
+    slice: Whole
+
+    def where(self, rows: Flags | Whole) -> "ScoredTexts":
+        return ScoredTexts(self.scores[rows], self.document[rows], self.slice[rows])
 
 
-def comparisons(
-    known: Sequence[ScoredTexts], group: Sequence[ScoredTexts], combined: Sequence[int]
-) -> list[Comparison | None]:
-    """Compare a group of documents by each method, then by the mean of a text's normal scores of those at `combined`.
+def comparisons(known: ScoredTexts, group: ScoredTexts, combined: Sequence[int]) -> list[Comparison | None]:
+    """Compare a group with the known documents other than its own, by each method, then by those at `combined`.
 
-    The items of `known` and `group` are the same places, one after the other: texts are ranked within a place. None
-    where fewer than `LEAST_DOCUMENTS` known documents, or no suspect text, have a score. A method's texts without a
-    score are left out; the mean is over the methods that score a text.
+    The latter by the mean of a text's normal scores, over the methods that score it. Texts are ranked within a slice. A
+    method's texts without a score are left out. None where fewer than `LEAST_DOCUMENTS` known documents, or no suspect
+    text, have a score.
     """
-    ranked = [_ranked(*pair) for pair in zip(known, group, strict=True)]
-    theirs, ours = (np.concatenate([pair[side] for pair in ranked]) for side in (0, 1))
-    of_known, of_group = (np.concatenate([place.document for place in side]) for side in (known, group))
-    columns = [(theirs[:, index], ours[:, index]) for index in range(theirs.shape[1])]
+    own = np.zeros(1 + max(known.document.max(initial=0), group.document.max(initial=0)), dtype=bool)
+    own[group.document] = True
+    known = known.where(~own[known.document])
+    theirs, ours = np.full_like(known.scores, np.nan), np.full_like(group.scores, np.nan)
+    for code in np.unique(group.slice):
+        there, here = known.slice == code, group.slice == code
+        for method in range(known.scores.shape[1]):
+            rows = np.flatnonzero(there & ~np.isnan(known.scores[:, method]))
+            mine = np.flatnonzero(here & ~np.isnan(group.scores[:, method]))
+            if len(rows) and len(mine):
+                weights, weight = _weights(known.document[rows], group.document[mine])
+                theirs[rows, method], ours[mine, method] = normal_scores(
+                    known.scores[rows, method], weights, group.scores[mine, method], weight
+                )
+    columns = [*zip(theirs.T, ours.T, strict=True)]
     if len(combined):
         columns.append((_mean(theirs[:, combined]), _mean(ours[:, combined])))
-    return [_compared(mine, of_known, yours, of_group) for mine, yours in columns]
-
-
-def _ranked(known: ScoredTexts, group: ScoredTexts) -> tuple[Floats, Floats]:
-    """Return normal scores of known and suspect texts, method by method."""
-    theirs, ours = np.full_like(known.scores, np.nan), np.full_like(group.scores, np.nan)
-    for method in range(known.scores.shape[1]):
-        rows, mine = (~np.isnan(side.scores[:, method]) for side in (known, group))
-        if rows.any() and mine.any():
-            weights, weight = _weights(known.document[rows], group.document[mine])
-            theirs[rows, method], ours[mine, method] = normal_scores(
-                known.scores[rows, method], weights, group.scores[mine, method], weight
-            )
-    return theirs, ours
+    results: list[Comparison | None] = []
+    for their_scores, our_scores in columns:
+        rows, mine = np.flatnonzero(~np.isnan(their_scores)), np.flatnonzero(~np.isnan(our_scores))
+        documents = np.count_nonzero(np.bincount(known.document[rows]))
+        if documents < LEAST_DOCUMENTS or not len(mine) or np.ptp(their_scores[rows]) == 0:
+            results.append(None)
+        else:
+            scores = (their_scores[rows], known.document[rows], our_scores[mine], group.document[mine])
+            results.append(compare(*scores))
+    return results
 
 
 def _weights(known: Whole, group: Whole) -> tuple[Floats, float]:
@@ -183,22 +195,15 @@ def _weights(known: Whole, group: Whole) -> tuple[Floats, float]:
     A suspect text counts 1, but a suspect document at most as much as a known one: a single text can exceed all,
     and a long document cannot make up the scale that it is measured by.
     """
-    codes, of_text, texts = np.unique(known, return_inverse=True, return_counts=True)
-    documents = len(np.unique(group))
-    share = len(known) / len(codes)
-    return share / texts[of_text], min(1.0, share * documents / len(group))
+    texts = np.bincount(known)
+    share = len(known) / np.count_nonzero(texts)
+    documents = np.count_nonzero(np.bincount(group))
+    return share / texts[known], min(1.0, share * documents / len(group))
 
 
 def _mean(scores: Floats) -> Floats:
+    """Return the mean of each row's numbers, NaN if it has none."""
     scored = ~np.isnan(scores)
     counts = scored.sum(axis=1)
     sums = np.where(scored, scores, 0.0).sum(axis=1)
     return np.divide(sums, counts, out=np.full(len(scores), np.nan), where=counts > 0)
-
-
-def _compared(known: Floats, of_known: Whole, group: Floats, of_group: Whole) -> Comparison | None:
-    rows, mine = ~np.isnan(known), ~np.isnan(group)
-    names, codes = np.unique(of_known[rows], return_inverse=True)
-    if len(names) < LEAST_DOCUMENTS or not mine.any() or np.ptp(known[rows]) == 0:
-        return None
-    return compare(known[rows], codes, group[mine], np.unique(of_group[mine], return_inverse=True)[1])

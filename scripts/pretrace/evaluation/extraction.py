@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.evidence import empirical_p
+from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError

@@ -145,7 +145,7 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     few = units.unit == "document" and len(units.label) < LEAST_ANSWERED
     for key, among in choices.candidates.items():
         order = np.array(among)
-        tried = [grid_values(units.columns[index], settings) for index in among]
+        tried = [grid_values(key.method, units.columns[index].setting, settings) for index in among]
         choices.at_edge[order] = edges(key.method, tried, settings)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         default = (RankingKey(among[0]),)
@@ -193,13 +193,15 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
     Nothing is chosen that is scored on other texts than the default: a sweep over one subset says nothing of how a
     setting ranks all texts.
     """
-    groups: dict[Column, list[int]] = {}
+    groups: dict[Column, dict[int, Preference]] = {}
     for index, column in enumerate(units.columns):
         variant = variant_of(column.setting, settings.METHODS[column.method].grid)
-        groups.setdefault(column._replace(setting=variant), []).append(index)
+        group = groups.setdefault(column._replace(setting=variant), {})
+        group[index] = preference(column.method, column.setting, settings)
     candidates = {}
-    for key in sorted(groups):
-        first, *others = in_order(units.columns, settings, groups[key])
+    for key, group in sorted(groups.items()):
+        ordered = sorted(group, key=lambda index: group[index])
+        first, *others = [index for index in ordered if not group[index].beyond_grid] or ordered
         comparable = [index for index in others if (units.scored[index] == units.scored[first]).all()]
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
@@ -210,26 +212,30 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
     return candidates
 
 
-def in_order(columns: Sequence[Column], settings: Settings, among: Iterable[int]) -> list[int]:
-    """Return the columns of one method that its grid holds: at the defaults first, then by ascending parameters.
+class Preference(NamedTuple):
+    """The order of a method's settings: those of its grid first, of these the default, then by ascending parameters.
 
-    Values that a run adds to a method's own grid, to draw what lies beyond it, count only where the run has none of
-    the grid.
+    Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run has none
+    of the grid.
     """
-    values = {index: grid_values(columns[index], settings) for index in among}
-    method = settings.METHODS[columns[next(iter(values))].method]
-    defaults = {name: method.defaults[name] for name in method.grid}
-    ordered = sorted(values, key=lambda index: (values[index] != defaults, tuple(values[index].values())))
-    inside = [
-        index for index in ordered if all(value in method.grid[name] for name, value in values[index].items())
-    ]
-    return inside or ordered
+
+    beyond_grid: bool
+    off_default: bool
+    values: tuple[Any, ...]
 
 
-def grid_values(column: Column, settings: Settings) -> dict[str, Any]:
-    """Return the column's values of its method's grid parameters."""
-    parsed = settings.parse_setting(column.method, column.setting)
-    return {name: parsed[name] for name in settings.METHODS[column.method].grid}
+def preference(method: str, setting: str, settings: Settings) -> Preference:
+    """Return the place of a setting among those of its method."""
+    known, values = settings.METHODS[method], grid_values(method, setting, settings)
+    beyond = any(value not in known.grid[name] for name, value in values.items())
+    off_default = any(value != known.defaults[name] for name, value in values.items())
+    return Preference(beyond, off_default, tuple(values.values()))
+
+
+def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]:
+    """Return a setting's values of its method's grid parameters."""
+    parsed = settings.parse_setting(method, setting)
+    return {name: parsed[name] for name in settings.METHODS[method].grid}
 
 
 def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:

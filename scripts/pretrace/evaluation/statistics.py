@@ -179,8 +179,8 @@ def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
     "power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "texts", "label", "n", *INTERVAL]
 )
 def power(inputs: StatisticInputs) -> Rows:
-    """Compute the share of documents that an audit finds, by texts of a document: see `audit_power.power`."""
-    from pretrace.evaluation.audit_power import power
+    """Compute the share of documents that an audit finds, by texts of a document: see `audit.power`."""
+    from pretrace.evaluation.audit import power
 
     return [row for chosen in inputs.conditions for row in power(inputs.scored, chosen)]
 
@@ -192,12 +192,15 @@ def power(inputs: StatisticInputs) -> Rows:
 )
 def corpus(inputs: StatisticInputs) -> Rows:
     """Compute the corpus test of the benchmark and each subset, at each length: see `corpus_test.corpus_test`."""
-    from pretrace.evaluation.corpus_test import corpus_test, of_places
+    from pretrace.evaluation.corpus_test import corpus_test
+    from pretrace.evaluation.corpus_units import of_slices
+    from pretrace.methods.bag_of_words import word_counts
 
-    return of_places(
+    words = word_counts(inputs.benchmark["text"].tolist(), inputs.language)
+    return of_slices(
         inputs.scored,
         inputs.conditions,
-        lambda scored, place: corpus_test(scored, place, inputs.language, inputs.resamples),
+        lambda compared: corpus_test(compared, words, inputs.resamples),
         every=True,
     )
 
@@ -205,20 +208,21 @@ def corpus(inputs: StatisticInputs) -> Rows:
 @statistic("corpus_size", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "n", *INTERVAL])
 def corpus_size(inputs: StatisticInputs) -> Rows:
     """Compute how often the corpus test rejects without a difference: see `corpus_test.sizes`."""
-    from pretrace.evaluation.corpus_test import corpus_sizes, of_places
+    from pretrace.evaluation.corpus_test import corpus_sizes
+    from pretrace.evaluation.corpus_units import of_slices
 
-    return of_places(inputs.scored, inputs.conditions, corpus_sizes, every=False)
+    return of_slices(inputs.scored, inputs.conditions, corpus_sizes, every=False)
 
 
 @statistic(
     "corpus_power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "documents", "n", *INTERVAL]
 )
 def corpus_power(inputs: StatisticInputs) -> Rows:
-    """Compute the power of the corpus test by number of documents: see `corpus_power.corpus_power`."""
-    from pretrace.evaluation.corpus_power import corpus_power
-    from pretrace.evaluation.corpus_test import of_places
+    """Compute the power of the corpus test by number of documents: see `corpus_test.corpus_power`."""
+    from pretrace.evaluation.corpus_test import corpus_power
+    from pretrace.evaluation.corpus_units import of_slices
 
-    return of_places(inputs.scored, inputs.conditions, corpus_power, every=False)
+    return of_slices(inputs.scored, inputs.conditions, corpus_power, every=False)
 
 
 @statistic(

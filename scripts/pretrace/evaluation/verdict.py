@@ -8,8 +8,8 @@ import pandas as pd
 
 from pretrace.evaluation.audit import COMBINED, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
-from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.significance import LEVEL
 
 Kind = Literal["evidence", "none", "invalid", "impossible"]
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.ranking import AtTop, at_top
+from pretrace.evaluation.significance import AtTop, at_top
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLUE,

@@ -12,8 +12,8 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.corpus_units import ENSEMBLE
-from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.significance import LEVEL
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLACK,

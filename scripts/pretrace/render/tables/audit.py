@@ -9,8 +9,8 @@ import pandas as pd
 from pretrace.evaluation.audit import COMBINED, SOUGHT, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
-from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_controls, share_above, verdict
 from pretrace.render.names import in_order, joined, method_label
 from pretrace.render.phrases import signed

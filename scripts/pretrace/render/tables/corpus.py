@@ -6,8 +6,8 @@ from typing import Any
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.corpus_test import DIFFERENCE
 from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERENCE
-from pretrace.evaluation.evidence import LEVEL
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.tokens import CODEC
 from pretrace.render.names import joined, method_label
 from pretrace.render.phrases import with_interval
