@@ -190,6 +190,8 @@ def test_a_checkpoint_samples_each_text_by_its_own_seed(llama):
         assert all(sample.startswith(half) for sample in samples)
         assert samples.nunique() > 1
         assert all(len(sample.split()) <= len(text.split()) for sample in samples)
+        size = len(llama._encoded(text))
+        assert any(len(llama._encoded(sample)) > size for sample in samples), "words may take more tokens"
     alone = continue_texts(benchmark_of(*OPENED[1:2]), llama, 3, WORDING, "tiny")
     assert alone["text"].tolist() == view.loc[view["text_id"] == "t1", "text"].tolist()
 

@@ -36,7 +36,8 @@ def rmia(text: TokenStatistics) -> float:
     """ln p(x | theta) - ln p(x), nats a token; p(x) is the mean likelihood under models trained on x and models not.
 
     A likelihood is that of a mean token, exp LL(x); both kinds of shadow models count alike. RMIA itself is the share
-    of population texts z with ratio(x) / ratio(z) >= 1. It rises with this ratio, so that the ROC curve is the same.
+    of population texts z with ratio(x) / ratio(z) >= gamma. With gamma = 1 and every text as z it ranks texts as this
+    ratio does, so that the ROC curve is the same; with fewer z texts tie, and another gamma gives other ties.
 
     Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML 2024.
     """

@@ -9,7 +9,8 @@ from pretrace.methods.statistics import TokenStatistics, withheld_words
 def samia(text: TokenStatistics, *, zlib: bool = False) -> float:
     """Mean share of the words of the text's second half that a sample has too; a word counts as often as both have it.
 
-    `zlib`: times the bytes of the sample's second half, compressed. Words are what spaces separate.
+    `zlib`: times the bytes of the sample's second half, compressed. Words are what white space separates; the authors'
+    code splits at spaces alone, so that two words with a line break between them are one.
     Kaneko et al., Sampling-based Pseudo-Likelihood for Membership Inference Attacks, 2024 (arXiv 2404.11262).
     """
     expected = withheld_words(text.text)

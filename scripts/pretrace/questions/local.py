@@ -113,13 +113,18 @@ class LocalAnswerer:
         samples: int,
         progress: Progress,
     ) -> list[list[str]]:
-        """The samples of a text are one batch. It is read without a chat template, as in training."""
-        start = start_token_ids(self._tokenizer, "tokenizer")
+        """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
+
+        A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
+        the rest fits into the context, the sample has what room there is.
+        """
+        start, context = start_token_ids(self._tokenizer, "tokenizer"), self._target.context
         continued = []
         for opening, rest in zip(openings, rests, strict=True):
-            ids, most = start + self._encoded(opening), len(self._encoded(rest))
+            ids, size = start + self._encoded(opening), len(self._encoded(rest))
+            most = 2 * size if context is None else min(2 * size, context - len(ids))
             added: list[list[int]] = []
-            if self._fitting([ids], more=most):
+            if self._fitting([ids], more=size):
                 torch.manual_seed(seed_of("continuations", opening))
                 added = written(
                     self._model,

@@ -4,9 +4,10 @@ Paraphrases: Duarte et al., DE-COP: Detecting Copyrighted Content in Language Mo
 appendix B; answers are parsed strictly, and malformed ones asked for again.
 
 Continuations of the first half of a text, which `samia` and `ngram_coverage` read: temperature 1, as both papers; the
-50 likeliest tokens, as SaMIA's code, if the model runs here (APIs differ in whether they take such a number). A sample
-is cut to the words of its text: SaMIA's code lets it go on to 1,024 tokens in all, which finds more of any text and
-takes up to thirty times as long.
+50 likeliest tokens, as SaMIA's code, if the model runs here (APIs differ in whether they take such a number). The code
+of `ngram_coverage` takes the likeliest tokens with 95 % of the probability, and 512 tokens. A sample is cut to the
+words of its text: SaMIA's code lets it go on to 1,024 tokens in all, which finds more of any text and takes up to
+thirty times as long.
 """
 
 import re
