@@ -4,13 +4,15 @@ from pathlib import Path
 
 
 def config_folder() -> Path:
-    """Return the folder of the registries: `config` of the working directory, else the one installed with the library.
+    """Return the folder of the registries: `config` of the working directory, else the one of the workflow.
 
     A workflow that uses this one as a module, or `--directory elsewhere`, may have a `config` of its own or none.
     """
     own = Path("config")
-    if (own / "models.yaml").is_file():
-        return own
+    return own if (own / "models.yaml").is_file() else workflow_folder() / "config"
+
+
+def workflow_folder() -> Path:
+    """Return the folder with the Snakefile: the library's own if it is installed from a wheel, else the project's."""
     library = Path(__file__).parent
-    in_wheel = library / "config"
-    return in_wheel if in_wheel.is_dir() else library.parents[1] / "config"
+    return library if (library / "Snakefile").is_file() else library.parents[1]

@@ -99,7 +99,7 @@ def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
         (
             "benchmarks",
             {"path": "t.txt", "language": "zz"},
-            r"mine\.language: 'zz' is no language of ISO 639-1",
+            r"mine\.language: 'zz' is not a language of ISO 639-1",
         ),
         ("corpora", {"path": "folder"}, r"corpora\.mine\.path: .*folder is a folder; give a file"),
         ("corpora", {"path": ""}, r"mine\.path: '' is not valid"),

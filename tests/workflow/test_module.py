@@ -81,6 +81,20 @@ def test_a_snakefile_elsewhere_runs_in_the_folder_that_directory_names(unrun, el
     assert not (unrun.path / "results").exists()
 
 
+@pytest.mark.full
+def test_an_installed_wheel_brings_the_workflow_and_a_command(elsewhere, tmp_path):
+    """Its build needs a package index."""
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path / "built", ROOT], check=True)
+    (wheel,) = (tmp_path / "built").iterdir()
+    installed = tmp_path / "installed"
+    subprocess.run([*pip, "install", "--no-deps", "--target", installed, wheel], check=True)
+    command = [installed / "bin" / "pretrace", "--cores", "1", TABLE, "--config", "study=smoke/smoke.yaml"]
+    environment = Project(elsewhere).environment(PYTHONPATH=str(installed))
+    subprocess.run(command, cwd=elsewhere, env=environment, check=True)
+    assert (elsewhere / TABLE).is_file()
+
+
 def test_the_library_is_used_from_python_as_the_document_says():
     document = (ROOT / "docs" / "elsewhere.md").read_text(encoding="utf-8")
     code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", document, re.S).groups()

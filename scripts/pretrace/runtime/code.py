@@ -24,17 +24,21 @@ _WORD = re.compile(r"\w+")
 def code_digest(rule: str) -> str:
     """Return 16 hex digits of the code that a rule runs: its script, and all library code that the script imports.
 
-    Comments, docstrings, blank lines and the room `runtime` do not count. Imports inside functions do. If the library
-    is installed without the scripts, all of its code counts.
+    Comments, docstrings, blank lines and the room `runtime` do not count. Imports inside functions do.
 
     Args:
         rule: the name of a script, as `score_methods`.
     """
     script = LIBRARY.parent / f"{rule}.py"
-    files = _imported_files(script) if script.is_file() else set(LIBRARY.rglob("*.py"))
+    if not script.is_file():  # installed from a wheel
+        script = LIBRARY / "scripts" / f"{rule}.py"
+    names = {
+        script.name if path == script else path.relative_to(LIBRARY.parent).as_posix(): path
+        for path in _imported_files(script)
+    }
     digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(LIBRARY.parent).as_posix()}\n{_statements(path)}\n".encode())
+    for name, path in sorted(names.items()):
+        digest.update(f"{name}\n{_statements(path)}\n".encode())
     return digest.hexdigest()[:16]
 
 

@@ -145,7 +145,7 @@ ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 
 def _language(code: str) -> str:
     if len(code) == 2 and code not in _LANGUAGES.split():
-        raise ValueError(f"{code!r} is no language of ISO 639-1; write en for English, zh for Chinese")
+        raise ValueError(f"{code!r} is not a language of ISO 639-1; write en for English, zh for Chinese")
     return code
 
 
