@@ -89,9 +89,10 @@ def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, caplog):
     ("row", "words"),
     [
         ({"id": "t9", "text": "x"}, "id 't9' is not a text of the benchmark"),
-        ({"text": "x"}, "id 'None' is not a text"),
-        ({"id": "t1", "text": " "}, "no text in column 'text'"),
-        ({"id": "t1"}, "no text in column 'text'"),
+        ({"text": "x"}, "there is no column 'id'; found: text. Give the id of a text"),
+        ({"id": "t1", "text": " "}, "text is empty; fill it, or drop the row"),
+        ({"id": "t1", "text": "\u200b"}, "text shows nothing"),
+        ({"id": "t1"}, "there is no column 'text'; found: id"),
         ({"id": "t1", "text": "x", "variant": "first"}, "variant is 'first'; it must be a whole number"),
         ({"id": "t0", "text": "x", "variant": 0}, "variant 0 of 't0' was given before"),
     ],

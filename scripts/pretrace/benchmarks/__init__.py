@@ -37,9 +37,9 @@ def build(name: str, given: Mapping[str, Any], sources: list[Path], seed: int = 
 
 
 def imported(view: str, given: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
-    """Text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
+    """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
-    Raises `InputError` where the source holds no such view.
+    Raises `InputError` if the source holds no such view.
     """
     entry = entry_of(given)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}

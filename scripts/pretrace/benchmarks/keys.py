@@ -45,7 +45,7 @@ class Drawn:
 
 
 def words_of_list(path: Path) -> list[str]:
-    """The distinct words of a file with one word (or name, or phrase) a line, in its order."""
+    """Return the distinct words of a file with one word (or name, or phrase) a line, in its order."""
     words = list(dict.fromkeys(" ".join(line.split()) for line in lines(path) if line.strip()))
     if not words:
         raise InputError(f"{path} has no words; write one a line.")
@@ -53,37 +53,37 @@ def words_of_list(path: Path) -> list[str]:
 
 
 def words_of_text(path: Path) -> list[str]:
-    """The distinct words in lower case of a text, sorted, that have at least `SHORTEST` letters; so hardly a name."""
-    words = {word for line in lines(path) for word in re.findall(r"[^\W\d_]+", line)}
-    found = sorted(word for word in words if len(word) >= SHORTEST and word.islower())
-    if not found:
+    """Return the distinct words in lower case of a text, sorted, of at least `SHORTEST` letters; so hardly a name."""
+    every = {word for line in lines(path) for word in re.findall(r"[^\W\d_]+", line)}
+    words = sorted(word for word in every if len(word) >= SHORTEST and word.islower())
+    if not words:
         raise InputError(
             f"{path} has no words of {SHORTEST} letters in lower case; give a list of words with --words."
         )
-    return found
+    return words
 
 
 def templates_of(path: Path) -> list[str]:
-    """The templates of a file, one a line. Raises `InputError` at a line without `SLOT`."""
-    found = []
+    """Return the templates of a file, one a line. Raises `InputError` at a line without `SLOT`."""
+    templates = []
     for number, line in enumerate(lines(path), start=1):
         if line.strip():
             if SLOT not in line:
                 raise InputError(
                     f"{path}:{number}: the template has no {SLOT}; write {SLOT} for each random word."
                 )
-            found.append(line.strip())
-    if not found:
+            templates.append(line.strip())
+    if not templates:
         raise InputError(
             f"{path} has no templates; write one a line, as: The {SLOT} of the {SLOT} is {SLOT}."
         )
-    return found
+    return templates
 
 
 def draw_canaries(
     words: Sequence[str], templates: Sequence[str], count: int, twins: int, rng: random.Random
 ) -> list[Drawn]:
-    """`count` canaries, each among `twins` twins of the same template; all texts differ.
+    """Draw `count` canaries, each among `twins` twins of the same template; all texts differ.
 
     The words of a text are drawn without replacement, and its first letter is made a capital. Templates take turns.
     """
@@ -115,7 +115,7 @@ def _filled(template: str, words: Sequence[str], rng: random.Random, seen: set[s
 
 
 def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
-    """One of the wordings of each passage of a file, drawn as the published one.
+    """Draw one of the wordings of each passage of a file as the published one.
 
     A row is a passage: `document`, its name, and two or more columns whose names begin with `wording`.
     """

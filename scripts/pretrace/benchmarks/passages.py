@@ -9,7 +9,7 @@ from pretrace.runtime.errors import InputError
 
 
 def passages(text: str, words: int, most: int | None = None) -> list[tuple[int, str]]:
-    """(number of its first word, passage) of each passage of `words` words; words are separated by white space.
+    """Return (number of its first word, passage) of each passage of `words` words, separated by white space.
 
     The text is cut from its beginning into passages that follow each other; a rest that is shorter is left out. With
     `most`, at most this many of them are taken, the middle one of each of `most` equal parts of the text.
@@ -22,7 +22,7 @@ def passages(text: str, words: int, most: int | None = None) -> list[tuple[int, 
 
 
 def documents(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """(name, text) of each document of the files; of a folder, the .txt files in it by name.
+    """Yield (name, text) of each document of the files; of a folder, the .txt files in it by name.
 
     A .txt file is a document with the file's name. A row of a JSONL, CSV or Parquet file is one, named by its column
     `document` or `id`, else by its place; its text is in `text` or `input`. Raises `InputError` at a file that is
@@ -73,7 +73,7 @@ def _of_file(path: Path) -> Iterator[tuple[str, str, str]]:
 def cut_documents(
     given: Iterable[tuple[str, str]], words: int, label: int | None, most: int | None = None
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The passages of documents as rows of a `local` benchmark, and the names of documents shorter than a passage.
+    """Return passages of documents as rows of a `local` benchmark, and the names of documents shorter than a passage.
 
     A row's id is the document's name and the number of its first word. Raises `InputError` if every document is
     shorter.
@@ -81,12 +81,12 @@ def cut_documents(
     cut: list[dict[str, Any]] = []
     short: list[str] = []
     for name, text in given:
-        found = passages(text, words, most)
-        if not found:
+        own = passages(text, words, most)
+        if not own:
             short.append(f"{name} ({len(text.split())} words)")
         cut += [
             {"id": f"{name}-{start:06d}", "text": passage, "label": label, "document": name, "length": words}
-            for start, passage in found
+            for start, passage in own
         ]
     if not cut:
         raise InputError(
@@ -97,6 +97,6 @@ def cut_documents(
 
 
 def shortened(names: Sequence[str], most: int = 5) -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

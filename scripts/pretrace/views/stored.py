@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pretrace.benchmarks.rows import rows
+from pydantic import Field
+
+from pretrace.benchmarks.rows import Columns, Named, Number, Words, checked_row, rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
@@ -81,6 +83,17 @@ def _made(
     ]
 
 
+class ViewRow(Columns):
+    """A row of a file with a view."""
+
+    id: Named
+    """the id of a text in the benchmark's table"""
+    text: Words
+    """a text with at least one word and without NUL characters"""
+    variant: Annotated[int, Number, Field(ge=0)] | None = None
+    """a whole number from 0; or leave the column out"""
+
+
 def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     """Read the table of a view in a file with the columns `id`, `text` and, optionally, `variant`.
 
@@ -90,18 +103,19 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
     known = set(benchmark["text_id"])
     texts: dict[str, dict[int, str]] = {}
     for where, row in rows(path):
-        id, text = str(row.get("id")), row.get("text")
-        if id not in known:
-            raise InputError(f"{where}: id '{id}' is not a text of the benchmark; give the ids of its table.")
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"{where}: there is no text in column 'text'; fill it or drop the row.")
-        variants = texts.setdefault(id, {})
-        number = len(variants) if row.get("variant") is None else row["variant"]
-        if not str(number).isdecimal():
-            raise InputError(f"{where}: variant is {number!r}; it must be a whole number from 0.")
-        if int(number) in variants:
-            raise InputError(f"{where}: variant {number} of '{id}' was given before; number them 0, 1, ...")
-        variants[int(number)] = text
+        given = checked_row(where, row, ViewRow)
+        if given["id"] not in known:
+            raise InputError(
+                f"{where}: id '{given['id']}' is not a text of the benchmark; give the ids of its table."
+            )
+        variants = texts.setdefault(given["id"], {})
+        number = given.get("variant")
+        number = len(variants) if number is None else number
+        if number in variants:
+            raise InputError(
+                f"{where}: variant {number} of '{given['id']}' was given before; number them 0, 1, ..."
+            )
+        variants[number] = given["text"]
     ordered = {id: [text for _, text in sorted(variants.items())] for id, variants in texts.items()}
     return _table(name, ordered, total=len(known))
 

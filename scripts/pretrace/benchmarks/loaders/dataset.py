@@ -89,8 +89,7 @@ class DataSet(FromHub):
 
 @loader("dataset", entry=DataSet)
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
-    """The rows of the entry's splits, in its order of splits and theirs of rows; those without words are left out, and
-    logged.
+    """Return the rows of the entry's splits, in the order of both; rows without words are left out, and logged.
 
     Without a column for them, ids are `{row:06d}`, after `{split}-` where there are several. With the entry's key
     `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
@@ -101,11 +100,11 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
         tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
         explain_failure(f"datasets cannot read {folder}"),
     ):
-        found = _splits(folder, entry.hub_config, cache)
-        chosen = _chosen(entry, found, folder)
+        splits = _splits(folder, entry.hub_config, cache)
+        chosen = _chosen(entry, splits, folder)
         rows = [
             row for split, said in chosen.items()
-            for row in _rows(entry, f"{folder}, split {split}", found[split], said,
+            for row in _rows(entry, f"{folder}, split {split}", splits[split], said,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
     texts = [text for _, text in checked(rows, str(folder))]
@@ -170,28 +169,27 @@ def _check_inside(folder: Path, files: Iterable[str]) -> None:
             raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
 
 
-def _chosen(entry: DataSet, found: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
+def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
     """Split -> what all its rows have, in the entry's order; of a data set with one split, that one."""
-    asked = entry.splits
-    if asked is None:
-        if len(found) > 1:
-            raise InputError(f"{folder}: name the ones to read under splits: {', '.join(found)}.")
-        return {split: {} for split in found}
-    if unknown := [split for split in asked if split not in found]:
-        raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], found)}")
-    rows = asked if isinstance(asked, dict) else dict.fromkeys(asked)
+    if entry.splits is None:
+        if len(splits) > 1:
+            raise InputError(f"{folder}: name the ones to read under splits: {', '.join(splits)}.")
+        return {split: {} for split in splits}
+    if unknown := [split for split in entry.splits if split not in splits]:
+        raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], splits)}")
+    rows = entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
     return {split: {} if values is None else values.given() for split, values in rows.items()}
 
 
 def _rows(
-    entry: DataSet, where: str, found: "Dataset", said: Mapping[str, Any], prefix: str
+    entry: DataSet, where: str, split: "Dataset", said: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """The rows with the column names of `local`, each with its position in the source."""
-    columns = _columns(entry, where, found, said)
+    columns = _columns(entry, where, split.column_names, said)
     labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
-    names = _names_of_classes(found, columns.get("label"))
+    names = _names_of_classes(split, columns.get("label"))
     empty = 0
-    for number, row in enumerate(found.select_columns(sorted(set(columns.values()))), start=1):
+    for number, row in enumerate(split.select_columns(sorted(set(columns.values()))), start=1):
         place = f"{where}, row {number}"
         renamed = {name: _plain(row[column]) for name, column in columns.items()} | dict(said)
         text = renamed.get("text", renamed.get("input"))
@@ -202,7 +200,7 @@ def _rows(
             renamed["label"] = _label(place, renamed["label"], names, labels)
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
     if empty:
-        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(found))
+        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split))
 
 
 def _plain(value: Any) -> Any:
@@ -210,9 +208,8 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _columns(entry: DataSet, where: str, found: "Dataset", said: Mapping[str, Any]) -> dict[str, str]:
-    """Our name -> the data set's column: those that the entry names, else those that are called as in `local`."""
-    there = found.column_names
+def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, Any]) -> dict[str, str]:
+    """Our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
     usual = {name: name for name in _LOCAL_NAMES if name in there}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
     for name, column in given.items():
@@ -234,11 +231,11 @@ def _columns(entry: DataSet, where: str, found: "Dataset", said: Mapping[str, An
     return {name: column for name, column in given.items() if name not in said}
 
 
-def _names_of_classes(found: "Dataset", column: str | None) -> list[str] | None:
-    """What the numbers of a column of classes stand for: a number alone does not say which class is 1."""
+def _names_of_classes(split: "Dataset", column: str | None) -> list[str] | None:
+    """The names of a column of classes: a number alone does not say which class is 1."""
     from datasets import ClassLabel
 
-    feature = found.features[column] if column else None
+    feature = split.features[column] if column else None
     return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 

