@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pretrace.models.api.client import connected
 from pretrace.passes.echo import echo_target
-from pretrace.passes.job import run
+from pretrace.passes.job import Share, run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
@@ -14,6 +14,8 @@ from pretrace.views.stored import read_views
 
 entry, checkpoint = dict(snakemake.params.entry), snakemake.input.checkpoint
 threads = 1 if "api" in entry else snakemake.params.threads
+names = dict(snakemake.wildcards)
+share = Share.named(names.pop("share", ""))
 
 
 @contextmanager
@@ -44,7 +46,7 @@ with job_log(snakemake.log[0]), behind_api() if "api" in entry else loaded() as 
     run(
         [PassRequest.from_json(request) for request in snakemake.params.requests],
         benchmark=benchmark,
-        names={**snakemake.wildcards, "study": snakemake.params.study},
+        names=names | {"study": snakemake.params.study},
         target=target,
         store=Path(snakemake.params.store),
         manifest=Path(snakemake.output[0]),
@@ -53,4 +55,5 @@ with job_log(snakemake.log[0]), behind_api() if "api" in entry else loaded() as 
         shots=shots_reader(benchmark, snakemake.input.prefixes, snakemake.input.completions, views),
         evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,
+        share=share,
     )

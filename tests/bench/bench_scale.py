@@ -3,25 +3,27 @@
 python tests/bench/bench_scale.py [--texts 1000 10000 100000 1000000] [--resamples 1000]
 
 Made-up texts of 30 words, one length, documents of five texts; passes of about 30 tokens in the store's own format;
-loss, zlib, min_k and min_k_pp with their grids (22 settings). `blind` is the control beside them, which learns from
-the texts themselves: their words, drawn evenly from 5,000, make nearly every pair of words a new one. Each stage is a
-process of its own that does what its script does, so that the peak memory is the stage's. The tables' sizes are those
-of the files.
+loss, zlib, min_k and min_k_pp with their grids (22 settings). `pass` is a job of passes without its model, `join` the
+same job when every chunk is stored: what a job does after those that shared the texts. `blind` is the control beside
+them, which learns from the texts themselves: their words, drawn evenly from 5,000, make nearly every pair of words a
+new one. Each stage is a process of its own that does what its script does, so that the peak memory is the stage's.
+The tables' sizes are those of the files.
 """
 
 import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from measuring import process_took
 
 METHODS = ("loss", "zlib", "min_k", "min_k_pp")
 TOKENS, VOCABULARY = 30, 50_000
-STAGES = ("check", "build", "pass", "score", "evaluate", "blind")
+STAGES = ("check", "build", "pass", "join", "score", "evaluate", "blind")
 
 
 def write_texts(path: Path, texts: int) -> None:
@@ -46,39 +48,55 @@ def build(folder: Path) -> None:
     from pretrace.benchmarks.table import schema_of
     from pretrace.runtime.files import write_parquet
 
-    table = benchmarks.build("texts", {"source": "local"}, [folder / "texts.jsonl"], seed=0)
+    table = benchmarks.build(
+        "texts", {"source": "local", "path": "texts.jsonl"}, [folder / "texts.jsonl"], seed=0
+    )
     write_parquet(folder / "benchmark.parquet", table, schema_of(table))
 
 
+class WordIds:
+    """A tokenizer: the id of `word17` is 17."""
+
+    def __call__(self, texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[int(word[4:]) for word in text.split()] for text in texts]}
+
+
+class MadeUpModel:
+    """An engine that draws the statistics of tokens."""
+
+    batch_tokens = 2048
+
+    def __init__(self, *_: object) -> None:
+        self.rng = np.random.default_rng(1)
+
+    def statistics(self, chunk, prompt_prefix, *, statistics, progress) -> list[np.ndarray]:
+        progress(len(chunk), 0)
+        sizes = [len(request.scored(prompt_prefix)) for request in chunk]
+        numbers = self.rng.gamma(3, 1, (3, sum(sizes))).astype(np.float32)
+        drawn = np.stack([-numbers[0], numbers[1], numbers[2], -numbers[0], np.zeros_like(numbers[0])])
+        return np.split(drawn, np.cumsum(sizes)[:-1], axis=1)
+
+    @staticmethod
+    def tokenised(chunk, values, prompt_prefix):
+        return chunk
+
+
 def write_pass(folder: Path) -> None:
-    """The store's file of one cell and its manifest, as the engine writes them, window by window."""
-    from pretrace.passes.prompt_prefix import PromptPrefix
-    from pretrace.passes.requests import WINDOW, Request
-    from pretrace.passes.store import Store, table_of
-    from pretrace.runtime.files import read_parquet, write_json
+    """A job of passes with a made-up model: texts are tokenised, cut in chunks, looked up, stored, joined."""
+    from pretrace.passes import echo, job
+    from pretrace.runtime.files import read_parquet
+    from pretrace.views.readings import PassRequest, Reading
 
-    benchmark = read_parquet(folder / "benchmark.parquet", columns=["text_id", "label"])
-    ids, labels = benchmark["text_id"].tolist(), benchmark["label"].to_numpy(int)
-    prompt_prefix = PromptPrefix(start=(0,))
-
-    def windows() -> Iterator[object]:
-        rng = np.random.default_rng(1)
-        for start in range(0, len(ids), WINDOW):
-            window, values = [], []
-            for id, label in zip(ids[start : start + WINDOW], labels[start : start + WINDOW], strict=True):
-                n = int(rng.integers(TOKENS - 5, TOKENS + 6))
-                window.append(Request(id, 0, rng.integers(VOCABULARY, size=n).astype(np.int32), n))
-                numbers = (-rng.exponential(3 - 0.1 * label, n), rng.gamma(3, 1, n), rng.gamma(5, 2, n))
-                values.append(np.stack(numbers).astype(np.float32))
-            yield table_of(window, prompt_prefix, values)
-
-    store = Store(folder / "store")
-    sha256 = store.write("pass", windows())
-    entry = {"view": "original", "altered": "", "prefix": "", "draw": None, "shots": None}
-    entry |= {"start_token": "none", "inner_start": False, "windows": None, "subset": "", "length": TOKENS}
-    entry |= {"file": "pass.parquet", "sha256": sha256}
-    names = {"study": "bench", "model": "random", "benchmark": "texts", "vocabulary": VOCABULARY}
-    write_json(folder / "manifest.json", names | {"views": [entry]})
+    echo.EchoScorer = MadeUpModel
+    target = SimpleNamespace(
+        tokenizer=WordIds(), digest="", dtype="float32", device="cpu", vocabulary=VOCABULARY, context=2048
+    )
+    job.run(
+        [PassRequest(Reading("original", "none"), "full")],
+        benchmark=read_parquet(folder / "benchmark.parquet"),
+        names={"study": "bench", "model": "random", "benchmark": "texts"},
+        target=target, store=folder / "store", manifest=folder / "manifest.json", batch_tokens=2048, threads=1,
+    )  # fmt: skip
 
 
 def score(folder: Path, methods: Sequence[str] = METHODS, file: str = "scores.parquet") -> None:
@@ -125,7 +143,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.stage:
-        stages = {"check": check, "build": build, "pass": write_pass, "score": score, "blind": blind}
+        stages = {
+            "check": check,
+            "build": build,
+            "pass": write_pass,
+            "join": write_pass,
+            "score": score,
+            "blind": blind,
+        }
         if given.stage == "evaluate":
             evaluate(given.folder, given.resamples)
         else:
@@ -140,7 +165,8 @@ def main() -> None:
                 command = [sys.executable, __file__, "--stage", stage, "--folder", str(folder)]
                 wall, cpu, peak, _ = process_took([*command, "--resamples", str(given.resamples)])
                 print(f"{texts:>9}  {stage:9} {wall:8.1f} {cpu:8.1f} {peak:8.3f}", flush=True)
-            sizes = {path.name: path.stat().st_size / 1e6 for path in sorted(folder.glob("*.parquet"))}
+            files = [*sorted(folder.glob("*.parquet")), folder / "manifest.json"]
+            sizes = {path.name: path.stat().st_size / 1e6 for path in files}
             print("; ".join(f"{name} {size:.1f} MB" for name, size in sizes.items()), flush=True)
 
 

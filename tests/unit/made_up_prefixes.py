@@ -117,8 +117,8 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
             views.append({
                 "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,
                 "start_token": "none", "inner_start": False, "windows": None, "subset": subset, "length": LENGTH,
-                "sha256": sha256_file(folder / "store" / name),
-                "statistics": "logprobs" if kind else "full", "file": name, "texts": int(of.sum()), "skipped": 0,
+                "files": [{"file": name, "sha256": sha256_file(folder / "store" / name)}],
+                "statistics": "logprobs" if kind else "full", "texts": int(of.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,
                 "tokens_per_second": 500.0 if kind else 2000.0,  # half of them are repeats
                 "peak_memory_mb": 500.0 + len(kind),

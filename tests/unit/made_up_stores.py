@@ -70,8 +70,8 @@ class Store:
                 "view": view, "altered": altered, "prefix": prefix, "draw": draw, "shots": shots,
                 "start_token": start_token, "inner_start": inner_start, "windows": None, "subset": "",
                 "length": at,
-                "statistics": "full" if full else "logprobs", "file": file,
-                "sha256": sha256_file(self.folder / file),
+                "statistics": "full" if full else "logprobs",
+                "files": [{"file": file, "sha256": sha256_file(self.folder / file)}],
             })  # fmt: skip
         return self
 

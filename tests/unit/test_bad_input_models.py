@@ -66,7 +66,7 @@ def refused(folder: Path) -> str:
 
 
 def rows(folder: Path, manifest: dict) -> list[dict]:
-    return pq.read_table(folder.parent / "store" / manifest["views"][0]["file"]).to_pylist()
+    return pq.read_table(folder.parent / "store" / manifest["views"][0]["files"][0]["file"]).to_pylist()
 
 
 def edit(folder: Path, name: str, **changes: object) -> None:

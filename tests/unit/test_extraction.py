@@ -195,7 +195,7 @@ def test_windows_and_whole_texts_are_passes_of_their_own(job):
     manifest = job([plain, windows_request(), windows_request(prefix=8)], texts=[TEXT])
     cut = [entry["windows"] for entry in manifest["views"]]
     assert cut == [None, [PREFIX, SUFFIX, STRIDE], [8, SUFFIX, STRIDE]]
-    assert len({entry["file"] for entry in manifest["views"]}) == 3
+    assert len({entry["files"][0]["file"] for entry in manifest["views"]}) == 3
 
 
 def test_windows_longer_than_the_context_are_refused(job):

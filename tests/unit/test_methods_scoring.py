@@ -217,6 +217,6 @@ def test_a_score_that_is_not_finite_names_method_setting_and_text(store: Store) 
 
 
 def test_a_damaged_pass_file_is_an_error_not_a_score(store: Store) -> None:
-    (store.folder / store.manifest["views"][0]["file"]).write_bytes(b"not parquet")
+    (store.folder / store.manifest["views"][0]["files"][0]["file"]).write_bytes(b"not parquet")
     with pytest.raises(InputError, match="damaged"):
         score_of(store, a_run("loss"))

@@ -94,8 +94,8 @@ def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypat
     entry = store.manifest["views"][0]
     columns = {"text_id": benchmark["text_id"].tolist(), "variant": pa.array([0] * texts, pa.int32())}
     columns |= {"token_ids": ids} | dict.fromkeys(STATISTICS["top40"], lists) | nothing
-    write_parquet(tmp_path / entry["file"], pa.table(columns))
-    entry["sha256"] = sha256_file(tmp_path / entry["file"])
+    write_parquet(tmp_path / entry["files"][0]["file"], pa.table(columns))
+    entry["files"][0]["sha256"] = sha256_file(tmp_path / entry["files"][0]["file"])
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)
     tracemalloc.start()
     parts = score([a_run("loss", "min_k")], Inputs(store.passes, benchmark))

@@ -79,7 +79,7 @@ def assert_equal_rows(found, expected, *, ids):
     assert len(found[0]["views"]) == len(expected[0]["views"])
     for views in zip(found[0]["views"], expected[0]["views"], strict=True):
         echoed, local = (
-            read_table(store / view["file"]).to_pylist()
+            read_table(store / view["files"][0]["file"]).to_pylist()
             for view, (_, store) in zip(views, (found, expected), strict=True)
         )
         for row, other in zip(echoed, local, strict=True):
@@ -129,9 +129,9 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoin
         assert_equal_rows(found, expected, ids=True)
         assert set(server.answered.values()) <= {0, 1}
         before = server.requests
-        (found[1] / found[0]["views"][0]["file"]).unlink()
+        (found[1] / found[0]["views"][0]["files"][0]["file"]).unlink()
         again, _ = run("gpt_neox", [request()], url=server.url)
-        assert again["views"][0]["sha256"] == found[0]["views"][0]["sha256"]
+        assert again["views"][0]["files"][0]["sha256"] == found[0]["views"][0]["files"][0]["sha256"]
         assert server.requests == before
 
 

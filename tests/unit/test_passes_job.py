@@ -85,9 +85,9 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
     lower = request(altered="lowercase", statistics="logprobs")
-    first = {entry["altered"]: entry["file"] for entry in job([request(), lower])["views"]}
+    first = {entry["altered"]: entry["files"][0]["file"] for entry in job([request(), lower])["views"]}
     again = job([request(), request(statistics="top40"), lower])
-    files = {entry["altered"]: entry["file"] for entry in again["views"]}
+    files = {entry["altered"]: entry["files"][0]["file"] for entry in again["views"]}
     assert files["lowercase"] == first["lowercase"]
     assert files[""] != first[""]
     for row in rows(job, again):
@@ -150,7 +150,7 @@ def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypat
         job()
 
 
-def test_no_more_than_a_window_of_requests_is_alive(job, monkeypatch):
+def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
     alive, most = 0, 0
     make = Request.__init__
 
@@ -166,11 +166,12 @@ def test_no_more_than_a_window_of_requests_is_alive(job, monkeypatch):
 
     monkeypatch.setattr(Request, "__init__", made)
     monkeypatch.setattr(Request, "__del__", gone, raising=False)
-    manifest = job(texts=[f"text number {number}" for number in range(23)], window=5)
-    assert (most, alive) == (5, 0)
-    file = pq.ParquetFile(job.store / manifest["views"][0]["file"])
-    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [5, 5, 5, 5, 3]
-    assert len({row["text_id"] for row in rows(job, manifest)}) == 23
+    manifest = job(texts=[f"text number {number}" for number in range(200)], chunk_tokens=60)
+    files = [job.store / stored["file"] for stored in manifest["views"][0]["files"]]
+    sizes = [pq.read_metadata(file).num_rows for file in files]
+    assert len(files) > 10
+    assert (sum(sizes), alive) == (200, 0)
+    assert most <= 2 * max(sizes) + 1
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from made_up_jobs import NAMES, benchmark_of, request
 
 from pretrace.passes import job
+from pretrace.passes.cost import Cost
 from pretrace.runtime.files import read_json, sha256_file, write_json
 
 BENCHMARK = pd.concat([
@@ -43,7 +44,8 @@ def test_a_store_that_exists_is_still_found(tmp_path: Path, golden: dict[str, An
     store.mkdir()
     for key in keys:
         (store / f"{key}.parquet").write_bytes(b"a stored pass")
-        write_json(store / f"{key}.json", {"sha256": sha256_file(store / f"{key}.parquet")})
+        cost = Cost().record() | {"batch_tokens": 64, "gpu": None}
+        write_json(store / f"{key}.json", cost | {"sha256": sha256_file(store / f"{key}.parquet")})
     target: Any = SimpleNamespace(  # without weights: nothing can be computed
         tokenizer=Characters(),
         digest="d" * 64,
@@ -58,7 +60,7 @@ def test_a_store_that_exists_is_still_found(tmp_path: Path, golden: dict[str, An
         shots=lambda key: [shot + changes["prefix"][:3] for shot in ("first shot", "second")],
     )  # fmt: skip
     written = read_json(tmp_path / "manifest.json")["views"]
-    assert {row["file"] for row in written} == {f"{key}.parquet" for key in keys}
+    assert {row["files"][0]["file"] for row in written} == {f"{key}.parquet" for key in keys}
 
 
 def test_the_manifest_keeps_its_columns(tmp_path: Path) -> None:

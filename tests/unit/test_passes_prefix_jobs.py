@@ -146,7 +146,7 @@ def test_no_shot_is_left_where_a_text_fills_the_context(job, ids_of):
 
 def test_the_store_is_asked_by_the_exact_prefix(job):
     def key(dtype="float32", **changes):
-        return job([request(**changes)], dtype=dtype)["views"][0]["file"]
+        return job([request(**changes)], dtype=dtype)["views"][0]["files"][0]["file"]
 
     usual = key()
     others = [
@@ -162,11 +162,18 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
         key(dtype="bfloat16"),
     ]
     assert len({usual, *others}) == 1 + len(others)
-    assert job([request()], shots=lambda key: [*shots(key)[:2], "another third"])["views"][0]["file"] == usual
-    assert job([request()], shots=lambda key: ["another first", POOL[1]])["views"][0]["file"] != usual
+    assert (
+        job([request()], shots=lambda key: [*shots(key)[:2], "another third"])["views"][0]["files"][0]["file"]
+        == usual
+    )
+    assert (
+        job([request()], shots=lambda key: ["another first", POOL[1]])["views"][0]["files"][0]["file"]
+        != usual
+    )
     # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
     cut = {
-        job([request()], shots=lambda key, of=of: of)["views"][0]["file"] for of in (["%&", "$"], ["%", "&$"])
+        job([request()], shots=lambda key, of=of: of)["views"][0]["files"][0]["file"]
+        for of in (["%&", "$"], ["%", "&$"])
     }
     assert len(cut) == 2
 
@@ -182,8 +189,8 @@ def test_more_shots_run_the_new_cells_alone(job, monkeypatch):
     monkeypatch.setattr(Engine, "statistics", counted)
     second = job([request(shots=count) for count in (1, 2, 3, 4)])
     assert sorted(ran) == [2, 4]
-    kept = {entry["shots"]: entry["sha256"] for entry in second["views"]}
-    assert {entry["shots"]: entry["sha256"] for entry in first["views"]} == {
+    kept = {entry["shots"]: entry["files"][0]["sha256"] for entry in second["views"]}
+    assert {entry["shots"]: entry["files"][0]["sha256"] for entry in first["views"]} == {
         count: kept[count] for count in (1, 3)
     }
 
@@ -192,7 +199,10 @@ def test_more_shots_run_the_new_cells_alone(job, monkeypatch):
 def test_a_cell_has_equal_bytes_whichever_cells_run_with_it(job, tmp_path, dtype):
     alone = job([request()], dtype=dtype)["views"][0]
     beside = job([request(shots=count) for count in (4, 2, 1)], dtype=dtype, store=tmp_path / "other")
-    assert next(entry["sha256"] for entry in beside["views"] if entry["shots"] == 2) == alone["sha256"]
+    assert (
+        next(entry["files"][0]["sha256"] for entry in beside["views"] if entry["shots"] == 2)
+        == alone["files"][0]["sha256"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def loaded(monkeypatch):
 
 def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_path):
     def key(*arguments, **changes):
-        return job(*arguments, **changes)["views"][0]["file"]
+        return job(*arguments, **changes)["views"][0]["files"][0]["file"]
 
     usual = key()
     assert key() == key(batch_tokens=32, threads=2) == usual
@@ -76,19 +76,19 @@ def test_a_job_that_failed_midway_goes_on_where_it_stopped(job, monkeypatch):
     assert not list(job.store.glob(".*"))
     manifest = job(requests)
     assert len(cells) == 4
-    assert len({entry["file"] for entry in manifest["views"]}) == 3
+    assert len({entry["files"][0]["file"] for entry in manifest["views"]}) == 3
 
 
 def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, loaded):
     first = job()
-    file = job.store / first["views"][0]["file"]
+    file = job.store / first["views"][0]["files"][0]["file"]
     whole = file.read_bytes()
     for damaged in (whole[:-10], whole[:50] + bytes([whole[50] ^ 1]) + whole[51:], b"", None):
         if damaged is None:
             file.unlink()
         else:
             file.write_bytes(damaged)
-        assert job()["views"][0]["sha256"] == first["views"][0]["sha256"]
+        assert job()["views"][0]["files"][0]["sha256"] == first["views"][0]["files"][0]["sha256"]
         assert file.read_bytes() == whole
     file.with_suffix(".json").unlink()
     job()
@@ -98,7 +98,7 @@ def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, lo
 @pytest.mark.parametrize("damage", ["cut", "missing"])
 def test_a_reader_of_a_damaged_pass_makes_the_same_command_repair_it(job, damage):
     manifest = job()
-    file = job.store / manifest["views"][0]["file"]
+    file = job.store / manifest["views"][0]["files"][0]["file"]
     whole = file.read_bytes()
     file.unlink()
     if damage == "cut":

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from pretrace.passes.job import gpu_name
+from pretrace.passes.cost import gpu_name
 from pretrace.runtime import provenance
 
 

@@ -62,7 +62,7 @@ def prepared(folder: Path) -> Project:
     project = small(copy_project(folder))
     study = project.study()
     study["models"]["target"]["resources"] = {"gpu": 1, "mem_mb": 3000, "runtime": 1, "threads": 1}
-    study["models"]["reference"]["resources"] = {"mem_mb": 2500, "threads": 1}
+    study["models"]["reference"]["resources"] = {"mem_mb": 2500, "threads": 1, "jobs": 2}
     study["runs"][0].pop("corpus")
     study["runs"][0]["methods"] = ["loss", "ref"]
     study["artifacts"].pop("selection_gap")
@@ -129,7 +129,10 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
 
     assert results(project) == results(undisturbed)
     assert [one["JobState"] for one in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
-    of_target, of_reference = jobs("smoke~target_smoke~texts"), jobs("smoke~reference_smoke~texts")
+    of_target, of_reference = (jobs(f"run_passes_wildcards_smoke~{model}_") for model in ("target", "reference"))
+    shares = [job for job in jobs("run_share") if "ArrayTaskId" in job]
+    assert len({job["ArrayJobId"] for job in shares}) == 1
+    assert [job["JobState"] for job in shares] == ["COMPLETED", "COMPLETED"]
     assert [one["JobState"] for one in of_target] == ["TIMEOUT", "COMPLETED"]
     assert [one["JobState"] for one in of_reference] == ["FAILED", "COMPLETED"]
     assert [one["TimeLimit"] for one in of_target] == ["00:01:00", "00:02:00"]

@@ -26,7 +26,7 @@ def project(smoke) -> Project:
 def files_of_length(project: Project, length: int) -> set[str]:
     """The store files of both models' passes over texts of one length."""
     views = [view for model in ("target", "reference") for view in project.manifest(model)["views"]]
-    return {view["file"] for view in views if view["length"] == length}
+    return {view["files"][0]["file"] for view in views if view["length"] == length}
 
 
 def unchanged(before: dict[str, int], after: dict[str, int]) -> bool:
@@ -73,7 +73,9 @@ def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, n
     after = project.stored()
     assert unchanged(before, after)
     ran = [
-        one for one in project.manifest()["views"] if Path(one["file"]).name in after.keys() - before.keys()
+        one
+        for one in project.manifest()["views"]
+        if Path(one["files"][0]["file"]).name in after.keys() - before.keys()
     ]
     assert len(ran) == len(after) - len(before)
     found = [

@@ -40,6 +40,7 @@ wildcard_constraints:
     benchmark=alternatives(PLAN.names("benchmarks")),
     corpus=alternatives(STUDY.corpora.shared.values()),
     shard=r"\d+",
+    share=r"\d+of\d+",
     artifact=alternatives(STUDY.artifacts),
 
 

@@ -11,6 +11,7 @@ rule run_passes:
         prefixes=pair.prefixes_read,
         completions=pair.completions,
         views=pair.views_read,
+        shares=pair.shares,
     output:
         "results/passes/{model}/{benchmark}/<study>.json",
     log:
@@ -38,6 +39,21 @@ rule run_passes:
         threads=model.threads,
     script:
         "../../scripts/run_passes.py"
+
+
+# One of the jobs that share a pair (`jobs` of a model's resources); run_passes then finds every chunk stored.
+use rule run_passes as run_share with:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=model.tokenizer,
+        seal=seal_of_study(),
+        prefixes=pair.prefixes_read,
+        completions=pair.completions,
+        views=pair.views_read,
+    output:
+        "results/passes/{model}/{benchmark}/<study>.{share}.json",
+    log:
+        "results/logs/run_passes/{model}/{benchmark}/<study>.{share}.log",
 
 
 use rule run_passes as score_prompts with:

@@ -15,6 +15,10 @@ class Resources(Keys):
     model, two jobs with one thread each are faster than one job with two."""
     gpu: Annotated[int, Field(ge=0)] = 0
     """GPUs."""
+    jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
+    """Jobs that read a benchmark together, for millions of texts: each reads a share of the texts in chunks of about
+    260,000 tokens, then one more job joins them. Each loads the model and takes the resources named here. The number
+    changes no byte of a result. On Slurm the jobs are one array."""
     mem_mb: Maybe[Count] = None
     """Memory in MB."""
     runtime: Maybe[Count] = None

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import open_parquet, read_table, sha256_file
@@ -38,35 +38,43 @@ class PassIndex:
         return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
 
     def read(self, key: PassKey) -> "pa.Table":
-        """Return a stored pass, its SHA-256 verified. Columns: `store.SCHEMA`.
+        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.SCHEMA`.
 
         A damaged or missing file is removed together with the manifest, so that the same command computes it
         again, and the `InputError` says so. A pass that the manifest does not have is an `InputError` too.
         """
-        return read_table(self._file(key))
+        import pyarrow as pa
+
+        from pretrace.passes.store import SCHEMA
+
+        tables = [read_table(file) for file in self._files(key)]
+        return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
         """Yield a pass as `read` gives it, in batches of at most this many rows."""
-        with open_parquet(self._file(key)) as file:
-            yield from file.iter_batches(batch_size=rows)
+        for path in self._files(key):
+            with open_parquet(path) as file:
+                yield from file.iter_batches(batch_size=rows)
 
-    def _file(self, key: PassKey) -> Path:
-        names, name = self.manifest, self._name
+    def _files(self, key: PassKey) -> Iterator[Path]:
+        """Yield the files of the pass's chunks in order, each verified when it is reached."""
         if key not in self.rows:
             raise InputError(
-                f"the passes of {name} have no '{key.name}'; run run_passes with a request for it"
+                f"the passes of {self._name} have no '{key.name}'; run run_passes with a request for it"
             )
-        row = self.rows[key]
-        file = Path(self.store) / row["file"]
-        if not file.is_file() or sha256_file(file) != row["sha256"]:
-            state = "damaged" if file.is_file() else "missing"
-            file.unlink(missing_ok=True)
-            manifest = (
-                Path(self.store).parent / names["model"] / names["benchmark"] / f"{names['study']}.json"
-            )
-            manifest.unlink(missing_ok=True)
-            raise InputError(
-                f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {name} "
-                "were removed: run the same command again to compute it."
-            )
-        return file
+        for stored in self.rows[key]["files"]:
+            file = Path(self.store) / stored["file"]
+            if not file.is_file() or sha256_file(file) != stored["sha256"]:
+                self._remove(file)
+            yield file
+
+    def _remove(self, file: Path) -> NoReturn:
+        state = "damaged" if file.is_file() else "missing"
+        file.unlink(missing_ok=True)
+        names = self.manifest
+        manifest = Path(self.store).parent / names["model"] / names["benchmark"] / f"{names['study']}.json"
+        manifest.unlink(missing_ok=True)
+        raise InputError(
+            f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {self._name} "
+            "were removed: run the same command again to compute it."
+        )

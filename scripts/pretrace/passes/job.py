@@ -1,32 +1,30 @@
-"""The passes of one model over one benchmark: the stored are kept, the missing run, the manifest is last."""
+"""The passes of one model over one benchmark: stored chunks are kept, missing ones run, the manifest is last."""
 
-import resource
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
-import torch
 
 from pretrace.models.settings import torch_settings
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
+from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
+    CHUNK_TOKENS,
     ENGINE_VERSION,
-    WINDOW,
     Evaluated,
     Pass,
+    Request,
     Texts,
-    key_of,
+    chunk_keys,
+    chunks,
     longest_text,
     passes_of,
-    windows,
 )
 from pretrace.passes.store import Store, table_of
 from pretrace.runtime.errors import InputError
@@ -37,6 +35,8 @@ from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest
 from pretrace.views.stored import StoredView
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pretrace.models.api.target import ApiTarget
     from pretrace.passes.echo import EchoScorer
 
@@ -45,6 +45,18 @@ def no_shots(key: PassKey) -> Sequence[str]:
     shots = key.reading.shots
     name = f"prefix '{shots.prefix.name}', draw {shots.draw}" if shots else ""
     raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
+
+
+class Share(NamedTuple):
+    """One of several jobs that read a model's passes over a benchmark together: `number` from 1 to `total`."""
+
+    number: int
+    total: int
+
+    @classmethod
+    def named(cls, name: str) -> "Share | None":
+        """Return the share of a name like `2of4`, None for an empty name: the whole."""
+        return cls(*map(int, name.split("of"))) if name else None
 
 
 def run(
@@ -60,13 +72,15 @@ def run(
     shots: ShotTexts = no_shots,
     evaluated: Evaluated | None = None,
     views: Mapping[str, StoredView] | None = None,
-    window: int = WINDOW,
+    chunk_tokens: int = CHUNK_TOKENS,
+    share: Share | None = None,
 ) -> dict[str, Any]:
-    """Compute what the store does not hold yet and write the manifest; returns it.
+    """Compute the chunks of passes that the store does not hold yet and write the manifest; returns it.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
     gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored views.
-    Weights are loaded only if a pass is missing; each pass is stored as soon as it is done. Raises `InputError` for
+    With a `share` only its chunks are computed, and the manifest names no passes: it says that they are stored.
+    Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is done. Raises `InputError` for
     texts or weights that give no finite number, and for requests that the benchmark, the tokenizer, `shots` or
     `views` cannot answer.
     """
@@ -77,22 +91,27 @@ def run(
     passes = passes_of(requests, benchmark, views or {}, evaluated)
     planned = [
         task
-        for task in _planned(passes, texts, target, shots, window, settings)
+        for task in _planned(passes, texts, target, shots, chunk_tokens, settings)
         # if every text fits into the context, there is nothing past it
-        if task.requests or task.read.key.reading.windows != PAST_CONTEXT
+        if task.chunks or task.read.key.reading.windows != PAST_CONTEXT
     ]
-    records = {task.key: files.record(task.key) for task in planned}
-    missing = {task.key: task for task in planned if records[task.key] is None}
+    own = _of_share(planned, share)
+    records = {key: record for key in own if (record := files.record(key))}
+    missing = {key: chunk for key, chunk in own.items() if key not in records}
     name = f"{names['model']}/{names['benchmark']}"
-    log.info("%s: %d passes, %d of them stored", name, len(records), len(records) - len(missing))
+    of_share = f" (share {share.number} of {share.total})" if share else ""
+    log.info(
+        "%s%s: %d passes in %d chunks, %d of them stored",
+        name,
+        of_share,
+        len(planned),
+        len(own),
+        len(records),
+    )
     if missing:
         with torch_settings(threads):
-            records |= _compute(list(missing.values()), target, texts, files, name, batch_tokens)
-    rows = [
-        task.read.key.to_json()
-        | {"statistics": task.read.statistics, "file": files.file(task.key).name, **(records[task.key] or {})}
-        for task in planned
-    ]
+            records |= _compute(planned, missing, target, texts, files, name, batch_tokens)
+    rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
     facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {
         **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings, "views": rows
@@ -102,14 +121,22 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A chunk of a pass: the key of its file, and how many requests and tokens it has."""
+
+    key: str
+    requests: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Task:
-    """A pass with its prompt prefix, the number of its requests, and the key of its file."""
+    """A pass with its prompt prefix and its chunks."""
 
     read: Pass
     prompt_prefix: PromptPrefix
-    window: int
-    requests: int
-    key: str
+    chunk_tokens: int
+    chunks: list[_Chunk]
 
 
 def _planned(
@@ -117,7 +144,7 @@ def _planned(
     texts: Texts,
     target: "Target | ApiTarget",
     shots: ShotTexts,
-    window: int,
+    chunk_tokens: int,
     settings: dict[str, int],
 ) -> list[_Task]:
     """Return tasks in the order of the passes; passes over the same texts are planned together, tokenised once."""
@@ -131,20 +158,54 @@ def _planned(
                 texts=shots(read.key), context=target.context,
                 longest=longest_text(read, texts),
             )  # fmt: skip
-        requests = windows(read, texts, prompt_prefix, context=target.context, size=window)
-        key, count = key_of(read, requests, target=target, prompt_prefix=prompt_prefix, **settings)
-        planned[index] = _Task(read, prompt_prefix, window, count, key)
+        key_of = chunk_keys(read, target=target, prompt_prefix=prompt_prefix, **settings)
+        cut = chunks(read, texts, prompt_prefix, context=target.context, tokens=chunk_tokens)
+        facts = [
+            _Chunk(key_of(chunk), len(chunk), sum(len(request.tokens) for request in chunk)) for chunk in cut
+        ]
+        planned[index] = _Task(read, prompt_prefix, chunk_tokens, facts)
     return [planned[index] for index in range(len(passes))]
 
 
+def _by_prefix(planned: Iterable[_Task]) -> list[_Task]:
+    """Sort tasks so that a prompt prefix follows the longer ones that begin with it: they are encoded once."""
+    return sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
+
+
+def _of_share(planned: list[_Task], share: Share | None) -> dict[str, _Chunk]:
+    """Return a share's chunks by key: neighbours in the order of computing, about as many tokens as the others'."""
+    every = {chunk.key: chunk for task in _by_prefix(planned) for chunk in task.chunks}
+    if share is None:
+        return every
+    sizes = [chunk.tokens + chunk.requests for chunk in every.values()]
+    # a chunk belongs to the share that its middle lies in
+    shares = [
+        int((end - size / 2) * share.total / sum(sizes)) + 1
+        for end, size in zip(accumulate(sizes), sizes, strict=True)
+    ]
+    pairs = zip(every.items(), shares, strict=True)
+    return {key: chunk for (key, chunk), number in pairs if number == share.number}
+
+
+def _row(task: _Task, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a pass's row of the manifest: its key, its files in order, and what their chunks took together."""
+    files = [
+        {"file": f"{chunk.key}.parquet", "sha256": record["sha256"]}
+        for chunk, record in zip(task.chunks, records, strict=True)
+    ]
+    return task.read.key.to_json() | {"statistics": task.read.statistics, "files": files} | cost_of(records)
+
+
 def _compute(
-    missing: list[_Task],
+    planned: list[_Task],
+    missing: Mapping[str, _Chunk],
     target: "Target | ApiTarget",
     texts: Texts,
     store: Store,
     name: str,
     batch_tokens: int,
 ) -> dict[str, dict[str, Any]]:
+    """Compute and store the missing chunks; returns their records by key."""
     engine: Engine | EchoScorer
     if isinstance(target, Target):
         engine = Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
@@ -152,101 +213,47 @@ def _compute(
         from pretrace.passes import echo
 
         engine = echo.EchoScorer(target, batch_tokens)
-    # Sorted downwards, a prompt prefix follows the longer ones that begin with it: they are encoded once.
-    missing = sorted(missing, key=lambda task: task.prompt_prefix.parts, reverse=True)
+    gpu = gpu_name(target.device)
     records: dict[str, dict[str, Any]] = {}
-    with Progress(name, total=sum(task.requests for task in missing), unit="texts") as progress:
-        for task in missing:
-            if stored := store.record(task.key):  # by another benchmark's job with the same texts, meanwhile
-                records[task.key] = stored
-                progress.update(task.requests)
+    with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
+        for task in _by_prefix(planned):
+            wanted = {chunk.key for chunk in task.chunks} & missing.keys() - records.keys()
+            if not wanted:
                 continue
-            cost = Cost()
-            sha256 = store.write(task.key, _tables(task, target.context, texts, engine, cost, progress))
-            record = {"sha256": sha256, "batch_tokens": engine.batch_tokens, **cost.record()}
-            record["gpu"] = gpu_name(target.device)
-            store.finish(task.key, record)
-            records[task.key] = record
-            log.info("%s: %s", task.read.key.name, cost.summary())
+            cut = chunks(
+                task.read, texts, task.prompt_prefix, context=target.context, tokens=task.chunk_tokens
+            )
+            for chunk, requests in zip(task.chunks, cut, strict=True):
+                if chunk.key not in wanted:
+                    continue
+                # a job of another benchmark with the same texts may have stored it meanwhile
+                if stored := store.record(chunk.key):
+                    progress.update(chunk.requests)
+                    records[chunk.key] = stored
+                    continue
+                table, cost = _computed(requests, task, engine, progress)
+                record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu}
+                store.finish(chunk.key, record)
+                records[chunk.key] = record
+            log.info("%s: %s", task.read.key.name, summary(cost_of([records[key] for key in sorted(wanted)])))
     return records
 
 
-def gpu_name(device: str) -> str | None:
-    """Return the name of the GPU that `device` is in this process, None for any other device."""
-    if not device.startswith("cuda"):
-        return None
-    return str(torch.cuda.get_device_name(device))
-
-
-def _tables(
-    task: _Task,
-    context: int | None,
-    texts: Texts,
-    engine: "Engine | EchoScorer",
-    cost: "Cost",
-    progress: Progress,
-) -> Iterator[pa.Table]:
-    """Yield the store's rows, window by window; nothing of a window outlives it."""
+def _computed(
+    requests: list[Request], task: _Task, engine: "Engine | EchoScorer", progress: Progress
+) -> tuple["pa.Table", dict[str, Any]]:
+    """Compute a chunk; returns its rows for the store and its cost."""
+    cost = Cost()
 
     def report(done: int, tokens: int) -> None:
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
-    for requests in windows(task.read, texts, task.prompt_prefix, context=context, size=task.window):
-        values = engine.statistics(
-            requests, task.prompt_prefix, statistics=task.read.statistics, progress=report
-        )
-        requests = engine.tokenised(requests, values, task.prompt_prefix)
-        cost.texts += len(requests)
-        cost.skipped += sum(request.skipped(task.prompt_prefix) is not None for request in requests)
-        cost.truncated += sum(request.truncated for request in requests)
-        cost.tokens += sum(value.shape[1] for value in values)
-        table = table_of(requests, task.prompt_prefix, values)
-        del requests, values
-        yield table
-        del table
-
-
-class Cost:
-    """Counts of one pass and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
-
-    Tokens a second are computed ones, by wall time. CPU seconds are the process's, all threads together.
-    """
-
-    def __init__(self) -> None:
-        self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
-        self._begin, self._cpu = time.monotonic(), time.process_time()
-
-    def note(self) -> str:
-        speed, gpu = self.ran / self._seconds(), _peak_gpu_memory_mb()
-        on_gpu = "" if gpu is None else f", on the GPU {gpu:.0f} MB"
-        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
-
-    def summary(self) -> str:
-        left = f"{self.skipped} skipped, {self.truncated} truncated"
-        return f"{self.texts} texts ({left}), {self.tokens} tokens in {self._seconds():.1f} s, {self.note()}"
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "texts": self.texts,
-            "skipped": self.skipped,
-            "truncated": self.truncated,
-            "tokens": self.tokens,
-            "seconds": round(self._seconds(), 3),
-            "cpu_seconds": round(time.process_time() - self._cpu, 3),
-            "tokens_per_second": round(self.ran / self._seconds(), 1),
-            "peak_memory_mb": round(_peak_memory_mb(), 1),
-            "peak_gpu_memory_mb": _peak_gpu_memory_mb(),
-        }
-
-    def _seconds(self) -> float:
-        return max(time.monotonic() - self._begin, 1e-6)
-
-
-def _peak_memory_mb() -> float:
-    """Return the peak memory of the process so far; Linux counts in KiB, macOS in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def _peak_gpu_memory_mb() -> float | None:
-    return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
+    values = engine.statistics(requests, task.prompt_prefix, statistics=task.read.statistics, progress=report)
+    requests = engine.tokenised(requests, values, task.prompt_prefix)
+    cost.texts = len(requests)
+    cost.skipped = sum(request.skipped(task.prompt_prefix) is not None for request in requests)
+    cost.truncated = sum(request.truncated for request in requests)
+    cost.tokens = sum(value.shape[1] for value in values)
+    table = table_of(requests, task.prompt_prefix, values)
+    return table, {"batch_tokens": engine.batch_tokens, **cost.record()}

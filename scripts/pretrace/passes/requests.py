@@ -1,4 +1,4 @@
-"""Pass requests -> passes over slices -> exact requests, token by token, and their key."""
+"""Pass requests -> passes over slices -> chunks of exact requests, token by token, and the chunks' keys."""
 
 import hashlib
 import json
@@ -33,14 +33,17 @@ STATISTICS = {
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
 server can give that returns the 40 likeliest tokens."""
 
-WINDOW = 50_000  # requests that are alive at one time
+CHUNK_TOKENS = 1 << 18
+"""Tokens of a chunk, about: a killed job loses at most two chunks' work, which takes seconds on a GPU and minutes on a
+CPU. Eight full batches of a GPU, so that the last and smaller one costs little."""
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
+_TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A reading of the texts of a slice: a row of the manifest, a file of the store. `views`: the stored views."""
+    """A reading of the texts of a slice: a row of the manifest. `views`: the stored views."""
 
     key: PassKey
     statistics: str
@@ -130,7 +133,7 @@ def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]
 class Texts:
     """The texts of passes, tokenised: (text id, variant, token ids), without special tokens.
 
-    The last pass's are kept, up to a window: passes that differ only in the prompt prefix should follow each
+    The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt prefix should follow each
     other.
     """
 
@@ -147,8 +150,8 @@ class Texts:
         encoded = self._encoded(
             rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
         )
-        first = list(islice(encoded, WINDOW + 1))
-        if len(first) <= WINDOW:
+        first = list(islice(encoded, _TEXTS_KEPT + 1))
+        if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
         return chain(first, encoded)
 
@@ -166,30 +169,56 @@ class Texts:
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
-def windows(
-    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, size: int = WINDOW
+def chunks(
+    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, tokens: int = CHUNK_TOKENS
 ) -> Iterator[list[Request]]:
-    """Yield the pass's exact requests, by text id and variant, at most `size` of them alive at a time.
+    """Yield the pass's exact requests, by text id and variant, in chunks of half to twice as many `tokens`.
 
-    Raises `InputError` where the windows of a text are longer than the context.
+    A chunk begins at a request whose own digest says so: a text that is added or removed changes its chunk, and
+    the others are found in the store. Only one chunk is alive at a time.
+
+    Raises:
+        InputError: the windows of a text are longer than the context.
     """
+    chunk: list[Request] = []
+    size = 0
+    for request in _requests(read, texts, prompt_prefix, context):
+        cost = 1 + len(request.tokens)
+        if size + cost > 2 * tokens or (size >= tokens / 2 and _drawn(request) < 2 * cost / tokens):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(request)
+        size += cost
+        del request  # the next is made when the last chunk is gone: here, and where chunks are used
+    if chunk:
+        yield chunk
+
+
+def _drawn(request: Request) -> float:
+    """Return a number from 0 to 1 that the request itself draws: its digest."""
+    digest = hashlib.blake2b(_encoded(request), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def _encoded(request: Request) -> bytes:
+    about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
+    return json.dumps(about).encode() + request.tokens.astype("<i4").tobytes()
+
+
+def _requests(
+    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, context: int | None
+) -> Iterator[Request]:
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
     cut = read.key.reading.windows
-    requests: Iterator[Request]
     if cut == PAST_CONTEXT:
-        requests = chain.from_iterable(_stretches(*text, room) for text in texts.of(read))
-    elif cut:
+        return chain.from_iterable(_stretches(*text, room) for text in texts.of(read))
+    if cut:
         if context is not None and sum(cut[:2]) > context:
             raise InputError(
                 f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
             )
-        every = (_windows(*text, cut, len(prompt_prefix.ids)) for text in texts.of(read))
-        requests = chain.from_iterable(every)
-    else:
-        requests = (_request(*text, prompt_prefix.inner, room) for text in texts.of(read))
-    while window := list(islice(requests, size)):
-        yield window
-        del window  # the next is made only when the last is gone: here, and where windows are used
+        return chain.from_iterable(_windows(*text, cut, len(prompt_prefix.ids)) for text in texts.of(read))
+    return (_request(*text, prompt_prefix.inner, room) for text in texts.of(read))
 
 
 def _request(
@@ -230,16 +259,15 @@ def longest_text(read: Pass, texts: Texts) -> int:
     return max((len(ids) for _, _, ids in texts.of(read)), default=0)
 
 
-def key_of(
+def chunk_keys(
     read: Pass,
-    requests: Iterable[list[Request]],
     *,
     target: "Target | ApiTarget",
     prompt_prefix: PromptPrefix,
     batch_tokens: int,
     threads: int,
-) -> tuple[str, int]:
-    """Return the key, hex SHA-256 of all that the numbers depend on, and how many requests it stands for.
+) -> Callable[[Iterable[Request]], str]:
+    """Return the function from a chunk of the pass to its key, hex SHA-256 of all that its numbers depend on.
 
     The token budget and the threads count below float32 only, where a number depends on its batch and on the
     order of a sum.
@@ -256,12 +284,12 @@ def key_of(
     }
     if cut := read.key.reading.windows:
         how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
-    count = 0
-    hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
-    for window in requests:
-        count += len(window)
-        for request in window:
-            about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
-            hasher.update(json.dumps(about).encode() + request.tokens.astype("<i4").tobytes())
-        del window, request
-    return hasher.hexdigest(), count
+    of_pass = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
+
+    def key(chunk: Iterable[Request]) -> str:
+        hasher = of_pass.copy()
+        for request in chunk:
+            hasher.update(_encoded(request))
+        return hasher.hexdigest()
+
+    return key

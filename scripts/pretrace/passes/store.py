@@ -1,4 +1,4 @@
-"""The content-addressed store of finished passes: {key}.parquet, and {key}.json with its SHA-256 and cost.
+"""The content-addressed store of chunks of passes: {key}.parquet, and {key}.json with its SHA-256 and cost.
 
 The record is written last: a file without one was not finished. Neither is ever changed, so that jobs may
 share a store, and what a failed or killed job had finished is found by the next.
@@ -6,7 +6,6 @@ share a store, and what a failed or killed job had finished is found by the next
 
 import contextlib
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +35,9 @@ SCHEMA = pa.schema(
 )
 
 
-def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
-    """Return the store's rows of one window; `values` as `Engine.statistics` gives them."""
-    scored = [request.scored(prompt_prefix) for request in window]
+def table_of(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
+    """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them."""
+    scored = [request.scored(prompt_prefix) for request in chunk]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], name: str) -> pa.Array:
@@ -47,19 +46,19 @@ def table_of(window: list[Request], prompt_prefix: PromptPrefix, values: list[np
         )
 
     columns = {
-        "text_id": [request.text_id for request in window],
-        "variant": [request.variant for request in window],
+        "text_id": [request.text_id for request in chunk],
+        "variant": [request.variant for request in chunk],
         "token_ids": lists(scored, "token_ids"),
-        "n_tokens": [request.n_tokens for request in window],
-        "truncated": [request.truncated for request in window],
-        "shots_used": [prompt_prefix.shots_used] * len(window),
-        "skipped": [request.skipped(prompt_prefix) for request in window],
+        "n_tokens": [request.n_tokens for request in chunk],
+        "truncated": [request.truncated for request in chunk],
+        "shots_used": [prompt_prefix.shots_used] * len(chunk),
+        "skipped": [request.skipped(prompt_prefix) for request in chunk],
     }
     # the kinds of statistics differ in their number
     [names] = [names for names in STATISTICS.values() if len(names) == len(values[0])]
     for name in STATISTICS["top40"]:
         parts = [value[names.index(name)] for value in values] if name in names else None
-        columns[name] = [None] * len(window) if parts is None else lists(parts, name)
+        columns[name] = [None] * len(chunk) if parts is None else lists(parts, name)
     return pa.Table.from_pydict(columns, schema=SCHEMA)
 
 
@@ -70,7 +69,7 @@ class Store:
     def remove_abandoned(self) -> None:
         """Remove unfinished files that nothing has written to for a day: their writer was killed.
 
-        A living job writes each window as it comes; should one be slower than that, it fails and stores nothing.
+        A living job writes its file at once.
         """
         for part in sorted(self.path.glob(".*.part")):
             with contextlib.suppress(FileNotFoundError):  # another job removed it first
@@ -82,7 +81,7 @@ class Store:
         return self.path / f"{key}.parquet"
 
     def record(self, key: str) -> dict[str, Any] | None:
-        """Return the record of a finished pass whose file is whole, else None; damaged files are removed."""
+        """Return the record of a stored chunk whose file is whole, else None; damaged files are removed."""
         file, record_file = self.file(key), self._record_file(key)
         if not record_file.is_file():
             return None
@@ -97,15 +96,11 @@ class Store:
         file.unlink(missing_ok=True)
         return None
 
-    def write(self, key: str, tables: Iterable[pa.Table]) -> str:
-        """Write one row group for each table as it comes; returns the file's SHA-256. See `finish`."""
+    def write(self, key: str, table: pa.Table) -> str:
+        """Write a chunk's rows; returns the file's SHA-256. See `finish`."""
         with atomic_path(self.file(key)) as part:
-            with pq.ParquetWriter(part, SCHEMA, compression="zstd") as writer:
-                for table in tables:
-                    writer.write_table(table, row_group_size=len(table))
-                    del table
-            sha256 = sha256_file(part)
-        return sha256
+            pq.write_table(table, part, compression="zstd", row_group_size=max(1, len(table)))
+            return sha256_file(part)
 
     def finish(self, key: str, record: dict[str, Any]) -> None:
         write_json(self._record_file(key), record)

@@ -151,6 +151,13 @@ class Pair:
         """The manifest of the passes, if a method or a reference needs any."""
         return self._in_shared("passes", "json") if self.requests else []
 
+    @property
+    def shares(self) -> list[str]:
+        """The manifests of the jobs that share the texts, if there are several."""
+        count = self.model.jobs
+        numbers = range(1, count + 1) if count > 1 else ()
+        return [self._in_shared("passes", f"{number}of{count}.json") for number in numbers]
+
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
         """The file of each input that the runs name, by kind (`methods.INPUTS`) and name; neighbours have none."""

@@ -205,6 +205,11 @@ class Model:
         return self.threads if self.start else 1
 
     @property
+    def jobs(self) -> int:
+        """The number of jobs that share the texts of a benchmark; an API is asked by one."""
+        return self.entry.resources.jobs if self.is_local else 1
+
+    @property
     def gpu(self) -> int:
         return self.entry.resources.gpu
 

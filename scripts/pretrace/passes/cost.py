@@ -1,0 +1,88 @@
+"""What passes cost: texts, tokens, seconds and memory of a chunk, and of a pass as the sum of its chunks."""
+
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+
+class Cost:
+    """Counts of one chunk and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
+
+    Tokens a second are computed ones, by wall time. CPU seconds are the process's, all threads together.
+    """
+
+    def __init__(self) -> None:
+        self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
+        self._begin, self._cpu = time.monotonic(), time.process_time()
+
+    def note(self) -> str:
+        speed, gpu = self.ran / self._seconds(), _peak_gpu_memory_mb()
+        on_gpu = "" if gpu is None else f", on the GPU {gpu:.0f} MB"
+        return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "texts": self.texts,
+            "skipped": self.skipped,
+            "truncated": self.truncated,
+            "tokens": self.tokens,
+            "seconds": round(self._seconds(), 3),
+            "cpu_seconds": round(time.process_time() - self._cpu, 3),
+            "tokens_per_second": round(self.ran / self._seconds(), 1),
+            "peak_memory_mb": round(_peak_memory_mb(), 1),
+            "peak_gpu_memory_mb": _peak_gpu_memory_mb(),
+        }
+
+    def _seconds(self) -> float:
+        return max(time.monotonic() - self._begin, 1e-6)
+
+
+def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the cost of a pass from the records of its chunks, in the keys of one record.
+
+    Counts and seconds are sums, tokens a second their ratio, memory the highest, the token budget the lowest.
+    """
+    seconds = sum(record["seconds"] for record in records)
+    computed = sum(record["tokens_per_second"] * record["seconds"] for record in records)
+    gpu_memory = [
+        record["peak_gpu_memory_mb"] for record in records if record["peak_gpu_memory_mb"] is not None
+    ]
+    return {
+        **{
+            key: sum(record[key] for record in records) for key in ("texts", "skipped", "truncated", "tokens")
+        },
+        "seconds": round(seconds, 3),
+        "cpu_seconds": round(sum(record["cpu_seconds"] for record in records), 3),
+        "tokens_per_second": round(computed / seconds, 1) if seconds else 0.0,
+        "peak_memory_mb": max((record["peak_memory_mb"] for record in records), default=None),
+        "peak_gpu_memory_mb": max(gpu_memory, default=None),
+        "batch_tokens": min((record["batch_tokens"] for record in records), default=None),
+        "gpu": ", ".join(sorted({record["gpu"] for record in records if record["gpu"]})) or None,
+    }
+
+
+def summary(cost: Mapping[str, Any]) -> str:
+    """Return the cost of a pass as its line in the log."""
+    left = f"{cost['skipped']} skipped, {cost['truncated']} truncated"
+    texts = f"{cost['texts']} texts ({left}), {cost['tokens']} tokens in {cost['seconds']:.1f} s"
+    return f"{texts}, {cost['tokens_per_second']:.0f} tokens/s, peak memory {cost['peak_memory_mb']:.0f} MB"
+
+
+def _peak_memory_mb() -> float:
+    """Return the peak memory of the process so far; Linux counts in KiB, macOS in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _peak_gpu_memory_mb() -> float | None:
+    return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
+
+
+def gpu_name(device: str) -> str | None:
+    """Return the name of the GPU that `device` is in this process, None for any other device."""
+    if not device.startswith("cuda"):
+        return None
+    return str(torch.cuda.get_device_name(device))
