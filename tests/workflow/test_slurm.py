@@ -129,7 +129,9 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
 
     assert results(project) == results(undisturbed)
     assert [one["JobState"] for one in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
-    of_target, of_reference = (jobs(f"run_passes_wildcards_smoke~{model}_") for model in ("target", "reference"))
+    of_target, of_reference = (
+        jobs(f"run_passes_wildcards_smoke~{model}_") for model in ("target", "reference")
+    )
     shares = [job for job in jobs("run_share") if "ArrayTaskId" in job]
     assert len({job["ArrayJobId"] for job in shares}) == 1
     assert [job["JobState"] for job in shares] == ["COMPLETED", "COMPLETED"]

@@ -5,6 +5,8 @@ Each test counts passes by the store's files: a file that stays as it was had no
 
 import json
 import os
+import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -156,3 +158,15 @@ def test_a_damaged_pass_is_named_and_the_same_command_recomputes_it(project):
     assert "Traceback" not in failed.stdout
     project.smoke(SCORES)
     assert file.read_bytes() == whole
+
+
+def test_jobs_that_share_a_pair_give_the_same_bytes(project):
+    study, alone = project.study(), (project.path / SCORES).read_bytes()
+    study["models"]["target"]["resources"]["jobs"] = 3
+    project.write_study(study)
+    shutil.rmtree(project.path / "results" / "passes")
+    printed = project.smoke(SCORES).stdout
+    assert printed.count("rule run_share:") == 3
+    assert (project.path / SCORES).read_bytes() == alone
+    log = project.path / "results/logs/run_passes/smoke~target/smoke~texts/smoke.log"
+    assert re.search(r"(\d+) passes in (\d+) chunks, \2 of them stored", log.read_text(encoding="utf-8"))
