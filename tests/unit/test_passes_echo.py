@@ -210,7 +210,7 @@ def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, servi
     assert served[0]["views"][0]["statistics"] == "likeliest"
     for view, own in zip(served[0]["views"], local[0]["views"], strict=True):
         echoed, rows = (
-            read_table(folder / entry["file"]).to_pylist()
+            read_table(folder / entry["files"][0]["file"]).to_pylist()
             for (_, folder), entry in ((served, view), (local, own))
         )
         assert len(echoed) == len(rows) > 0
@@ -286,7 +286,8 @@ def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
         served = run(record, [request(statistics="likeliest")], url=url, texts=texts, top40="next_token")
     local = run(record, [request(statistics="top40")], texts=texts)
     [far], [near] = (
-        read_table(folder / manifest["views"][0]["file"]).to_pylist() for manifest, folder in (served, local)
+        read_table(folder / manifest["views"][0]["files"][0]["file"]).to_pylist()
+        for manifest, folder in (served, local)
     )
     assert far["token_ids"] == near["token_ids"]
     for key, apart in (("logprobs", 0.15), ("highest", 0.15), ("top40", 0.05)):
