@@ -1,6 +1,5 @@
 #!/bin/sh
 # Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins.
-# envs/pretrace.yaml repeats them: snakemake --sdm conda copies that file elsewhere, so it cannot point to another one.
 # Run by hand when a dependency changes: sh envs/lock.sh
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,8 +23,3 @@ PYTHON
     # there are wheels of xllamacpp for Linux alone
     "$fresh/bin/pip" freeze | sed "s/^\(torch==[0-9.]*\)+.*/\1/; s/^\(xllamacpp==.*\)/\1; sys_platform == 'linux'/" | grep -v '^nvidia-\|^triton==\|^cuda-'
 } > envs/requirements.txt
-{
-    echo "# The pins of requirements.txt for conda users: snakemake --sdm conda. Written by envs/lock.sh."
-    printf '%s\n' "name: pretrace" "channels:" "  - conda-forge" "dependencies:" "  - python=3.12" "  - pip" "  - pip:"
-    grep -v '^#' envs/requirements.txt | sed 's/^/      - /'
-} > envs/pretrace.yaml

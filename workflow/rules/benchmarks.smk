@@ -8,8 +8,6 @@ rule build_benchmark:
     wildcard_constraints:
         benchmark=alternatives(PLAN.benchmarks_of_texts),
     priority: benchmark.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("build_benchmark"),
         entry=benchmark.written,
@@ -28,8 +26,6 @@ rule gather_documents:
         "results/logs/gather_documents/{benchmark}.log",
     wildcard_constraints:
         benchmark=alternatives(PLAN.benchmarks_of_answers),
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("gather_documents"),
         models=lambda wildcards: list(PLAN.answers_about(wildcards.benchmark)),

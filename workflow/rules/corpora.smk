@@ -15,8 +15,6 @@ rule stream_shard:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
         corpus=alternatives(PLAN.corpora(from_hub=True, kept=False)),
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
         pins=pins,
@@ -46,8 +44,6 @@ rule write_documents:
     wildcard_constraints:
         corpus=alternatives(PLAN.corpora(from_hub=False)),
     priority: corpus.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("write_documents"),
         entry=corpus.written,
@@ -65,8 +61,6 @@ rule count_tokens:
     log:
         "results/logs/count_tokens/{corpus}/{tokenizer}/{shard}.log",
     priority: corpus.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("count_tokens"),
         max_tokens=corpus_entry.max_tokens,
@@ -87,8 +81,6 @@ rule add_counts:
     log:
         "results/logs/add_counts/{corpus}/{tokenizer}.log",
     priority: corpus.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("add_counts"),
     script:

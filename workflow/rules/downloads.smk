@@ -9,8 +9,6 @@ localrules:
 rule check_hub:
     log:
         "results/<study>/logs/check_hub.log",
-    conda:
-        "../../envs/pretrace.yaml"
     script:
         "../../scripts/check_hub.py"
 
@@ -23,8 +21,6 @@ rule fetch_package:
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
     priority: PLAN.soon
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         download=lambda wildcards: PLAN.download(wildcards.file),
         attempts=config["attempts"],
@@ -39,8 +35,6 @@ rule fetch_dataset:
         "results/logs/fetch_dataset/{benchmark}/{part}.log",
     wildcard_constraints:
         part="texts|views",
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         entry=lambda wildcards: PLAN.benchmark(wildcards.benchmark).fetched(wildcards.part),
         pins=pins,

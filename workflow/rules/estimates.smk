@@ -10,8 +10,6 @@ rule cost_estimate:
         lambda wildcards: texts_of_apis(PLAN).values(),
     log:
         "results/<study>/logs/cost_estimate.log",
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         work=lambda wildcards: api_work(PLAN),
         apis=PLAN.apis,
@@ -26,8 +24,6 @@ rule cost_estimate:
 rule compute_estimate:
     log:
         "results/<study>/logs/compute_estimate.log",
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         table=f"results/{STUDY.name}/compute_estimate.md",
     script:

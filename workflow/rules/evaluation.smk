@@ -10,8 +10,6 @@ rule evaluate_methods:
     log:
         "results/<study>/logs/evaluate_methods/{model}/{benchmark}.log",
     priority: pair.priority_of_results
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("evaluate_methods"),
         study=STUDY.name,
@@ -35,8 +33,6 @@ rule compute_statistic:
     wildcard_constraints:
         statistic=alternatives(STATISTICS),
     priority: pair.priority_of_results
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("compute_statistic"),
         resamples=config["resamples"],
@@ -58,8 +54,6 @@ rule measure_extraction:
     log:
         "results/<study>/logs/measure_extraction/{model}/{benchmark}.log",
     priority: pair.priority_of_results
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("measure_extraction"),
         extraction=pair.extraction,

@@ -10,8 +10,6 @@ rule fetch_model:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
         model=alternatives(PLAN.models_from("hub")),
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         entry=model.fetched,
         pins=pins,
@@ -31,8 +29,6 @@ rule convert_gguf:
     wildcard_constraints:
         model=alternatives(PLAN.models_from("gguf_wheel")),
     priority: model.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("convert_gguf"),
         member=model_entry.member,
@@ -50,8 +46,6 @@ rule register_checkpoint:
     wildcard_constraints:
         model=alternatives(PLAN.models_from("local")),
     priority: model.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("register_checkpoint"),
         path=model.path,
@@ -70,8 +64,6 @@ rule train_tokenizer:
     wildcard_constraints:
         vocabulary=r"\d+",
     priority: corpus.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("train_tokenizer"),
     script:
@@ -94,8 +86,6 @@ rule train_model:
     wildcard_constraints:
         model=alternatives(PLAN.models_from("trained")),
     priority: model.priority
-    conda:
-        "../../envs/pretrace.yaml"
     threads: model.training_threads
     resources:
         mem_mb=each_attempt(model.training_mem_mb),
@@ -118,8 +108,6 @@ rule train_shadows:
     log:
         "results/<study>/logs/train_shadows/{model}/{benchmark}.log",
     priority: model.priority
-    conda:
-        "../../envs/pretrace.yaml"
     resources:
         mem_mb=each_attempt(model.training_mem_mb),
         runtime=each_attempt(model.runtime),

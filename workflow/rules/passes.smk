@@ -19,8 +19,6 @@ rule run_passes:
     wildcard_constraints:
         model=alternatives(PLAN.models_here),
     priority: pair.priority
-    conda:
-        "../../envs/pretrace.yaml"
     threads: model.threads
     resources:
         gpu=model.gpu,

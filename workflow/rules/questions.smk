@@ -20,8 +20,6 @@ rule answer_questions:
     wildcard_constraints:
         model=alternatives(PLAN.models_here),
     priority: pair.priority
-    conda:
-        "../../envs/pretrace.yaml"
     threads: model.threads
     resources:
         gpu=model.gpu,
@@ -58,8 +56,6 @@ rule import_answers:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.models_from("answers")),
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("import_answers"),
     script:
@@ -77,8 +73,6 @@ rule calibrate_answers:
     log:
         "results/<study>/logs/calibrate_answers/{model}/{benchmark}.log",
     priority: pair.priority_of_results
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,

@@ -16,8 +16,6 @@ rule render_table:
     wildcard_constraints:
         artifact=alternatives(PLAN.artifacts_of("table")),
     priority: artifact.priority
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_artifact"),
         artifact=artifact.resolved,
@@ -60,8 +58,6 @@ rule record_provenance:
         revisions=update("results/<study>/revisions.yaml"),
     log:
         "results/<study>/logs/record_provenance.log",
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("record_provenance"),
         config=config,
@@ -83,8 +79,6 @@ rule render_report:
         headline="results/<study>/headline.txt",
     log:
         "results/<study>/logs/render_report.log",
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_report"),
         study=STUDY.name,

@@ -12,8 +12,6 @@ rule score_methods:
     log:
         "results/<study>/logs/score_methods/{model}/{benchmark}.log",
     priority: pair.priority_of_results
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,

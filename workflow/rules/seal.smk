@@ -12,8 +12,6 @@ rule seal_plan:
     log:
         "results/<study>/logs/seal_plan.log",
     priority: PLAN.sealing
-    conda:
-        "../../envs/pretrace.yaml"
     params:
         plan=PLAN.sealed(config),
     script:

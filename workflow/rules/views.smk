@@ -17,8 +17,6 @@ rule make_view:
     wildcard_constraints:
         view=alternatives(PLAN.views_made),
     priority: view.priority
-    conda:
-        "../../envs/pretrace.yaml"
     threads: view.threads
     resources:
         gpu=view.gpu,

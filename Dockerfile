@@ -1,0 +1,7 @@
+# The pins of envs/requirements.txt and the command pretrace; it runs in /work. Not tested: no machine of ours builds images.
+#   docker build --tag pretrace . && docker run --rm --volume "$PWD:/work" pretrace --cores all
+FROM python:3.12-slim
+COPY . /pretrace
+RUN pip install --no-cache-dir -r /pretrace/envs/requirements.txt /pretrace
+WORKDIR /work
+ENTRYPOINT ["pretrace"]
