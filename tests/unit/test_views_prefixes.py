@@ -11,7 +11,15 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.overlap import overlapping
-from pretrace.views.prefixes import COLUMNS, balanced, draw_prefixes, excluded, shot_texts, shots_reader
+from pretrace.views.prefixes import (
+    COLUMNS,
+    balanced,
+    draw_prefixes,
+    evaluated,
+    excluded,
+    shot_texts,
+    shots_reader,
+)
 from pretrace.views.readings import SEPARATORS, PassKey, Reading, Shots
 
 
@@ -194,13 +202,13 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
             for length in (32, 64) for label, n in ((0, 18), (1, 30)) for i in range(length, length + n)]  # fmt: skip
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    kept = [balanced(prefixes, table, draw) for draw in range(2)]
+    kept = [balanced(prefixes, table, draw, evaluated(prefixes, table, draw)) for draw in range(2)]
     for draw in range(2):
         assert not kept[draw] & excluded(prefixes, table, draw)
         sizes = table[table["text_id"].isin(kept[draw])].groupby(["length", "label"]).size()
         assert sizes.tolist() == [11] * 4
     assert kept[0] != kept[1]
-    assert balanced(prefixes, table.iloc[::-1], 0) == kept[0]
+    assert balanced(prefixes, table.iloc[::-1], 0, evaluated(prefixes, table, 0)) == kept[0]
 
 
 def test_a_prefix_is_named_by_what_it_is() -> None:

@@ -114,7 +114,11 @@ def _evaluate_units(
 ) -> tuple[Rows, Rows]:
     rankings = Rankings(units)
     choices = choose(units, rankings, settings)
-    describe = _Described(units, settings, choices, mostly_empty(units, settings))
+    learned = [
+        settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
+        for column in units.columns
+    ]
+    describe = _Described(units, settings, choices, mostly_empty(units, settings), np.array(learned))
     grid = [
         Estimand("grid", metric, (RankingKey(column),))
         for column in range(len(units.columns))
@@ -161,12 +165,13 @@ def _evaluate_units(
 
 @dataclass(frozen=True)
 class _Described:
-    """Tell what the rows of some units are of; `empty` (columns,) as `mostly_empty` gives it."""
+    """Tell what rows are of; `empty` (columns,) as `mostly_empty` gives it, `learned` (columns,): from labels."""
 
     units: RankedUnits
     settings: Settings
     choices: Choices
     empty: Flags
+    learned: Flags
 
     def keys(self, estimand: Estimand) -> tuple[Any, ...]:
         """Return the keys of a row: settings in fold order; empty where a method has none."""
@@ -184,7 +189,7 @@ class _Described:
         """Return the marks of a row; `sizes`: the members and non-members of each ranking."""
         units, selection = self.units, estimand.selection
         columns = [key.column for key in estimand.rankings]
-        scored = [units.columns[column] for column in columns]
+        convention = self.settings.METHODS[units.columns[columns[0]].method].convention
         level = level_of(METRICS[estimand.metric])
         few = selection == "held_out" and units.few_documents
         chosen = selection in ("best_on_test", "held_out") and not few
@@ -193,14 +198,10 @@ class _Described:
             "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
             "few_documents": few,
             "conditional_on_documents": units.groups.conditional,
-            "cross_fitted": any(
-                self.settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
-                for column in scored
-            ),
-            "convention_default": selection == "default"
-            and bool(self.settings.METHODS[scored[0].method].convention),
+            "cross_fitted": self.learned[columns].any(),
+            "convention_default": selection == "default" and bool(convention),
             "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
-            "over_5_percent_empty": bool(self.empty[columns].any()),
+            "over_5_percent_empty": self.empty[columns].any(),
         }
         return ";".join(sorted(mark for mark, holds in marks.items() if holds))
 

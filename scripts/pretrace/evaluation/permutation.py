@@ -1,7 +1,7 @@
 """The AUC under relabellings within documents: an exact test where the split was drawn at random within them."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ def relabelled_aucs(
     Held-out settings are chosen again under each relabelling, as `selection.choose` chooses them; folds hold whole
     documents and stay. A score that is learned from labels would have to be learned again, too, and has no entry.
     """
-    auc_of: dict[Estimand, Callable[[Floats], Floats]] = {}
+    auc_of: dict[Estimand, Callable[[_Labels], Floats]] = {}
     for estimand in choices.estimands:
         key = units.columns[estimand.rankings[0].column]._replace(setting="")
         tested = METRICS[estimand.metric] == "auc" and estimand.selection in ("default", "held_out")
@@ -48,12 +48,28 @@ def relabelled_aucs(
             among = choices.candidates[key]
             held_out = len(estimand.rankings) > 1
             auc_of[estimand] = _held_out(units, among) if held_out else _default(units, among[0])
-    parts = [
-        [auc(labels) for auc in auc_of.values()]
-        for labels in relabellings(units.label, units.document, count, seed)
-    ]
+    parts = []
+    for drawn in relabellings(units.label, units.document, count, seed):
+        labels = _Labels(drawn.astype(np.float32))
+        parts.append([auc(labels) for auc in auc_of.values()])
     aucs = map(np.concatenate, zip(*parts, strict=True))
     return dict(zip(auc_of, aucs, strict=True))
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """A part of the relabellings, float32 (texts, relabellings): most scores rank the same texts, taken once."""
+
+    labels: NDArray[np.float32]
+    _taken: dict[bytes, tuple[NDArray[np.float32], Floats]] = field(default_factory=dict)
+
+    def of(self, rows: Whole) -> tuple[NDArray[np.float32], Floats]:
+        """Return the labels of some texts, and the number of members under each relabelling."""
+        key = rows.tobytes()
+        if key not in self._taken:
+            own = self.labels[rows]
+            self._taken[key] = own, own.sum(axis=0, dtype=np.float64)
+        return self._taken[key]
 
 
 @dataclass(frozen=True)
@@ -69,16 +85,18 @@ class _Midranks:
         scores = units.scores[np.asarray(columns)[:, None], taken]
         return cls(taken, np.stack([_midranks(row) for row in scores]).astype(np.float32))
 
-    def counts(self, labels: Floats) -> tuple[Floats, Floats]:
+    def counts(self, labels: _Labels) -> tuple[Floats, Floats]:
         """Count pairs in which the member scores higher, ties by half (columns, relabellings), and all pairs
         (relabellings,).
 
         Mann and Whitney, 1947: the sum of the members' ranks, less what it is at least.
         """
-        of_rows = labels[self.rows]
-        members = of_rows.sum(axis=0)
-        higher = self.ranks.astype(np.float64) @ of_rows - members * (members + 1) / 2
-        return higher, members * (len(self.rows) - members)
+        of_rows, members = labels.of(self.rows)
+        texts = len(self.rows)
+        # float32 holds whole numbers up to 2**24: twice the sum of all ranks, which are whole or halves
+        ranks = self.ranks if texts * (texts + 1) <= 2**24 else self.ranks.astype(np.float64)
+        higher = (ranks @ of_rows).astype(np.float64) - members * (members + 1) / 2
+        return higher, members * (texts - members)
 
 
 def _midranks(scores: Floats) -> Floats:
@@ -87,25 +105,25 @@ def _midranks(scores: Floats) -> Floats:
     return (ascending.searchsorted(scores, "left") + ascending.searchsorted(scores, "right") + 1) / 2
 
 
-def _default(units: RankedUnits, column: int) -> Callable[[Floats], Floats]:
+def _default(units: RankedUnits, column: int) -> Callable[[_Labels], Floats]:
     ranks = _Midranks.of(units, [column], np.ones(len(units.label), dtype=bool))
 
-    def auc(labels: Floats) -> Floats:
+    def auc(labels: _Labels) -> Floats:
         higher, pairs = ranks.counts(labels)
         return _share(higher[0], pairs)
 
     return auc
 
 
-def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[Floats], Floats]:
+def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[_Labels], Floats]:
     """`among`: the columns to choose from, the most preferred first."""
     folds = [
         (_Midranks.of(units, among, units.fold == fold), _Midranks.of(units, among, units.fold != fold))
         for fold in units.folds
     ]
 
-    def auc(labels: Floats) -> Floats:
-        everywhere, all_pairs = np.zeros((2, labels.shape[1]))
+    def auc(labels: _Labels) -> Floats:
+        everywhere, all_pairs = np.zeros((2, labels.labels.shape[1]))
         for inside, outside in folds:
             best = outside.counts(labels)[0].argmax(axis=0)
             higher, pairs = inside.counts(labels)

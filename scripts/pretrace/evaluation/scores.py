@@ -127,10 +127,8 @@ def evaluation_sets(
     for draw in sorted(map(int, prefixes["draw"].unique())):
         if draws is not None and draw not in draws:
             continue
-        ids = {
-            "without_prefixes": frozenset(evaluated(prefixes, benchmark, draw)),
-            "balanced": frozenset(balanced(prefixes, benchmark, draw)),
-        }
+        left = evaluated(prefixes, benchmark, draw)
+        ids = {"without_prefixes": left, "balanced": balanced(prefixes, benchmark, draw, left)}
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
         sets += [EvaluationSet(name, draw, text_ids, nonmembers) for name, text_ids in ids.items()]
         log.info("draw %d: %d texts, %d without its prefixes, %d balanced",

@@ -98,11 +98,15 @@ class Rankings:
         """
         counts = self.counts((key for estimand in estimands for key in estimand.rankings), weights)
         values = np.empty((len(estimands), weights.shape[1]))
+        pairs = np.empty_like(values)
         for row, estimand in enumerate(estimands):
-            numerator = sum(counts[key][0][estimand.metric] for key in estimand.rankings)
-            pairs = np.asarray(sum(counts[key][1] for key in estimand.rankings))
-            values[row] = np.divide(numerator, pairs, out=np.full(len(pairs), np.nan), where=pairs > 0)
-        return values
+            first, *others = (counts[key] for key in estimand.rankings)
+            values[row], pairs[row] = first[0][estimand.metric], first[1]
+            for numerators, weight in others:
+                values[row] += numerators[estimand.metric]
+                pairs[row] += weight
+        values[pairs == 0] = np.nan
+        return np.divide(values, pairs, out=values, where=pairs > 0)
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:

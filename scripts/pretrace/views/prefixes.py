@@ -4,7 +4,7 @@ Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihood
 Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,12 +175,14 @@ def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) ->
     return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
 
 
-def balanced(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """Return the evaluated ids with as many of each class: the larger class is cut, in an order of the draw.
+def balanced(
+    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, evaluated: Collection[str]
+) -> set[str]:
+    """Return of the evaluated ids as many of each class: the larger class is cut, in an order of the draw.
 
     Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
     """
-    left = benchmark[benchmark["text_id"].isin(evaluated(prefixes, benchmark, draw))]
+    left = benchmark[benchmark["text_id"].isin(evaluated)]
     seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
