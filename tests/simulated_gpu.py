@@ -86,7 +86,7 @@ class SimulatedGPUs(TorchDispatchMode):
         same_dtype = kwargs.get("dtype") in (None, *(tensor.dtype for tensor in tensors[:1]))
         if packet is aten._to_copy and device == tensors[0].device and same_dtype:
             return tensors[0]
-        if device != CPU:
+        if device != CPU and not operation.is_view:  # a view takes no memory
             self.operations += 1
             if self.operations in self.full:
                 raise torch.OutOfMemoryError(f"CUDA out of memory: operation {self.operations}")

@@ -121,7 +121,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
                 "statistics": "logprobs" if kind else "full", "texts": int(of.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,
                 "tokens_per_second": 500.0 if kind else 2000.0,  # half of them are repeats
-                "peak_memory_mb": 500.0 + len(kind),
+                "peak_memory_mb": 500.0 + len(kind), "prefix_way": "keys and values" if kind else None,
             })  # fmt: skip
     return {"dtype": "float32", "device": "cpu", "model": MODEL, "benchmark": BENCHMARK, "views": views}
 

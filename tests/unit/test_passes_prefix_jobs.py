@@ -114,6 +114,7 @@ def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, enco
     manifest = job([*requests, request(**NO_PREFIX)])
     assert sorted(len(parts) for parts in encoded) == [5, 5, 5, 5]
     assert len(manifest["views"]) == 17
+    assert [entry["prefix_way"] for entry in manifest["views"]] == [None] + ["keys and values"] * 16
     for count in (1, 4):
         expected = expected_statistics(tiny_model("llama"), ids_of("<s>", *POOL[:count]), ids_of(TEXTS[0]))[0]
         first, *_ = rows(job, manifest, prefix="nonmember", draw=0, shots=count)

@@ -1,6 +1,7 @@
 """Shared prefixes: equal to the prefix put before each text, encoded once, and never copied for a batch."""
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
     for start, batch_tokens in [((0,), 40), ((), 10_000), ((1, 2), 1)]:
         engine = Engine(model, "tiny", batch_tokens)
         check(engine, model, PromptPrefix(start, SHOTS))
-        assert engine._sharing is WAYS[kind]
+        assert engine.sharing is WAYS[kind]
 
 
 @pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
@@ -107,7 +108,34 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
     assert alive == [0]
 
 
-def test_a_model_whose_cache_misleads_is_noticed(tiny_model, monkeypatch):
+def deep_with_outliers(model, times=8):
+    """A model of this kind with more layers and outlier weights, in bfloat16: rounding moves features by up to half."""
+    config = model.config.to_dict()
+    for key, value in config.items():
+        if isinstance(value, list) and len(value) == model.config.num_hidden_layers:  # a value for each layer
+            config[key] = value * times
+    if "attention_types" in config:  # GPT-Neo's
+        config["attention_types"] = [[["global", "local"], times]]
+    config[type(model.config).attribute_map.get("num_hidden_layers", "num_hidden_layers")] *= times
+    config = transformers.AutoConfig.for_model(**config)
+    torch.manual_seed(0)
+    deep = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for weight in deep.parameters():
+            if weight.dim() > 1:
+                weight.mul_(torch.where(torch.rand(weight.shape) < 0.02, 240.0, 8.0))
+    return deep.bfloat16()
+
+
+@pytest.mark.parametrize("kind", tiny_models.CACHES)
+def test_rounding_does_not_decide_how_a_prefix_is_read(tiny_model, kind):
+    assert Engine(deep_with_outliers(tiny_model(kind)), "tiny", 60).sharing is WAYS[kind]
+
+
+@pytest.mark.parametrize("kind", ["llama", "jamba"])
+def test_a_way_that_misleads_is_not_taken_and_the_warning_has_numbers(
+    tiny_model, monkeypatch, log_lines, kind
+):
     """As a sliding-window cache that forgets, or a state that is ignored: concatenation is right then."""
     monkeypatch.setattr(
         sharing, "_after", lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2)
@@ -115,15 +143,26 @@ def test_a_model_whose_cache_misleads_is_noticed(tiny_model, monkeypatch):
     monkeypatch.setattr(
         SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)
     )
-    engine = Engine(tiny_model("llama"), "tiny", 60)
-    check(engine, tiny_model("llama"), PromptPrefix((0,), SHOTS))
-    assert engine._sharing is None
+    engine = Engine(tiny_model(kind), "tiny", 60)
+    check(engine, tiny_model(kind), PromptPrefix((0,), SHOTS))
+    assert engine.sharing is None
+    assert re.search(r"off by [\d.]+ of their norm .* \(tolerance 0.001\)", log_lines.text)
 
 
-def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model):
-    config = transformers.LlamaConfig(**tiny_model("llama").config.to_diff_dict())
-    config.rope_parameters = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
-    model = transformers.LlamaForCausalLM(config).eval()
+ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma3"])
+def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model, kind):
+    sizes = tiny_model("gemma2" if kind == "gemma3" else kind).config.to_diff_dict()
+    sizes = {key: value for key, value in sizes.items() if key not in ("layer_types", "model_type")}
+    if kind == "gemma3":  # one rotary embedding for each kind of layer
+        plain = {"rope_type": "default", "rope_theta": 10000.0}
+        rope = {"sliding_attention": plain, "full_attention": ROPE}
+        config = transformers.Gemma3TextConfig(**sizes | {"rope_parameters": rope, "layer_types": list(rope)})
+    else:
+        config = transformers.LlamaConfig(**sizes | {"rope_parameters": ROPE})
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
     engine = Engine(model, "tiny", 60)
     check(engine, model, PromptPrefix((0,), SHOTS))
-    assert engine._sharing is None
+    assert engine.sharing is None

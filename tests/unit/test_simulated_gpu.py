@@ -108,7 +108,7 @@ def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, kind,
         assert engine.features.gpus == number
         for prompt_prefix, values in zip((PLAIN, PREFIX), expected, strict=True):
             same(passes(engine, prompt_prefix), values)
-        assert engine._sharing is (SteppedState if kind == "mamba" else SharedCache)
+        assert engine.sharing is (SteppedState if kind == "mamba" else SharedCache)
         assert engine.batch_tokens == BUDGET
         same(letters(target, model, counts), expected_letters)
 
@@ -152,7 +152,6 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
     before = gpus.operations
     expected, total = compute(), gpus.operations - before
     assert worker.batch_tokens == 200
-    # the first operations are those of the probe that says how a prefix is shared
     for number in sorted({5, 20, 40, *np.linspace(1, total, 5).astype(int).tolist()}):
         worker, compute = work(model)
         gpus.full = {gpus.operations + number}
@@ -175,7 +174,11 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
 
 
 def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, monkeypatch):
-    monkeypatch.setattr(sharing, "_after", lambda shared, own: torch.cat([shared.cpu(), own], dim=-2))
+    monkeypatch.setattr(
+        sharing,
+        "_after",
+        lambda shared, own: torch.cat([shared.cpu().expand(len(own), -1, -1, -1), own], dim=-2),
+    )
     with pytest.raises(RuntimeError, match="same device"):
         passes(Engine(on_gpu(), "tiny", BUDGET), PREFIX)
 
@@ -188,7 +191,7 @@ def test_what_a_model_says_that_shares_no_prefix_is_logged_once(tiny_model, log_
     monkeypatch.setattr(SharedCache, "__init__", refused)
     monkeypatch.setattr(SteppedState, "__init__", refused)
     same(passes(Engine(tiny_model("llama"), "tiny", 15), PREFIX), expected)
-    assert log_lines.text.count("not shared by its keys and values (TypeError: no such cache)") == 1
+    assert log_lines.text.count("cannot be shared by keys and values (TypeError: no such cache)") == 1
 
 
 @pytest.mark.parametrize(

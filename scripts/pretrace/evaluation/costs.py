@@ -14,6 +14,7 @@ BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 KEPT = (
     "view", "altered", "prefix", "draw", "shots", "subset", "length", "statistics", "texts", "skipped", "truncated",
     "tokens", "seconds", "cpu_seconds", "tokens_per_second", "peak_memory_mb",
+    "prefix_way",
 )  # fmt: skip
 
 

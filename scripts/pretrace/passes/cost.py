@@ -61,7 +61,10 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "peak_memory_mb": max((record["peak_memory_mb"] for record in records), default=None),
         "peak_gpu_memory_mb": max(gpu_memory, default=None),
         "batch_tokens": min((record["batch_tokens"] for record in records), default=None),
-        "gpu": ", ".join(sorted({record["gpu"] for record in records if record["gpu"]})) or None,
+        **{
+            key: ", ".join(sorted({record[key] for record in records if record.get(key)})) or None
+            for key in ("gpu", "prefix_way")
+        },
     }
 
 

@@ -12,7 +12,7 @@ from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import STATISTICS, Request
-from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of
+from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of, way_name
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -119,20 +119,25 @@ class Engine:
         )
 
     @cached_property
-    def _sharing(self) -> PrefixSharing | None:
+    def sharing(self) -> PrefixSharing | None:
+        """How this model shares a prompt prefix; None if it is put before every text."""
         with torch.inference_mode():
             return sharing_of(self.features, self.name)
 
+    def prefix_way(self, prompt_prefix: PromptPrefix) -> str | None:
+        """Return how texts are read after this prompt prefix; None without shots."""
+        return way_name(self.sharing) if prompt_prefix.shots else None
+
     def _shares(self, prompt_prefix: PromptPrefix) -> bool:
-        return bool(prompt_prefix.shots) and self._sharing is not None
+        return bool(prompt_prefix.shots) and self.sharing is not None
 
     def _encoding(self, prompt_prefix: PromptPrefix) -> Encoded | None:
         """The shared prompt prefix, encoded; the last one is reused if it begins with this one."""
-        if not prompt_prefix.shots or self._sharing is None:
+        if not prompt_prefix.shots or self.sharing is None:
             return None
         if self._encoded is None or not self._encoded.serves(prompt_prefix.parts):
             self._encoded = None  # never two at a time
-            self._encoded = self._sharing(self.features, prompt_prefix.parts)
+            self._encoded = self.sharing(self.features, prompt_prefix.parts)
         return self._encoded
 
     def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str) -> torch.Tensor:

@@ -33,6 +33,7 @@ class Features:
         """
         with torch.inference_mode():
             self._head = output_layer(model)
+        self.model = model
         self._module = model if self._head is None else model.base_model
         self._attention = attention
         devices = [weight.device for weight in model.parameters()]
@@ -42,9 +43,11 @@ class Features:
             # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
             # grouped heads need not be repeated, which takes a seventh of such a pass
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
-        config = model.config.get_text_config()
-        self.vocabulary = config.vocab_size
-        self.rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "")
+        self.vocabulary = model.config.get_text_config().vocab_size
+
+    def of_model(self, model: Any) -> "Features":
+        """Return the features of another model, which computes attention in the same way."""
+        return Features(model, self._attention)
 
     @property
     def has_separate_head(self) -> bool:

@@ -232,7 +232,8 @@ def _compute(
                     records[chunk.key] = stored
                     continue
                 table, cost = _computed(requests, task, engine, progress)
-                record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu}
+                way = engine.prefix_way(task.prompt_prefix) if isinstance(engine, Engine) else None
+                record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu, "prefix_way": way}
                 store.finish(chunk.key, record)
                 records[chunk.key] = record
             log.info("%s: %s", task.read.key.name, summary(cost_of([records[key] for key in sorted(wanted)])))

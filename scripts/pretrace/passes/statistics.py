@@ -33,7 +33,7 @@ class Head:
 
     def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
         """`hidden` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `STATISTICS`."""
-        hidden, targets = hidden.to(self._weight.device), targets.to(self._weight.device)
+        hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
         out = torch.empty(len(STATISTICS[statistics]), len(targets), device=hidden.device)
         for chunk in _spans(len(targets), _CHUNK):
             logits = self._logits[: chunk.stop - chunk.start]
@@ -53,7 +53,7 @@ class Head:
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """`hidden` [n, width] and `ids` [m] -> float32 [n, m], summed in float32 whatever the weights' dtype."""
-        hidden, ids = hidden.to(self._weight.device), ids.to(self._weight.device)
+        hidden, ids = hidden.to(self._weight.device, self._narrow), ids.to(self._weight.device)
         found = hidden.float() @ self._weight[:, ids].float()
         return found if self._bias is None else found + self._bias[ids]
 
@@ -130,6 +130,11 @@ def output_layer(model: Any) -> Head | None:
     if hidden is None or hidden.shape[-1] != layer.weight.shape[1]:
         return None
     close = torch.allclose(
-        layer(hidden).float().to(logits.device), logits, rtol=1e-3, atol=1e-5, equal_nan=True
+        # Mamba's hidden states are float32 whatever the weights' type
+        layer(hidden.to(layer.weight.dtype)).float().to(logits.device),
+        logits,
+        rtol=1e-3,
+        atol=1e-5,
+        equal_nan=True,
     )
     return Head(layer.weight, layer.bias) if close else None

@@ -120,6 +120,11 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
         "second are computed ones: equal texts are computed once.",
         f"Device and precision: {', '.join(f'{device}, {dtype}' for device, dtype in devices)}.",
     ]
+    prefixed = frame[frame["prefix_way"].notna()]
+    if len(prefixed):
+        ways = prefixed.groupby("prefix_way")["model"].unique()
+        listed = "; ".join(f"{way} ({', '.join(sorted(models))})" for way, models in ways.items())
+        notes.append(f"How a prefix is read: {listed}.")
     truncated, skipped = int(frame["truncated"].sum()), int(frame["skipped"].sum())
     if truncated or skipped:
         notes.append(f"{truncated:,} texts were truncated to the context, {skipped:,} had nothing to score.")
