@@ -13,6 +13,7 @@ with job_log(snakemake.log[0]):
         draws=prefix.draws,
         placebos=prefix.placebos,
         texts=prefix.texts,
+        authors_draw=prefix.authors_draw,
         seed=seed_of("prefixes", snakemake.params.split, prefix.seed),
     )
     write_parquet(snakemake.output[0], drawn)

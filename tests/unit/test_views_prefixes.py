@@ -1,5 +1,6 @@
 """Prefix draws: nested, seeded, within a class; and nothing that overlaps the pool is evaluated."""
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,25 @@ def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
     assert len(set(pools)) == 3
     assert set(draw_prefixes(TABLE, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
     pd.testing.assert_frame_equal(draw_prefixes(TABLE.iloc[::-1], pool=7, draws=3, seed=0), PREFIXES)
+
+
+def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
+    prefixes = draw_prefixes(TABLE, pool=7, draws=3, seed=0, authors_draw=True)
+    others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, PREFIXES[PREFIXES["draw"] > 0].reset_index(drop=True))
+    drawn = prefixes[prefixes["draw"].eq(0)].groupby(["length", "kind"])["text_id"].agg(list)
+    for length in (32, 64, 128):  # as in its main.py, a run for each length
+        data = TABLE[TABLE["length"].eq(length)].sort_values("text_id")
+        members, nonmembers = (data.loc[data["label"].eq(label), "text_id"].tolist() for label in (1, 0))
+        random.seed(42)
+        random.shuffle(members)
+        random.shuffle(nonmembers)
+        assert drawn[length, "member"] == members[:7]
+        assert drawn[length, "nonmember"] == nonmembers[:7]
+    with pytest.raises(InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"):
+        draw_prefixes(
+            nested(documents=1, of=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True
+        )
 
 
 def test_a_smaller_pool_is_the_beginning_of_a_larger_one() -> None:

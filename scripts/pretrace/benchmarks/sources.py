@@ -60,6 +60,9 @@ class Prefix(Keys):
     """Seed of the draws."""
     placebos: Annotated[int, Field(ge=0)] = 0
     """Number of further draws, numbered after the others; each takes another member document as the non-members."""
+    authors_draw: bool = False
+    """Draw 0 is the one of Con-ReCall's released code: with seed 42 the members of each subset and length are shuffled,
+    then the non-members, and the first ones are the shots."""
     texts: Maybe[Count] = None
     """Texts of each class, subset and length that are evaluated in a draw, and read after its shots (default, all
     remaining texts)."""

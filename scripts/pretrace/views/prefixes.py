@@ -4,6 +4,7 @@ Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihood
 Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
 """
 
+import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ def draw_prefixes(
     seed: int,
     placebos: int = 0,
     texts: int | None = None,
+    authors_draw: bool = False,
 ) -> "pd.DataFrame":
     """Draw shots (columns: COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
 
@@ -48,7 +50,8 @@ def draw_prefixes(
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
     of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
     another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
-    on (default: all that are left). Raises `InputError` if a class has too few texts.
+    on (default: all that are left). `authors_draw`: draw 0 is that of Con-ReCall's released code. `InputError` if
+    a class has too few texts.
     """
     import pandas as pd
 
@@ -57,7 +60,8 @@ def draw_prefixes(
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
             keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
-            shots = list(_shots(of_subset, str(subset), pool, (seed, draw)))
+            drawn = _authors_shots if authors_draw and draw == 0 else _shots
+            shots = list(drawn(of_subset, str(subset), pool, (seed, draw)))
             evaluated = list(_evaluated(of_subset, shots, texts, seed)) if texts else []
             rows += [keys | row for row in (*shots, *evaluated)]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
@@ -85,7 +89,7 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
 def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
     for kind, label in KINDS.items():
         by_length = _by_length(of_subset[of_subset["label"].eq(label)])
-        where = f"{kind} texts{f' of {subset}' if subset else ''}"
+        where = _texts_of(kind, subset)
         if not by_length:
             raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
         leading = _leading(by_length)
@@ -94,14 +98,40 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
         chosen: list[str] = []
         for length, texts in by_length.items():
             if not (chosen and leading):
-                if len(texts) <= pool:
-                    raise InputError(
-                        f"a pool of {pool} {where} leaves none of the {len(texts)}"
-                        f"{f' of length {length}' if length else ''} to evaluate; "
-                        "lower `pool` under the benchmark's key prefix, or ask for fewer shots."
-                    )
+                _check_pool(pool, len(texts), where, length)
                 chosen = _order(texts, "prefix", *seed)[:pool]
             yield from _rows(length, kind, [leading[length][id] for id in chosen] if leading else chosen)
+
+
+def _texts_of(kind: str, subset: str) -> str:
+    return f"{kind} texts{f' of {subset}' if subset else ''}"
+
+
+def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
+    if count <= pool:
+        raise InputError(
+            f"a pool of {pool} {where} leaves none of the {count}{f' of length {length}' if length else ''} to "
+            "evaluate; lower `pool` under the benchmark's key prefix, or ask for fewer shots."
+        )
+
+
+def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[int, int]) -> Iterator[Row]:
+    """Draw as Con-ReCall's code: random.seed(42), the members of a length shuffled, then its non-members.
+
+    The code shuffles texts in the order of their source, which ids that are running numbers keep; it does not look for
+    equal texts.
+    """
+    import pandas as pd
+
+    for length, texts in of_subset.groupby("length", dropna=False):
+        rng = random.Random(42)
+        for kind, label in KINDS.items():
+            ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
+            _check_pool(
+                pool, len(ids), _texts_of(kind, subset), None if pd.isna(length) else int(str(length))
+            )
+            rng.shuffle(ids)
+            yield from _rows(length, kind, ids[:pool])
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:

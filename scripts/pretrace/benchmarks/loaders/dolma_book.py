@@ -50,22 +50,23 @@ class Book(NamedTuple):
     text: str
 
 
-def released_since(catalogue: Path, day: str) -> list[str]:
-    """Return the ids of English texts that Project Gutenberg released on `day` or later, in the catalogue's order."""
+def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
+    """Return (day, id) of the English texts that Project Gutenberg released on `day` or later, in order of release."""
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
             raise InputError(
                 f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
             )
-        return [
-            row["Text#"]
+        books = [
+            (row["Issued"], row["Text#"])
             for row in reader
             if row["Type"] == "Text"
             and row["Language"] == "en"
             and row["Issued"] >= day
             and row["Text#"].isdecimal()
         ]
+    return sorted(books, key=lambda book: (book[0], int(book[1])))
 
 
 def without_licence(text: str) -> str:
@@ -114,7 +115,8 @@ class DolmaBook(FromHub):
     """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
     so that a stopped run continues."""
     released_after: Day
-    """The non-members are books that Project Gutenberg released on or after this day (YYYY-MM-DD)."""
+    """The non-members are the first `documents` books that Project Gutenberg released on or after this day
+    (YYYY-MM-DD)."""
 
 
 @loader("dolma_book", entry=DolmaBook)
@@ -147,11 +149,12 @@ def addresses(entry: DolmaBook) -> list[str]:
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
     """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
 
-    Both draws are in the order of a hash of seed and id, and take the first `documents` books that are long enough.
+    The non-members are the first `documents` books of Project Gutenberg that are long enough, in order of release: the
+    paper took all that there were. As many members are drawn from Dolma, in the order of a hash of seed and id.
     What a run that was cut short has fetched stays in `folder`; Dolma's files go when all is done.
     """
     listed, members = _dolma(entry, folder, seed, attempts)
-    later = _gutenberg(entry, folder, seed, attempts)
+    later = _gutenberg(entry, folder, attempts)
     for label, books in ((1, members), (0, later)):
         if len(books) < entry.documents:
             log.warning(
@@ -168,8 +171,8 @@ def _is_long_enough(entry: DolmaBook, text: str) -> bool:
     return len(text.split()) >= SEGMENTS_NEEDED * max(entry.lengths)
 
 
-def _gutenberg(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> list[Book]:
-    """Books of the catalogue in the order of their hash, fetched one by one until enough are long enough.
+def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
+    """Books of the catalogue in order of release, fetched one by one until enough are long enough.
 
     Texts that a run before has fetched are not asked for again.
     """
@@ -182,7 +185,8 @@ def _gutenberg(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> list
     books: list[Book] = []
     without: list[str] = []
     with Progress("Project Gutenberg", entry.documents, "books") as progress:
-        for id in sorted(listed, key=lambda id: seed_of("dolma_book", seed, id)):
+        last = entry.released_after
+        for day, id in listed:
             if len(books) == entry.documents:
                 break
             path = folder / "gutenberg" / f"pg{id}.txt"
@@ -195,7 +199,9 @@ def _gutenberg(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> list
             text = without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
             if _is_long_enough(entry, text):
                 books.append(Book(id, text))
+                last = day
                 progress.update()
+    log.info("%d books, released from %s to %s", len(books), entry.released_after, last)
     if without:
         log.warning("%d books of the catalogue have no plain text: %s", len(without), ", ".join(without[:5]))
     return books
